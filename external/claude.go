@@ -34,10 +34,7 @@ func (claude) invoke(t Turn, conversation string, resume bool) (invocation, erro
 		args = append(args, "--append-system-prompt-file", file)
 	}
 	if len(t.Server.Command) > 0 {
-		config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{ServerName: mcpServer{Type: "stdio", Command: t.Server.Command[0], Args: t.Server.Command[1:], Env: t.Server.Env, Always: true}}})
-		if err != nil {
-			return invocation{}, err
-		}
+		config, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{ServerName: mcpServer{Type: "stdio", Command: t.Server.Command[0], Args: t.Server.Command[1:], Env: t.Server.Env, Always: true}}}) // of strings
 		file, err := t.file("mcp.json", config)
 		if err != nil {
 			return invocation{}, err

@@ -60,9 +60,9 @@ type Kind struct {
 	// person's home.
 	login   []string
 	chooses bool // it takes the id of a new conversation
-	// unreached is what it prints to standard error if it could not start pawl's server; empty: it
+	// unreached is what it prints to standard error if it could not start pawl's server; nil: it
 	// says that in its stream, or not at all.
-	unreached string
+	unreached []byte
 	adapter   adapter
 }
 
@@ -100,7 +100,7 @@ var Kinds = []Kind{
 	{Name: "opencode", Title: "OpenCode", Program: "opencode", Install: "npm install -g opencode-ai",
 		Obeys: []string{".opencode", "opencode.json", "opencode.jsonc"},
 		keys:  []string{"*"}, login: []string{"$XDG_DATA_HOME/opencode/auth.json", ".local/share/opencode/auth.json"}, prefix: "pawl_",
-		unreached: `message="server unavailable" key=` + ServerName + " ",
+		unreached: []byte(`message="server unavailable" key=` + ServerName + " "),
 		forms:     []schema.Target{schema.AnthropicTool, schema.OpenAI, schema.Gemini},
 		bounds: map[string]string{
 			"default":      "it can read this folder and fetch, and has no shell and no edits",

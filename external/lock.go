@@ -30,11 +30,10 @@ func (t Turn) lock(conversation string) (unlock func(), err error) {
 	sum := sha256.Sum256([]byte(t.Kind.Name + "/" + conversation))
 	path := filepath.Join(locks(t.State), hex.EncodeToString(sum[:8]))
 	var f *os.File
-	for tries := 0; f == nil; {
+	for tries := 0; f == nil; tries++ {
 		f, err = openLocked(path, os.O_CREATE)
 		switch held := errors.Is(err, syscall.EWOULDBLOCK); {
 		case held && tries < 3: // RemoveLocks has it for a moment
-			tries++
 			time.Sleep(10 * time.Millisecond)
 		case held:
 			return nil, fmt.Errorf("the conversation %s of %s is in use by another run: wait for it, or stop it", conversation, t.Kind.Title)
@@ -46,8 +45,7 @@ func (t Turn) lock(conversation string) (unlock func(), err error) {
 	if last := markIn(path); last != "" && last != t.mark() {
 		endTree(last, t.Patience)
 	}
-	_, err = f.WriteAt([]byte(t.mark()), 0)
-	if err := errors.Join(f.Truncate(int64(len(t.mark()))), err); err != nil {
+	if err := os.WriteFile(path, []byte(t.mark()), 0o600); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return func() { giveUp(f) }, nil
@@ -80,9 +78,9 @@ func openLocked(path string, flag int) (*os.File, error) {
 	if err := lockFile(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	opened, err := f.Stat()
-	if now, nerr := os.Stat(path); err != nil || nerr != nil || !os.SameFile(opened, now) {
-		return nil, errors.Join(err, f.Close())
+	opened, _ := f.Stat()
+	if now, _ := os.Stat(path); !os.SameFile(opened, now) { // nor is one of which nothing is known
+		return nil, f.Close()
 	}
 	return f, nil
 }

@@ -20,14 +20,10 @@ type process struct {
 	stderr   *tail
 
 	exited chan struct{} // closed when the program has ended, and its tree
-	err    error         // of its end, once exited is closed
 
 	killing  sync.Mutex // held while the tree is killed: the program may end before the rest has
 	seen     members    // of the tree, when it was last looked at; guarded by killing
 	stopping sync.Once
-	quiet    sync.Once
-	silence  chan struct{} // closed when it was stopped because it printed nothing
-	ended    sync.Once
 }
 
 // start starts the program in a session of its own, with the prompt on standard input.
@@ -37,7 +33,7 @@ func (t Turn) start(inv invocation, prompt string) (*process, error) {
 		return nil, err
 	}
 	defer stdin.Close()
-	p := &process{mark: t.mark(), patience: t.Patience, stderr: &tail{watched: []byte(t.Kind.unreached)}, exited: make(chan struct{}), silence: make(chan struct{})}
+	p := &process{mark: t.mark(), patience: t.Patience, stderr: &tail{watched: t.Kind.unreached}, exited: make(chan struct{})}
 	cmd := exec.Command(t.Program, inv.args...)
 	cmd.Dir, cmd.Stdin = t.Workspace, stdin
 	// OpenCode takes its folder from PWD.
@@ -69,7 +65,7 @@ func (t Turn) start(inv invocation, prompt string) (*process, error) {
 		errs.Close()
 	}()
 	go func() {
-		p.err = cmd.Wait()
+		_ = cmd.Wait() // how it ended is in its state
 		p.kill()
 		out.finish()
 		errs.finish()
@@ -180,42 +176,21 @@ func (p *process) kill() {
 	killTree(p.mark, p.cmd.Process.Pid, p.seen)
 }
 
-func (p *process) silent()         { p.quiet.Do(func() { close(p.silence) }) }
-func (p *process) wasSilent() bool { return isClosed(p.silence) }
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-// wait waits for the program to end, and returns its exit code, -1 for a signal, and how it
-// ended in words.
-func (p *process) wait() (int, string) {
+// wait waits for the program to end, and returns how it ended in words.
+func (p *process) wait() string {
 	<-p.exited
-	state := p.cmd.ProcessState
-	if state == nil {
-		return -1, fmt.Sprint(p.err)
-	}
-	how := state.String()
-	if n := state.ExitCode(); n >= 0 {
-		how = strings.Replace(how, "exit status", "exit code", 1)
-		return n, how
-	}
-	return -1, how
+	return strings.Replace(p.cmd.ProcessState.String(), "exit status", "exit code", 1)
 }
 
 // end stops the tree if it has not ended, and waits until it has.
 func (p *process) end() {
-	p.ended.Do(func() {
-		if !isClosed(p.exited) {
-			p.stop()
-			go func() { _, _ = io.Copy(io.Discard, p.stdout) }() // the program must not block on a full pipe
-		}
-		<-p.exited
-		p.stdout.Close()
-	})
+	defer p.stdout.Close()
+	select {
+	case <-p.exited:
+		return
+	default:
+	}
+	p.stop()
+	go func() { _, _ = io.Copy(io.Discard, p.stdout) }() // the program must not block on a full pipe
+	<-p.exited
 }

@@ -98,7 +98,7 @@ func (r *report) call(id, tool string, own bool, args json.RawMessage) {
 	}
 	r.calls[id] = true
 	var compact bytes.Buffer
-	if json.Compact(&compact, args) != nil || compact.Len() > maxPart || compact.Len() == 0 || compact.Bytes()[0] != '{' {
+	if json.Compact(&compact, args) != nil || compact.Len() > maxPart || compact.Bytes()[0] != '{' {
 		compact.Reset()
 		b, _ := json.Marshal(map[string]string{"arguments": cutPart(string(args))}) // a string
 		compact.Write(b)

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"pawl/run"
 )
 
 // A program waits for the server with pawl's tools before it asks its model: an agent that is not
@@ -57,26 +55,13 @@ func TestOpenCodeWithoutPawlsToolsHasFailed(t *testing.T) {
 		ServerName:     "failed invalid OpenCode: the server with pawl's tools could not be used",
 		"pawl-browser": "replied Done.",
 	} {
-		dir := program(t, "opencode", fmt.Sprintf(`
+		turn := scripted(t, "opencode/default", fmt.Sprintf(`
 			echo '{"type":"text","sessionID":"o1","part":{"text":"Done."}}'
 			echo '{"type":"step_finish","sessionID":"o1","part":{"reason":"stop"}}'
 			echo '`+unavailable+`' >&2
 			head -c %d /dev/zero | tr '\0' '\n' >&2`, server, 2*maxStderr))
-		k, _, _ := Split("opencode")
-		turn := Turn{Kind: k, Program: dir + "/opencode", Env: os.Environ(), Run: "r", Workspace: t.TempDir(), State: t.TempDir(), Model: DefaultModel}
-		got := ""
-		for p, err := range turn.Events(t.Context()) {
-			switch p := p.(type) {
-			case run.Replied:
-				got = "replied " + run.PlainText(p.Parts)
-			case run.RequestFailed:
-				got = "failed " + string(p.Kind) + " " + p.Reason
-			case nil:
-				t.Error(err)
-			}
-		}
-		if got != want {
-			t.Errorf("without the server %s the turn has %s, want %s", server, got, want)
+		if got := told(turn.Events(t.Context())); got != "conversation o1\n"+want+"\n" {
+			t.Errorf("without the server %s: %s", server, got)
 		}
 	}
 }

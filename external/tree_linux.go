@@ -53,34 +53,27 @@ const killPatience = 3 * time.Second
 // endTree ends what carries a mark: SIGINT, SIGTERM, SIGKILL, with patience between them.
 func endTree(mark string, patience time.Duration) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		if tree(mark, 0).signal(sig) == 0 {
+		if tree(mark, unknown).signal(sig) == 0 {
 			return
 		}
 		for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-			if len(tree(mark, 0)) == 0 {
+			if len(tree(mark, unknown)) == 0 {
 				return
 			}
 		}
 	}
-	killTree(mark, 0, nil)
+	killTree(mark, unknown, nil)
 }
 
 // atWork returns the runs whose marks, which begin with prefix, processes carry.
 func atWork(prefix string) []run.ID {
-	entries, _ := os.ReadDir("/proc") // without it nothing is known
 	found := map[run.ID]bool{}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == os.Getpid() {
+	for pid, s := range processes() {
+		if pid == os.Getpid() || s.ended {
 			continue
 		}
-		environ, err := os.ReadFile("/proc/" + e.Name() + "/environ")
-		if err != nil {
-			continue
-		}
-		for v := range bytes.SplitSeq(environ, []byte{0}) {
-			id, ok := bytes.CutPrefix(v, []byte(prefix))
-			if s, there := statOf(pid); ok && there && !s.ended {
+		for v := range bytes.SplitSeq(environ(pid), []byte{0}) {
+			if id, ok := bytes.CutPrefix(v, []byte(prefix)); ok {
 				found[run.ID(id)] = true
 			}
 		}
@@ -89,7 +82,7 @@ func atWork(prefix string) []run.ID {
 }
 
 // isLeft reports whether a process carries a mark.
-func isLeft(mark string) bool { return len(tree(mark, 0)) > 0 }
+func isLeft(mark string) bool { return len(tree(mark, unknown)) > 0 }
 
 // members are processes with the time of their start, in ticks since the boot: the two
 // together name a process for good.
@@ -126,10 +119,7 @@ type stat struct {
 }
 
 func statOf(pid int) (s stat, ok bool) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return s, false
-	}
+	b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")         // it may have ended
 	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // from the third on: state, ppid, pgrp, session
 	if len(fields) < 20 {
 		return s, false
@@ -141,31 +131,38 @@ func statOf(pid int) (s stat, ok bool) {
 	return s, true
 }
 
-// marked reports whether a process carries a mark.
-func marked(pid int, mark string) bool {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	return err == nil && (bytes.HasPrefix(b, []byte(mark+"\x00")) || bytes.Contains(b, []byte("\x00"+mark+"\x00")))
-}
-
-// tree returns the processes of a tree that have not ended. root is the program; 0: it is not
-// known.
-func tree(mark string, root int) members {
-	proc, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer proc.Close()
-	names, _ := proc.Readdirnames(-1)
+// processes returns all processes.
+func processes() map[int]stat {
+	entries, _ := os.ReadDir("/proc") // without it nothing is known
 	all := map[int]stat{}
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			if s, ok := statOf(pid); ok {
-				all[pid] = s
-			}
+	for _, e := range entries {
+		pid, _ := strconv.Atoi(e.Name())
+		if s, ok := statOf(pid); ok {
+			all[pid] = s
 		}
 	}
-	self := os.Getpid()
-	belongs := map[int]bool{1: false, 0: false, self: false}
+	return all
+}
+
+// environ returns the environment that a process was started with, as far as it can be read.
+func environ(pid int) []byte {
+	b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ") // it may have ended, or be another user's
+	return b
+}
+
+// marked reports whether a process carries a mark.
+func marked(pid int, mark string) bool {
+	return bytes.Contains(append([]byte{0}, environ(pid)...), []byte("\x00"+mark+"\x00"))
+}
+
+// unknown stands for the program of a tree of which the mark alone is known.
+const unknown = -1
+
+// tree returns the processes of a tree that have not ended: those of the session of its program,
+// those that carry its mark, and their descendants.
+func tree(mark string, root int) members {
+	all := processes()
+	belongs := map[int]bool{os.Getpid(): false}
 	var in func(pid int) bool
 	in = func(pid int) bool {
 		if known, ok := belongs[pid]; ok {
@@ -173,7 +170,7 @@ func tree(mark string, root int) members {
 		}
 		belongs[pid] = false // until it is known: what was read at several moments may have a loop
 		s, ok := all[pid]
-		belongs[pid] = ok && (root != 0 && (pid == root || s.session == root) || marked(pid, mark) || in(s.parent))
+		belongs[pid] = ok && (s.session == root || marked(pid, mark) || in(s.parent))
 		return belongs[pid]
 	}
 	found := members{}

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pawl/run"
@@ -52,12 +53,10 @@ func (t Turn) run(ctx context.Context, yield func(run.Payload) bool) (run.Payloa
 	if err := os.MkdirAll(t.State, 0o700); err != nil {
 		return nil, err
 	}
-	resume := t.Conversation != ""
 	for attempt := 0; ; attempt++ {
+		resume := t.Conversation != ""
 		conversation := t.Conversation
-		switch {
-		case resume:
-		case t.Kind.chooses && (attempt == 0 || conversation == ""):
+		if !resume && t.Kind.chooses {
 			conversation = newConversation()
 			if !yield(run.Observed{Conversation: conversation}) {
 				return nil, nil
@@ -71,13 +70,13 @@ func (t Turn) run(ctx context.Context, yield func(run.Payload) bool) (run.Payloa
 			return nil, err
 		}
 		// Nothing was done in these two cases. Each is met once at most.
-		if attempt < 2 && ctx.Err() == nil && e.report.lines == 0 && e.code != 0 {
+		if attempt < 2 && ctx.Err() == nil && e.report.lines == 0 {
 			switch problem := e.problem(); {
 			case resume && says(problem, unknownConversation):
-				t.Conversation, resume = "", false
+				t.Conversation = ""
 				continue
 			case !resume && says(problem, conversationInUse):
-				t.Conversation, resume = conversation, true
+				t.Conversation = conversation
 				continue
 			}
 		}
@@ -108,10 +107,9 @@ func newConversation() string {
 // An ending is how the process of an attempt ended.
 type ending struct {
 	report  *report
-	code    int
 	how     string // "exit code 1", "signal: killed"
 	stderr  string
-	silence time.Duration // it was stopped because it had printed nothing for so long
+	silence time.Duration // it was stopped because it had printed nothing for so long; 0: it was not
 }
 
 // attempt starts the program once and reads it to its end.
@@ -124,7 +122,7 @@ func (t Turn) attempt(ctx context.Context, conversation string, resume bool, yie
 	if err != nil {
 		return nil, err
 	}
-	defer func() { unlock() }()
+	defer func() { unlock() }() // of the conversation that it has in the end
 	// What a killed pawl left would write to the same conversation.
 	endTree(t.mark(), t.Patience)
 	p, err := t.start(inv, t.prompt(!resume))
@@ -138,7 +136,8 @@ func (t Turn) attempt(ctx context.Context, conversation string, resume bool, yie
 
 	e := &ending{report: newReport()}
 	r := e.report
-	quiet := time.AfterFunc(t.Silence, func() { p.silent(); p.stop() })
+	var silent atomic.Bool
+	quiet := time.AfterFunc(t.Silence, func() { silent.Store(true); p.stop() })
 	defer quiet.Stop()
 	s := t.Kind.adapter.stream()
 	named := conversation
@@ -166,19 +165,14 @@ func (t Turn) attempt(ctx context.Context, conversation string, resume bool, yie
 			}
 		}
 	}
-	e.code, e.how = p.wait()
+	e.how = p.wait()
 	e.stderr = p.stderr.String()
-	if p.wasSilent() {
+	if silent.Load() {
 		e.silence = t.Silence
 	}
 	s.end(r)
 	if p.stderr.saw() && r.fail == nil { // whatever it has done instead
 		r.failed(run.ErrInvalid, noServer)
-	}
-	for _, o := range r.take() {
-		if !yield(o) {
-			return nil, errGone
-		}
 	}
 	return e, nil
 }
@@ -315,7 +309,7 @@ func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m
 
 // A tail keeps the end of what is written to it, and whether watched was part of it.
 type tail struct {
-	watched []byte // at most maxStderr; empty: nothing is watched
+	watched []byte // at most maxStderr; nil: nothing is watched
 
 	mu   sync.Mutex
 	b    []byte
@@ -326,10 +320,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.b = append(t.b, p...)
-	t.seen = t.seen || len(t.watched) > 0 && bytes.Contains(t.b, t.watched)
-	if n := len(t.b) - maxStderr; n > 0 {
-		t.b = append(t.b[:0], t.b[n:]...)
-	}
+	t.seen = t.seen || t.watched != nil && bytes.Contains(t.b, t.watched)
+	t.b = t.b[max(0, len(t.b)-maxStderr):]
 	return len(p), nil
 }
 
