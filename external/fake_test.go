@@ -4,6 +4,7 @@ package external_test
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,6 +22,10 @@ import (
 func fakeAgent() {
 	do := os.Getenv("EXTERNAL_TEST_DO")
 	args := strings.Join(os.Args[1:], " ")
+	if do == "mild child" { // ends at the second signal
+		signal.Ignore(os.Interrupt)
+		forever()
+	}
 	if do == "child" { // ignores all that can be ignored
 		signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		fmt.Println("ready")
@@ -64,7 +69,8 @@ func fakeAgent() {
 		text("waiting")
 		forever()
 	case "orphan": // ends well and leaves a child that is not of its tree any more, with its output
-		cmd := exec.Command("setsid", "sh", "-c", `"$0" & echo $! >"$1"`, os.Args[0], os.Getenv("EXTERNAL_TEST_FILE"))
+		prints := os.Getenv("EXTERNAL_TEST_PRINTS") // a command that prints for ever
+		cmd := exec.Command("setsid", "sh", "-c", `"$0" & echo $! >"$1"`, cmp.Or(prints, os.Args[0]), os.Getenv("EXTERNAL_TEST_FILE"))
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "EXTERNAL_TEST_ROLE=agent", "EXTERNAL_TEST_DO=child"}
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		if err := cmd.Run(); err != nil {

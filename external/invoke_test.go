@@ -110,6 +110,13 @@ func TestSettingsOfThePersonThatCannotBeRead(t *testing.T) {
 	if _, err := (opencode{}).invoke(turn, "c", false); err == nil || !strings.HasPrefix(err.Error(), "OPENCODE_CONFIG_CONTENT: ") {
 		t.Errorf("OpenCode: %v", err)
 	}
+	turn.Env = []string{"GEMINI_CLI_HOME=" + home + "/.gemini"}
+	if err := os.WriteFile(home+"/.gemini/.gemini", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (gemini{}).invoke(turn, "c", false); err == nil {
+		t.Error("the folder of Gemini CLI is a file")
+	}
 	turn.Env = []string{"GEMINI_CLI_HOME=" + home + "/none"}
 	if inv, err := (gemini{}).invoke(turn, "c", false); err != nil || len(inv.env) != 2 {
 		t.Errorf("without a home: %v, %v", inv, err)
@@ -124,10 +131,17 @@ func TestSettingsOfThePersonThatCannotBeRead(t *testing.T) {
 		}
 	}
 	turn.State = filepath.Join(home, ".gemini/settings.json") // a file
-	turn.System, turn.Server.Hook = "Be brief.", []string{"x"}
-	for _, a := range []adapter{claude{}, gemini{}} {
-		if _, err := a.invoke(turn, "c", false); err == nil {
-			t.Errorf("%T writes below a file", a)
+	if _, err := (gemini{}).invoke(turn, "c", false); err == nil {
+		t.Error("Gemini CLI has a home below a file")
+	}
+	for what, turn := range map[string]Turn{
+		"its instructions": {System: "Be brief."},
+		"its server":       {Server: Server{Command: []string{"/bin/pawl"}}},
+		"its settings":     {Server: Server{Hook: []string{"/bin/pawl"}}},
+	} {
+		turn.Run, turn.State, turn.Model = "r", filepath.Join(home, ".gemini/settings.json"), DefaultModel
+		if _, err := (claude{}).invoke(turn, "c", false); err == nil {
+			t.Errorf("Claude Code has %s below a file", what)
 		}
 	}
 }
@@ -143,30 +157,22 @@ func TestModelsOfPrograms(t *testing.T) {
 			t.Errorf("%q is %q, %t", model, got, ok)
 		}
 	}
+	var told strings.Builder
 	prefixes := map[string]string{"claude-code": "mcp__pawl__", "codex": "mcp__pawl__", "gemini-cli": "mcp_pawl_", "opencode": "pawl_"}
-	bounds := map[string][3]string{ // in the modes default, accept-edits and bypass
-		"claude-code": {"asks pawl before", "asks pawl before", "only pawl's deny rules"},
-		"codex":       {"read-only", "workspace-write", "danger-full-access"},
-		"gemini-cli":  {"approval mode default", "approval mode auto_edit", "approval mode yolo"},
-		"opencode":    {"no shell and no edits", "read and edit", "nothing bounds it"},
-	}
 	for _, k := range Kinds {
 		if got := k.ToolName("ask"); got != prefixes[k.Name]+"ask" {
 			t.Errorf("%s calls ask %s", k.Name, got)
 		}
-		for i, mode := range []string{"default", "accept-edits", "bypass"} {
-			got := k.Bounds(mode)
-			if !strings.HasPrefix(got, k.Title+" works outside of pawl's sandbox: ") || !strings.Contains(got, bounds[k.Name][i]) {
-				t.Errorf("in mode %s: %s", mode, got)
-			}
+		fmt.Fprintf(&told, "== %s\n%v\n", k.Name, &MissingError{k})
+		for _, mode := range []string{"default", "plan", "accept-edits", "bypass"} {
+			fmt.Fprintf(&told, "%s: %s\n", mode, k.Bounds(mode))
 		}
+		fmt.Fprintf(&told, "obeys %q, login in %q or %q\n", k.Obeys, k.keys, k.login)
 		if k.PermissionTool != (k.Name == "claude-code") {
 			t.Errorf("%s asks a tool: %t", k.Name, k.PermissionTool)
 		}
-		if k.Obeys != nil != (k.Name == "opencode") {
-			t.Errorf("%s obeys %v", k.Name, k.Obeys)
-		}
 	}
+	golden.Compare(t, "kinds.golden", []byte(told.String()))
 	for _, name := range []string{"anthropic", "claude"} {
 		if Is(name + "/x") {
 			t.Errorf("%s is a program", name)
@@ -186,7 +192,7 @@ func program(t *testing.T, name, script string) (dir string) {
 
 func TestWhichProgramsAreThereAndLoggedIn(t *testing.T) {
 	t.Parallel()
-	dir := program(t, "codex", `[ "$1" = --version ] && echo "codex-cli 1.2.3 (x)"`)
+	dir := program(t, "codex", "")
 	codex, _, _ := Split("codex/x")
 	path, err := codex.Find(dir)
 	if err != nil || path != filepath.Join(dir, "codex") {
@@ -200,12 +206,10 @@ func TestWhichProgramsAreThereAndLoggedIn(t *testing.T) {
 	if want := "Claude Code is not installed: the program claude is not found in PATH; install it with `npm install -g @anthropic-ai/claude-code`"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if v, err := codex.Version(path, []string{"PATH=" + os.Getenv("PATH")}); v != "1.2.3" || err != nil {
-		t.Errorf("its version is %q: %v", v, err)
-	}
-	odd := program(t, "codex", "echo ' of today '")
-	if v, err := codex.Version(odd+"/codex", nil); v != "of today" || err != nil {
-		t.Errorf("its version is %q: %v", v, err)
+	for says, want := range map[string]string{"codex-cli 1.2.3 (x)": "1.2.3", "0.169.0": "0.169.0", "v2 9.1": "9.1", " of today ": "of today"} {
+		if v, err := codex.Version(program(t, "codex", `[ "$1" = --version ] && echo "`+says+`"`)+"/codex", []string{"PATH=" + os.Getenv("PATH")}); v != want || err != nil {
+			t.Errorf("its version is %q: %v", v, err)
+		}
 	}
 	broken := program(t, "codex", "exit 3")
 	if _, err := codex.Version(broken+"/codex", nil); err == nil || err.Error() != broken+"/codex --version: exit status 3" {
@@ -226,6 +230,8 @@ func TestWhichProgramsAreThereAndLoggedIn(t *testing.T) {
 		{"a file", nil, ".codex/auth.json", true},
 		{"a folder of its own", map[string]string{"CODEX_HOME": home + "/own"}, "own/auth.json", true},
 		{"a relative folder", map[string]string{"CODEX_HOME": "own"}, "own/auth.json", false},
+		{"a file of another", nil, ".claude/.credentials.json", false},
+		{"a folder", nil, ".codex/auth.json/x", false},
 		{"no program", map[string]string{"CODEX_API_KEY": "k", "PATH": home}, "", false},
 	} {
 		if err := os.RemoveAll(home); err != nil {
@@ -406,6 +412,9 @@ func TestWhatIsKeptOfWhatAProgramSays(t *testing.T) {
 	}
 	if want := []string{"2", "1", fmt.Sprint(maxLine), "1"}; !slices.Equal(all, want) {
 		t.Errorf("the lines have %s bytes, want %s", all, want)
+	}
+	for line := range lines(strings.NewReader("")) {
+		t.Errorf("a stream without lines has %q", line)
 	}
 }
 

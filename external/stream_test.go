@@ -109,6 +109,8 @@ func TestCommentsInSettings(t *testing.T) {
 		`{"a": "// \" no" /* yes */}`:        `{"a": "// \" no" }`,
 		`{"a": "x`:                           `{"a": "x`,
 		`{} // the end`:                      `{} `,
+		`{} /* the end`:                      `{} `,
+		`{} / *`:                             `{} / *`,
 		`{"u": "https://x/*y*/z"/**/,"b":2}`: `{"u": "https://x/*y*/z","b":2}`,
 	} {
 		if got := string(withoutComments([]byte(in))); got != want {

@@ -132,22 +132,29 @@ func TestATurnEndsWithItsProgramWhateverHoldsItsOutput(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("needs setsid of util-linux")
 	}
-	turn := fake(t, "orphan")
-	file := filepath.Join(t.TempDir(), "pid")
-	turn.Env = append(turn.Env, "EXTERNAL_TEST_FILE="+file, "PATH="+os.Getenv("PATH"))
-	if got := perform(t.Context(), t, turn).String(); got != "replied end_turn Done.\n" {
-		t.Errorf("got %q", got)
-	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
-	if err != nil || !alive(pid) {
-		t.Errorf("the orphan %q has ended, so nothing held the output", b)
-	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Error(err)
+	for _, prints := range []string{"", "yes"} {
+		turn := fake(t, "orphan")
+		file := filepath.Join(t.TempDir(), "pid")
+		turn.Env = append(turn.Env, "EXTERNAL_TEST_FILE="+file, "EXTERNAL_TEST_PRINTS="+prints, "PATH="+os.Getenv("PATH"))
+		if got := perform(t.Context(), t, turn).String(); got != "replied end_turn Done.\n" {
+			t.Errorf("got %q", got)
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if prints == "" { // what prints ends when no one reads it any more
+			if !alive(pid) {
+				t.Errorf("the orphan %d has ended, so nothing held the output", pid)
+			}
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 
@@ -255,9 +262,11 @@ func TestASilentAgentIsStopped(t *testing.T) {
 }
 
 // left starts a process that a killed pawl left: it carries the mark of a run.
-func left(t *testing.T, turn external.Turn, id run.ID) int {
+func left(t *testing.T, turn external.Turn, id run.ID) int { return leftDoing(t, "child", turn, id) }
+
+func leftDoing(t *testing.T, do string, turn external.Turn, id run.ID) int {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = []string{"EXTERNAL_TEST_ROLE=agent", "EXTERNAL_TEST_DO=child", "PAWL_EXTERNAL_AGENT=" + turn.State + ":" + string(id)}
+	cmd.Env = []string{"EXTERNAL_TEST_ROLE=agent", "EXTERNAL_TEST_DO=" + do, "PAWL_EXTERNAL_AGENT=" + turn.State + ":" + string(id)}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -284,6 +293,27 @@ func TestWhatAKilledPawlLeftIsEndedBeforeTheConversationGoesOn(t *testing.T) {
 	heard(t, perform(t.Context(), t, turn))
 	if alive(mine) || !alive(others) {
 		t.Errorf("alive: of the original %v, of another run %v", alive(mine), alive(others))
+	}
+}
+
+func TestTheAgentsAtWorkAreThoseOfTheirRuns(t *testing.T) {
+	t.Parallel()
+	turn := fake(t, "")
+	turn.Conversation, turn.System = "conv-1", "Be brief."
+	heard(t, perform(t.Context(), t, turn))
+	if ids := external.AtWork(turn.State); len(ids) != 0 {
+		t.Errorf("after the turn, at work are %q", ids)
+	}
+	mine, others := leftDoing(t, "mild child", turn, "r"), leftDoing(t, "mild child", turn, "r2")
+	if ids := external.AtWork(turn.State); !slices.Equal(ids, []run.ID{"r", "r2"}) {
+		t.Errorf("at work are %q", ids)
+	}
+	external.End(turn.State, "r")
+	if alive(mine) || !alive(others) {
+		t.Errorf("alive: the agent of the run that was ended %v, another %v", alive(mine), alive(others))
+	}
+	if ids := external.AtWork(turn.State); !slices.Equal(ids, []run.ID{"r2"}) {
+		t.Errorf("at work are %q", ids)
 	}
 }
 
