@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,6 +29,9 @@ func TestMain(m *testing.M) {
 	case "hook":
 		answerHook()
 	case "":
+		if signal.Ignored(os.Interrupt) { // in the background of a shell: programs would inherit it, and scripts cannot trap it
+			signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+		}
 		os.Exit(m.Run())
 	}
 	os.Exit(0)
