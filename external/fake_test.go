@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"pawl/external"
 )
 
 // fakeAgent is a program that speaks the stream of Claude Code and does what
@@ -22,6 +24,12 @@ import (
 func fakeAgent() {
 	do := os.Getenv("EXTERNAL_TEST_DO")
 	args := strings.Join(os.Args[1:], " ")
+	if do == "nested" { // a pawl that an agent has started
+		state := os.Getenv("EXTERNAL_TEST_STATE")
+		external.End(state, "r")
+		fmt.Print("at work are ", external.AtWork(state))
+		return
+	}
 	if do == "mild child" { // ends at the second signal
 		signal.Ignore(os.Interrupt)
 		forever()

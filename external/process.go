@@ -41,17 +41,13 @@ func (t Turn) start(inv invocation, prompt string) (*process, error) {
 	cmd.SysProcAttr = ownSession()
 	// Pipes of our own: a process that outlives the program must not keep Wait waiting.
 	out, stdout, err := newPipe()
-	if err != nil {
-		return nil, err
-	}
-	errs, stderr, err := newPipe()
-	if err != nil {
-		return nil, errors.Join(err, out.Close(), stdout.Close())
-	}
+	defer stdout.Close()
+	errs, stderr, errsErr := newPipe()
+	defer stderr.Close()
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	err = cmd.Start()
-	stdout.Close()
-	stderr.Close()
+	if err = errors.Join(err, errsErr); err == nil {
+		err = cmd.Start()
+	}
 	if err != nil {
 		out.Close()
 		errs.Close()
@@ -132,10 +128,8 @@ func promptFile(prompt string) (*os.File, error) {
 		return nil, err
 	}
 	_, err = f.WriteString(prompt)
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err = errors.Join(err, os.Remove(f.Name())); err != nil {
+	_, seekErr := f.Seek(0, io.SeekStart)
+	if err = errors.Join(err, seekErr, os.Remove(f.Name())); err != nil {
 		f.Close()
 		return nil, err
 	}

@@ -101,7 +101,9 @@ func TestAHookThatFailsIsADenial(t *testing.T) {
 
 func TestConversationsHaveUUIDs(t *testing.T) {
 	t.Parallel()
-	if id := newConversation(); !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(id) {
-		t.Errorf("%s is no UUID of version 4", id)
+	for range 100 {
+		if id := newConversation(); !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(id) || id == newConversation() {
+			t.Errorf("%s is no UUID of version 4, or is not new", id)
+		}
 	}
 }

@@ -68,8 +68,8 @@ func endTree(mark string, patience time.Duration) {
 // atWork returns the runs whose marks, which begin with prefix, processes carry.
 func atWork(prefix string) []run.ID {
 	found := map[run.ID]bool{}
-	for pid, s := range processes() {
-		if pid == os.Getpid() || s.ended {
+	for pid := range processes() {
+		if pid == os.Getpid() { // an agent has started this pawl
 			continue
 		}
 		for v := range bytes.SplitSeq(environ(pid), []byte{0}) {

@@ -317,6 +317,18 @@ func TestTheAgentsAtWorkAreThoseOfTheirRuns(t *testing.T) {
 	}
 }
 
+func TestAPawlThatAnAgentHasStartedIsNoAgent(t *testing.T) {
+	t.Parallel()
+	turn := fake(t, "")
+	turn.System = "Be brief."
+	heard(t, perform(t.Context(), t, turn))
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(turn.Env, "EXTERNAL_TEST_DO=nested", "EXTERNAL_TEST_STATE="+turn.State, "PAWL_EXTERNAL_AGENT="+turn.State+":r")
+	if out, err := cmd.CombinedOutput(); string(out) != "at work are []" || err != nil {
+		t.Errorf("it says %q, %v", out, err)
+	}
+}
+
 // The file of a lock stays while its turn lasts, and while processes of the turn are there.
 func TestLocksOfNoTurnAreRemoved(t *testing.T) {
 	t.Parallel()
