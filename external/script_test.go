@@ -5,6 +5,7 @@ package external
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -163,6 +164,32 @@ func TestATurnThatCannotBegin(t *testing.T) {
 	}
 	if got := told(turn.Events(t.Context())); !strings.HasPrefix(got, "failed broken_stream ") {
 		t.Errorf("after that: %s", got)
+	}
+}
+
+// Instructions, settings with variables of the server, and locks: no one else can read them.
+func TestWhatIsKeptOfATurnIsTheUsersAlone(t *testing.T) {
+	t.Parallel()
+	for model, files := range map[string]int{"claude-code/default": 4, "gemini-cli/default": 2, "opencode/default": 1} {
+		turn := scripted(t, model, "exit 1")
+		turn.Env, turn.System, turn.Conversation = append(turn.Env, "HOME="+t.TempDir()), "Be brief.", "c1"
+		turn.Server = Server{Command: []string{"/bin/pawl"}, Env: map[string]string{"PAWL_RUN_TOKEN": "secret-1"}, Hook: []string{"/bin/pawl"}}
+		if got := told(turn.Events(t.Context())); !strings.HasPrefix(got, "failed ") {
+			t.Errorf("%s: %s", model, got)
+		}
+		err := filepath.WalkDir(turn.State, func(path string, e fs.DirEntry, err error) error {
+			info, ierr := e.Info()
+			if err = errors.Join(err, ierr); err == nil && info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s: %s is open to others: %v", model, path, info.Mode())
+			}
+			if !e.IsDir() {
+				files--
+			}
+			return err
+		})
+		if err != nil || files != 0 {
+			t.Errorf("%s: %v, %d files are missing", model, err, files)
+		}
 	}
 }
 

@@ -240,7 +240,7 @@ func lastLines(s string) string {
 // lines yields the lines of a stream. One that is too long is passed over.
 func lines(r io.Reader) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		b := bufio.NewReaderSize(r, 64<<10)
+		b := bufio.NewReader(r)
 		var line []byte
 		long := false
 		for {
