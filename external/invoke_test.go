@@ -109,6 +109,10 @@ func TestSettingsOfThePersonThatCannotBeRead(t *testing.T) {
 	if _, err := (opencode{}).invoke(turn, "c", false); err == nil || !strings.HasPrefix(err.Error(), "OPENCODE_CONFIG_CONTENT: ") {
 		t.Errorf("OpenCode: %v", err)
 	}
+	turn.Env = []string{opencodeConfig + "=null"}
+	if inv, err := (opencode{}).invoke(turn, "c", false); err != nil || !strings.Contains(strings.Join(inv.env, " "), `"share":"disabled"`) {
+		t.Errorf("OpenCode: %q, %v", inv.env, err)
+	}
 	turn.Env = []string{"GEMINI_CLI_HOME=" + home + "/.gemini"}
 	if err := os.WriteFile(home+"/.gemini/.gemini", nil, 0o600); err != nil {
 		t.Fatal(err)

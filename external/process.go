@@ -173,7 +173,7 @@ func (p *process) kill() {
 // wait waits for the program to end, and returns how it ended in words.
 func (p *process) wait() string {
 	<-p.exited
-	return strings.Replace(p.cmd.ProcessState.String(), "exit status", "exit code", 1)
+	return strings.ReplaceAll(p.cmd.ProcessState.String(), "exit status", "exit code")
 }
 
 // end stops the tree if it has not ended, and waits until it has.

@@ -213,6 +213,15 @@ func TestAConversationIsBegunAnewOnceAtMost(t *testing.T) {
 		t.Errorf("it was started %q, %v", b, err)
 	}
 	turn = scripted(t, "claude-code/default", `
+		case "$*" in
+		*--resume*) echo '{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["No conversation found with session ID: x"]}' ;;
+		*) echo '{"type":"result","subtype":"success","result":"Done."}' ;;
+		esac`)
+	turn.Conversation = "c1"
+	if got := told(turn.Events(t.Context())); !strings.HasPrefix(got, "conversation ") || !strings.HasSuffix(got, "\nreplied Done.\n") {
+		t.Errorf("a conversation that its stream does not know: %s", got)
+	}
+	turn = scripted(t, "claude-code/default", `
 		echo '{"type":"assistant","session_id":"c1","message":{"content":[{"type":"text","text":"I look."}]}}'
 		echo "No conversation found with session ID: x" >&2
 		exit 1`)

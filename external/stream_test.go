@@ -60,8 +60,14 @@ func TestRecordedStreams(t *testing.T) {
 // What is not known, cut or not JSON is passed over, in every stream.
 func TestStreamsPassOverWhatTheyDoNotKnow(t *testing.T) {
 	t.Parallel()
+	unlike := map[string]string{ // ends of turns in another form
+		"claude-code": `{"type":"result","subtype":"success","is_error":"no"}`,
+		"codex":       `{"type":"turn.completed","usage":7}`,
+		"gemini-cli":  `{"type":"result","status":"success","stats":7}`,
+		"opencode":    `{"type":"step_finish","sessionID":"s","part":{"reason":"stop","cost":"0"}}`,
+	}
 	for _, k := range Kinds {
-		got := play(k.Name, []byte("\n{\nnull\n[]\n17\n\"x\"\n{\"type\":\"news\",\"x\":[1]}\n{\"type\":5}\n\x00\xff\n{\"type\":\"assistant\",\"message\":{\"content\":7}}\n"+strings.Repeat("x", maxLine+10)+"\n"))
+		got := play(k.Name, []byte(unlike[k.Name]+"\n{\nnull\n[]\n17\n\"x\"\n{\"type\":\"news\",\"x\":[1]}\n{\"type\":5}\n\x00\xff\n{\"type\":\"assistant\",\"message\":{\"content\":7}}\n"+strings.Repeat("x", maxLine+10)+"\n"))
 		if want := fmt.Sprintf("conversation \nsaid \"\" done false usage %+v\n", run.Usage{}); got != want {
 			t.Errorf("%s: got %q", k.Name, got)
 		}

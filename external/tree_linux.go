@@ -92,10 +92,7 @@ type members map[int]string
 func (m members) signal(sig syscall.Signal) int {
 	n := 0
 	for pid, start := range m {
-		p, err := os.FindProcess(pid) // by pidfd: the number may be given to another process
-		if err != nil {
-			continue
-		}
+		p, _ := os.FindProcess(pid) // by pidfd: the number may be given to another process. It always succeeds on Unix
 		if s, ok := statOf(pid); ok && !s.ended && s.start == start && p.Signal(sig) == nil {
 			n++
 		}
