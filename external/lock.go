@@ -79,7 +79,7 @@ func openLocked(path string, flag int) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	opened, _ := f.Stat()
-	if now, _ := os.Stat(path); !os.SameFile(opened, now) { // nor is one of which nothing is known
+	if now, _ := os.Stat(path); !os.SameFile(opened, now) { // false, too, if one of them is not there
 		return nil, f.Close()
 	}
 	return f, nil

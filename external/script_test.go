@@ -222,6 +222,12 @@ func TestAConversationIsBegunAnewOnceAtMost(t *testing.T) {
 		t.Errorf("a conversation that its stream does not know: %s", got)
 	}
 	turn = scripted(t, "claude-code/default", `
+		echo "The file x already exists." >&2
+		echo '{"type":"result","subtype":"success","result":"Done."}'`)
+	if got := told(turn.Events(t.Context())); strings.Count(got, "\n") != 2 || !strings.HasSuffix(got, "\nreplied Done.\n") {
+		t.Errorf("a turn that has succeeded: %s", got)
+	}
+	turn = scripted(t, "claude-code/default", `
 		echo '{"type":"assistant","session_id":"c1","message":{"content":[{"type":"text","text":"I look."}]}}'
 		echo "No conversation found with session ID: x" >&2
 		exit 1`)

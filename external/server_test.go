@@ -85,7 +85,7 @@ func TestStreamsAreReadInOrder(t *testing.T) {
 
 func TestWhatProgramsPrintOfTheirErrorsIsOneLineOfWords(t *testing.T) {
 	t.Parallel()
-	got := lastLines("Reading additional input from stdin...\n\n\x1b[31mError: no key\x1b[0m\r\n    at main (a.js:1)\n")
+	got := lastLines("Reading additional input from stdin...\n\n\x1b[31mError: no key\x1b[0m\r\n    at main (a.js:1)\ntimestamp=2026-11-26T13:17:21.500Z level=WARN message=x\n")
 	if got != "Error: no key" {
 		t.Errorf("it is %q", got)
 	}

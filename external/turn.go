@@ -69,8 +69,9 @@ func (t Turn) run(ctx context.Context, yield func(run.Payload) bool) (run.Payloa
 		case err != nil:
 			return nil, err
 		}
+		final := e.final(ctx, t.Kind)
 		// Nothing was done in these two cases. Each is met once at most.
-		if attempt < 2 && ctx.Err() == nil && e.report.lines == 0 {
+		if _, failed := final.(run.RequestFailed); failed && attempt < 2 && ctx.Err() == nil && e.report.lines == 0 {
 			switch problem := e.problem(); {
 			case resume && says(problem, unknownConversation):
 				t.Conversation = ""
@@ -80,7 +81,7 @@ func (t Turn) run(ctx context.Context, yield func(run.Payload) bool) (run.Payloa
 				continue
 			}
 		}
-		return e.final(ctx, t.Kind), nil
+		return final, nil
 	}
 }
 
@@ -122,7 +123,7 @@ func (t Turn) attempt(ctx context.Context, conversation string, resume bool, yie
 	if err != nil {
 		return nil, err
 	}
-	defer func() { unlock() }() // of the conversation that it has in the end
+	defer func() { unlock() }() // it is replaced when the program names its conversation
 	// What a killed pawl left would write to the same conversation.
 	endTree(t.mark(), t.Patience)
 	p, err := t.start(inv, t.prompt(!resume))
@@ -227,12 +228,13 @@ func (e *ending) final(ctx context.Context, k Kind) run.Payload {
 	return failed(kind, reason)
 }
 
-// lastLines returns the end of what a program has printed to standard error, on one line.
+// lastLines returns the end of what a program has printed to standard error, on one line, without
+// lines of stacks and of OpenCode's log.
 func lastLines(s string) string {
 	fields := strings.FieldsFunc(plain(strings.ReplaceAll(s, "\r", "\n")), func(c rune) bool { return c == '\n' })
 	fields = slices.DeleteFunc(fields, func(l string) bool {
 		l = strings.TrimSpace(l)
-		return l == "" || strings.HasPrefix(l, "at ") || strings.HasPrefix(l, "Reading additional input")
+		return l == "" || strings.HasPrefix(l, "at ") || strings.HasPrefix(l, "timestamp=") || strings.HasPrefix(l, "Reading additional input")
 	})
 	return strings.Join(fields[max(0, len(fields)-5):], " · ")
 }
