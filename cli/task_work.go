@@ -513,10 +513,16 @@ func atRest(ctx context.Context, ws *app.Workspace, id tasks.ID) (tasks.State, e
 	return ws.LoadTask(ctx, id)
 }
 
-// stopped waits until the runs that a task's status has left have stopped: *stop* means stop.
+// stopped waits until the runs that a task's status has left have stopped, and their agents have ended: the
+// end of a run is in its log before a stopped external agent has ended, but its driver keeps it until then.
 func (inv *invocation) stopped(ctx context.Context, ws *app.Workspace, s tasks.State) (tasks.State, error) {
-	stops := func(c tasks.Command) bool { _, ok := c.(tasks.StopRun); return ok }
-	if !slices.ContainsFunc(s.Next(), stops) {
+	var stopping []run.ID
+	for _, c := range s.Next() {
+		if c, ok := c.(tasks.StopRun); ok {
+			stopping = append(stopping, c.Run)
+		}
+	}
+	if len(stopping) == 0 {
 		return s, nil
 	}
 	id := s.Created.Task
@@ -528,15 +534,42 @@ func (inv *invocation) stopped(ctx context.Context, ws *app.Workspace, s tasks.S
 		if err == nil {
 			s, err = ws.LoadTask(ctx, id)
 		}
-		if err != nil {
+		var stops bool
+		if err == nil {
+			stops, err = stillStops(ctx, ws, s, stopping)
+		}
+		if err != nil && ctx.Err() == nil {
 			return s, err
 		}
-		if !slices.ContainsFunc(s.Next(), stops) {
+		if err == nil && !stops {
 			break
 		}
 	}
 	cancel()
-	return s, <-ended
+	if err := <-ended; err != nil {
+		return s, err
+	}
+	if ctx.Err() != nil {
+		return s, exit{code: interruptCode(ctx)}
+	}
+	return s, nil
+}
+
+// stillStops reports whether one of the runs that a task has left has not stopped, or a process still has it. One
+// that the task was given back since does not stop any more.
+func stillStops(ctx context.Context, ws *app.Workspace, s tasks.State, runs []run.ID) (bool, error) {
+	for _, id := range runs {
+		if r, _ := s.Run(id); !r.Ended {
+			if work, ok := s.Work(); ok && work.Run == id && s.Status.Name() != tasks.WaitingName {
+				continue
+			}
+			return true, nil
+		}
+		if _, owned, err := ws.Owner(ctx, id); err != nil || owned {
+			return owned, err
+		}
+	}
+	return false, nil
 }
 
 // changeTo returns a command that does one thing to a task and has no flags for it.

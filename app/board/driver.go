@@ -94,7 +94,7 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 			d.opt.Driving()
 		}
 	}
-	if _, err := d.ws.EndLeftAgents(ctx); err != nil {
+	if _, err := d.ws.EndLeftAgents(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
 	var drivers sync.WaitGroup
