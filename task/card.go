@@ -81,15 +81,15 @@ func (a Say) reopens(s State, queued Event) ([]Event, error) {
 		return nil, s.not(OnSay, "no agent has worked on it")
 	}
 	s, _ = s.Apply(queued) // what it would refuse was looked for
-	to, anew := ActiveName, s.workInput
+	anew := s.workInput
 	if r.Kind == Planner {
-		to, anew = PlanningName, s.planInput
+		anew = s.planInput
 	}
 	words, messages := s.withMessages("")
 	if a.Anew != "" || r.Prompted == 0 {
 		words, messages = anew()
 	}
-	return s.assignTo(OnSay, to, cmp.Or(a.Anew, r.ID), r.Agent, r.Kind, "say", words, messages, queued)
+	return s.assignTo(OnSay, r.Kind.working(), cmp.Or(a.Anew, r.ID), r.Agent, r.Kind, "say", words, messages, queued)
 }
 
 func (a Withdraw) do(s State) ([]Event, error) {

@@ -279,12 +279,41 @@ func (s State) WaitsFor() string {
 	return ""
 }
 
-// May returns what a person may do to the task now.
+// May returns what a person may do to the task now. What would be refused is left out: an agent works only within
+// the budget, and a run is told more only when its turn has ended. A start can still be refused because of the
+// tasks that this one depends on, which its state does not have.
 func (s State) May() []Trigger {
+	return slices.DeleteFunc(mayIn(s.Status.Name()), func(on Trigger) bool { return s.refuses(on) })
+}
+
+// refuses reports whether something is refused that the status allows.
+func (s State) refuses(on Trigger) bool {
 	w, waits := s.Status.(Waiting)
-	return slices.DeleteFunc(mayIn(s.Status.Name()), func(on Trigger) bool {
-		return waits && (on == OnAnswers && len(s.OpenQuestions()) == 0 || on == OnHandOn && w.Kind == Planner)
-	})
+	r, _ := s.Run(w.Run)
+	switch on {
+	case OnPlan, OnStart:
+	case OnAnswers:
+		if !waits {
+			r, _ = s.planner()
+		}
+		if !r.Ended || len(s.OpenQuestions()) == 0 {
+			return true
+		}
+	case OnResume:
+		return !r.Ended // a higher budget can be given with it
+	case OnHandOn:
+		if waits && w.Kind == Planner {
+			return true
+		}
+	case OnSay:
+		if r, ok := s.Last(); !ok || !r.Ended || !legal(s.Status.Name(), r.Kind.working(), OnSay) {
+			return true
+		}
+	default:
+		return false
+	}
+	_, left := s.Left()
+	return !left
 }
 
 // Starts reports whether the task is planned, or its plan carried out, without another word of a person, as

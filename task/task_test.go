@@ -571,7 +571,7 @@ func TestSimulationOfTasks(t *testing.T) {
 	}
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(uint64(seed), 14))
-		k := newCard(t, Created{Task: ID(fmt.Sprint("t", seed))})
+		k := newCard(t, Created{Task: ID(fmt.Sprint("t", seed)), Budget: Budget{Cost: float64(rng.IntN(2)) / 2}})
 		runs := 0
 		fresh := func() run.ID { runs++; return run.ID(fmt.Sprint("r", runs)) }
 		some := func() run.ID {
@@ -623,6 +623,7 @@ func TestSimulationOfTasks(t *testing.T) {
 				t.Fatalf("seed %d: %T: %v", seed, a, err)
 			}
 			reached[k.s.Status.Name()]++
+			checkOffers(t, k.s)
 			working := 0
 			for _, c := range k.s.Next() {
 				switch c.(type) {
@@ -654,6 +655,27 @@ func TestSimulationOfTasks(t *testing.T) {
 	for _, row := range transitions {
 		if taken[row] == 0 {
 			t.Errorf("the transition %+v never happened", row)
+		}
+	}
+}
+
+// checkOffers does what a person may do, so that nothing is offered that is refused, and what is refused is not
+// offered.
+func checkOffers(t testing.TB, s State) {
+	t.Helper()
+	may := s.May()
+	for on, a := range map[Trigger]Action{
+		OnPlan: StartPlanning{"new", "task-validator"}, OnAnswers: SubmitAnswers{slices.Repeat([]string{"a"}, len(s.OpenQuestions()))},
+		OnStart: Start{Run: "new", Agent: "developer"}, OnPause: Pause{}, OnResume: Resume{Words: "a", Budget: &Budget{}}, OnComplete: Complete{},
+		OnFail: Fail{}, OnCancel: Cancel{}, OnRetry: Retry{}, OnReopen: Reopen{}, OnHandOn: HandOn{Run: "new", Agent: "another"},
+	} {
+		if _, err := s.Do("anna", a); (err == nil) != slices.Contains(may, on) {
+			t.Fatalf("a task that is %s and owes %v may %q; %s: %v", s.Status.Name(), s.Next(), may, on, err)
+		}
+	}
+	if Final(s.Status.Name()) { // before, a message is always possible
+		if _, err := s.Do("anna", Say{ID: "new", Text: "a"}); (err == nil) != slices.Contains(may, OnSay) {
+			t.Fatalf("a task that is %s and owes %v may %q; say: %v", s.Status.Name(), s.Next(), may, err)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (a SubmitAnswers) do(s State) ([]Event, error) {
 	}
 	if halted { // one question of the agent at work, whose call is answered
 		words, messages := s.withMessages(strings.TrimSpace(a.Answers[0]))
-		return s.assignTo(OnAnswers, w.working(), w.Run, w.Agent, w.Kind, "answers", words, messages, Event{Payload: AnswersSubmitted(a)})
+		return s.assignTo(OnAnswers, w.Kind.working(), w.Run, w.Agent, w.Kind, "answers", words, messages, Event{Payload: AnswersSubmitted(a)})
 	}
 	r, _ := s.planner() // whose questions have led to the status
 	words, messages := s.withMessages(input.String())
@@ -161,12 +161,12 @@ func (a Resume) do(s State) ([]Event, error) {
 		before = append(before, Event{Payload: Edited{Budget: a.Budget}})
 	}
 	words, messages := s.withMessages(strings.TrimSpace(a.Words))
-	return s.assignTo(OnResume, w.working(), w.Run, w.Agent, w.Kind, "resume", words, messages, before...)
+	return s.assignTo(OnResume, w.Kind.working(), w.Run, w.Agent, w.Kind, "resume", words, messages, before...)
 }
 
-// working returns the status in which the run works again.
-func (w Waiting) working() StatusName {
-	if w.Kind == Planner {
+// working returns the status in which an agent of the kind works.
+func (k Kind) working() StatusName {
+	if k == Planner {
 		return PlanningName
 	}
 	return ActiveName
