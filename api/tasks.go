@@ -30,9 +30,9 @@ func (s *Server) taskOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}", id: "get-task", tag: tagTasks,
 		summary: "Get a task"}, s.getTask)
 	handle(s, operation{method: http.MethodPatch, path: "/tasks/{task}", id: "edit-task", tag: tagTasks,
-		summary: "Change a task", more: "The members that are given are changed. The plan can be changed while the task is planned, the description before it is started. A list replaces the one before."}, s.editTask)
+		summary: "Change a task", more: "The members that are given are changed. The plan can be changed while the task is planned, the description before it is started. A list replaces the one before. A task that loses a dependency that is not completed does not start by itself any more, unless start is given."}, s.editTask)
 	handle(s, operation{method: http.MethodDelete, path: "/tasks/{task}", id: "remove-task", tag: tagTasks,
-		summary: "Remove a task with its runs and files"}, s.removeTask)
+		summary: "Remove a task with its runs and files", more: "Tasks that would have started by themselves when this one is completed do not start by themselves any more, unless it is completed: see held."}, s.removeTask)
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/status", id: "get-task-status", tag: tagTasks,
 		summary: "Get the status of a task"}, s.taskStatus)
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/history", id: "get-task-history", tag: tagTasks,
@@ -107,7 +107,8 @@ func (s *Server) editTask(ctx context.Context, in *editTaskInput) (app.TaskForm,
 }
 
 func (s *Server) removeTask(ctx context.Context, in *TaskInput) (app.TaskRemovedForm, error) {
-	return app.TaskRemovedForm{Task: in.Task}, s.ws.RemoveTask(ctx, in.Task)
+	held, err := s.ws.RemoveTask(ctx, in.Task)
+	return app.TaskRemovedForm{Task: in.Task, Held: held}, err
 }
 
 // A TaskStatusForm is what a task is doing, as JSON.

@@ -116,8 +116,13 @@ func (w *Workspace) DoTask(ctx context.Context, id task.ID, by string, a task.Ac
 	if err != nil {
 		return task.State{}, err
 	}
-	if e, ok := a.(task.Edit); ok && e.Plan != nil && e.Plan.AssignedAgent != "" {
-		if err := w.checkAssigned(ctx, id, e.Plan.AssignedAgent); err != nil {
+	if e, ok := a.(task.Edit); ok {
+		if e.Plan != nil && e.Plan.AssignedAgent != "" {
+			if err := w.checkAssigned(ctx, id, e.Plan.AssignedAgent); err != nil {
+				return task.State{}, err
+			}
+		}
+		if a, err = w.heldBack(ctx, id, e); err != nil {
 			return task.State{}, err
 		}
 	}
@@ -167,20 +172,6 @@ func assignedAgent(s task.State) string {
 		return s.Plan.AssignedAgent
 	}
 	return DefaultAgent
-}
-
-// Unfinished returns those of some tasks that are not completed. One that was removed is not waited for.
-func (w *Workspace) Unfinished(ctx context.Context, on []task.ID) (unfinished []task.ID, err error) {
-	for _, id := range on {
-		sum, err := w.TaskSummary(ctx, id)
-		if err != nil && !errors.Is(err, store.ErrNoTask) {
-			return nil, err
-		}
-		if err == nil && sum.Status != task.CompletedName {
-			unfinished = append(unfinished, id)
-		}
-	}
-	return unfinished, nil
 }
 
 // TaskRests reports whether a driver has nothing to do for a task until a person has done something, or
@@ -317,29 +308,35 @@ func TaskNext(s task.State) string {
 	return "pawl task " + verb
 }
 
-// RemoveTask removes a task with its runs and files. It must not be at work.
-func (w *Workspace) RemoveTask(ctx context.Context, id task.ID) error {
+// RemoveTask removes a task with its runs and files. It must not be at work. held are the tasks that waited for it
+// to be completed, which it is not: they do not start by themselves any more.
+func (w *Workspace) RemoveTask(ctx context.Context, id task.ID) (held []task.ID, err error) {
 	st, err := w.writing()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s, err := w.LoadTask(ctx, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if s.Owes() {
-		return &task.TransitionError{Task: id, From: s.Status.Name(), On: "rm", Why: "an agent is at work: pause or cancel the task first"}
+		return nil, &task.TransitionError{Task: id, From: s.Status.Name(), On: "rm", Why: "an agent is at work: pause or cancel the task first"}
 	}
 	lease, err := w.ownAtRest(ctx, id)
 	if o, ok := errors.AsType[*store.OwnedError](err); ok {
-		return &task.TransitionError{Task: id, From: s.Status.Name(), On: "rm", Why: o.By() + " drives it"}
+		return nil, &task.TransitionError{Task: id, From: s.Status.Name(), On: "rm", Why: o.By() + " drives it"}
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer lease.Release()
+	if s.Status.Name() != task.CompletedName {
+		if held, err = w.holdDependents(ctx, id); err != nil {
+			return held, err
+		}
+	}
 	if err := st.RemoveTask(ctx, string(id)); err != nil {
-		return err
+		return held, err
 	}
 	problems := []error{os.RemoveAll(w.attachments(id))}
 	if s.Copy != nil {
@@ -353,7 +350,7 @@ func (w *Workspace) RemoveTask(ctx context.Context, id task.ID) error {
 			problems = append(problems, err)
 		}
 	}
-	return errors.Join(problems...)
+	return held, errors.Join(problems...)
 }
 
 // NewMessageID returns an id for a message to an agent.

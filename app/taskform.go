@@ -60,6 +60,8 @@ func TaskListOf(all []task.Summary, next string) TaskListForm {
 // A TaskRemovedForm is a task that was removed, as JSON.
 type TaskRemovedForm struct {
 	Task task.ID `json:"task"`
+	// Held are the tasks that waited for it to be completed, which it is not: they do not start by themselves any more.
+	Held []task.ID `json:"held,omitempty"`
 }
 
 // A TaskDiffForm is what was changed in the copy of a task since it was made, as JSON.

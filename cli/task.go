@@ -157,7 +157,11 @@ func historyLine(e tasks.Event) string {
 		}
 		return line
 	case tasks.Edited:
-		return "edited by " + e.By
+		line := "edited by " + e.By
+		if p.Start != nil {
+			line += map[bool]string{true: ": it starts by itself", false: ": it does not start by itself"}[*p.Start]
+		}
+		return line
 	case tasks.PlanningStarted:
 		return fmt.Sprintf("%s plans (run %s)", p.Agent, e.Run)
 	case tasks.AgentStarted:

@@ -203,7 +203,8 @@ func taskEditCommand(inv *invocation) *cobra.Command {
 		Long: `Changes a task. The plan can be changed while the task is planned: --plan reads it as JSON with
 summary, requirements, acceptanceCriteria, plan (the steps) and assignedAgent, as
 pawl task show --json prints it; - is standard input. A list of --label or --depends-on
-replaces the one before; an empty value removes all.`,
+replaces the one before; an empty value removes all. A task that loses a dependency that is not
+completed does not start by itself any more, unless --start is given.`,
 		Example: `  pawl task show last --json | jq .plan > plan.json
   pawl task edit last --plan plan.json
   pawl task edit last --agent developer --priority 3 --label bug --label cart`,
@@ -257,10 +258,17 @@ replaces the one before; an empty value removes all.`,
 			i := tasks.Isolation(*isolation)
 			e.Isolation = &i
 		}
+		before := s
 		if s, err = ws.DoTask(ctx, id, app.Person(), tasks.Edit{Edited: e}); err != nil {
 			return err
 		}
-		return inv.printTask(s, *asJSON)
+		if err := inv.printTask(s, *asJSON); err != nil {
+			return err
+		}
+		if before.Starts() && !s.Starts() && e.Start == nil && !*asJSON {
+			inv.notStarting([]tasks.ID{id})
+		}
+		return nil
 	})
 }
 
@@ -330,6 +338,13 @@ func (inv *invocation) readPlan(s tasks.State, file string) (*tasks.Plan, error)
 	return &p, nil
 }
 
+// notStarting says which tasks do not start by themselves any more.
+func (inv *invocation) notStarting(held []tasks.ID) {
+	for _, id := range held {
+		inv.hint(fmt.Sprintf("task %s does not start by itself any more, because what it waited for was not completed; to let it start: `pawl task edit %[1]s --start`", id))
+	}
+}
+
 func taskRmCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "rm TASK",
@@ -341,10 +356,14 @@ func taskRmCommand(inv *invocation) *cobra.Command {
 		if _, err := atRest(ctx, ws, id); err != nil {
 			return err
 		}
-		if err := ws.RemoveTask(ctx, id); err != nil {
-			return err
+		held, err := ws.RemoveTask(ctx, id)
+		if err == nil {
+			err = inv.print(*asJSON, app.TaskRemovedForm{Task: id, Held: held}, "task %s was removed\n", id)
 		}
-		return inv.print(*asJSON, app.TaskRemovedForm{Task: id}, "task %s was removed\n", id)
+		if !*asJSON {
+			inv.notStarting(held)
+		}
+		return err
 	})
 }
 

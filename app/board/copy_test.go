@@ -154,7 +154,8 @@ func TestACopyIsKeptUntilItIsDiscardedOrItsTaskRemoved(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(s.Copy.Dir, "b.txt")); !os.IsNotExist(err) {
 		t.Errorf("the new copy has what was discarded: %v", err)
 	}
-	ok(t, ws.RemoveTask(t.Context(), id))
+	_, err = ws.RemoveTask(t.Context(), id)
+	ok(t, err)
 	gone()
 	if _, err := ws.LoadTask(t.Context(), id); err == nil || !strings.Contains(err.Error(), store.ErrNoTask.Error()) {
 		t.Errorf("%v", err)

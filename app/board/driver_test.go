@@ -470,6 +470,51 @@ func TestTasksStartWhenThoseTheyDependOnAreCompleted(t *testing.T) {
 	wait(t, other, unsaid, task.PendingName)
 }
 
+// A task that loses what it waited for starts by itself only if that was completed.
+func TestATaskThatLosesADependencyDoesNotStart(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, plan+report)
+	ws := p.open()
+	depends := func(on ...task.ID) task.ID {
+		s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: "Next.", DependsOn: on, Start: true})
+		ok(t, err)
+		return s.Created.Task
+	}
+	edit := func(id task.ID, e task.Edited) task.State {
+		s, err := ws.DoTask(t.Context(), id, "anna", task.Edit{Edited: e})
+		ok(t, err)
+		return s
+	}
+	failed, done := add(t, ws, "Failed."), depends()
+	ok(t, board.New(ws, board.Options{}).Drive(t.Context(), done))
+	wait(t, ws, done, task.CompletedName)
+	_, err := ws.DoTask(t.Context(), failed, "anna", task.Cancel{})
+	ok(t, err)
+	edited, removed, both, said, after := depends(failed), depends(failed), depends(failed, done), depends(failed), depends(done)
+	edit(edited, task.Edited{DependsOn: &[]task.ID{}})
+	edit(both, task.Edited{DependsOn: &[]task.ID{failed}}) // what it loses was completed
+	edit(said, task.Edited{DependsOn: &[]task.ID{}, Start: new(true)})
+	held, err := ws.RemoveTask(t.Context(), failed)
+	ok(t, err)
+	slices.Sort(held)
+	want := []task.ID{removed, both}
+	slices.Sort(want)
+	if !slices.Equal(held, want) {
+		t.Errorf("%v do not start any more, want %v", held, want)
+	}
+	if held, err := ws.RemoveTask(t.Context(), done); err != nil || len(held) > 0 {
+		t.Errorf("%v do not start after what was completed: %v", held, err)
+	}
+	p.drives(ws, board.Options{})
+	wait(t, ws, said, task.CompletedName)
+	wait(t, ws, after, task.CompletedName)
+	for _, id := range []task.ID{edited, removed, both} {
+		if s, err := ws.LoadTask(t.Context(), id); err != nil || s.Status.Name() != task.PendingName || s.Starts() {
+			t.Errorf("task %s is %+v: %v", id, s.Status, err)
+		}
+	}
+}
+
 // What keeps a task from starting by itself is its end, with the reason; a person can try again.
 func TestATaskThatCannotStartByItselfSaysWhy(t *testing.T) {
 	t.Parallel()
@@ -603,7 +648,8 @@ func TestTheAgentIsGivenWhatIsAttached(t *testing.T) {
 	if images != 1 || strings.Count(told, "a secret word") != 1 || !strings.Contains(told, "- a.bin (") || !strings.Contains(told, "a.bin is neither a text nor a picture") {
 		t.Errorf("the agent was told %q, with %d pictures", told, images)
 	}
-	ok(t, ws.RemoveTask(t.Context(), id))
+	_, err = ws.RemoveTask(t.Context(), id)
+	ok(t, err)
 	if _, err := os.Stat(file); err == nil {
 		t.Error("the file is left")
 	}
