@@ -3,6 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"pawl/app"
@@ -132,11 +135,31 @@ func (a *taskAsker) instead(ctx context.Context, one *asker, id run.ID) (tasks.A
 func (a *asker) words(ctx context.Context, lines, options []string, ask string) (string, bool) {
 	for {
 		line, ok := a.prompt(lines, ask, ctx.Done())
-		if line = choice(line, options); !ok || line != "" {
+		if !ok {
 			return line, ok
 		}
+		line, err := chosen(line, options)
+		if err == nil && line != "" {
+			return line, true
+		}
 		lines = []string{"  type an answer; Ctrl-D leaves the question open"}
+		if err != nil {
+			lines = []string{"  " + visible(err.Error())}
+		}
 	}
+}
+
+// chosen returns the option that an answer is the number of, or the answer. A number that no option has is an error.
+func chosen(answer string, options []string) (string, error) {
+	_, err := strconv.Atoi(answer)
+	if picked := choice(answer, options); len(options) == 0 || err != nil || picked != answer || slices.Contains(options, answer) {
+		return picked, nil
+	}
+	numbered := make([]string, len(options))
+	for i, o := range options {
+		numbered[i] = fmt.Sprintf("%d) %s", i+1, oneLine(o, maxTitle))
+	}
+	return "", fmt.Errorf("there is no option %s: give one of %s, or an answer in words", answer, strings.Join(numbered, ", "))
 }
 
 // questionPrompt is what stands before the answer to a question.

@@ -26,3 +26,21 @@ func TestACallOfAnExternalAgentIsAskedForWhileItsTurnGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// An answer may be the number of an option, an option, or other words; a number that no option has is a mistake.
+func TestANumberThatNoOptionHasIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	two, years := []string{"sqlite", "postgres"}, []string{"1999", "2026"}
+	for _, c := range []struct {
+		answer  string
+		options []string
+		want    string // empty: a mistake
+	}{
+		{"2", two, "postgres"}, {"3", two, ""}, {"0", two, ""}, {"-1", two, ""}, {"mysql", two, "mysql"}, {"3.5", two, "3.5"},
+		{"7", nil, "7"}, {"2026", years, "2026"}, {"1", years, "1999"}, {"2027", years, ""},
+	} {
+		if got, err := chosen(c.answer, c.options); got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%q of %q: %q, %v, want %q", c.answer, c.options, got, err, c.want)
+		}
+	}
+}

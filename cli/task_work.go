@@ -88,7 +88,9 @@ number of one is enough.`,
 		answers := slices.Clone(args)
 		for i, q := range openQuestions(s) {
 			if i < len(answers) {
-				answers[i] = choice(answers[i], q.Options)
+				if answers[i], err = chosen(answers[i], q.Options); err != nil {
+					return s, usage("answer %d: %w", i+1, err)
+				}
 			}
 		}
 		return ws.DoTask(ctx, id, app.Person(), tasks.SubmitAnswers{Answers: answers})
@@ -153,6 +155,11 @@ is spent needs a higher one.`,
 		s, err := ws.LoadTask(ctx, id)
 		if err != nil {
 			return s, err
+		}
+		if open := openQuestions(s); len(open) > 0 {
+			if *words, err = chosen(*words, open[0].Options); err != nil {
+				return s, usage("-p: %w", err)
+			}
 		}
 		return ws.DoTask(ctx, id, app.Person(), tasks.Resume{Words: *words, Budget: budget(s)})
 	}))
