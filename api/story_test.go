@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -163,6 +164,18 @@ func TestTheTokenOfARunReachesTheToolsOfThatRunAlone(t *testing.T) {
 	wrong := s.do("POST", "/tasks/"+id+"/tools", `{"tool":"completion-report","status":"complete","summary":7}`, as).problem(422, "INVALID_INPUT")
 	if wrong.text("errors.0.field") != "summary" || !strings.Contains(wrong.text("errors.0.message"), "string") || strings.Contains(wrong.text("error"), "Go ") {
 		t.Errorf("a summary that is a number: %+v", wrong.v)
+	}
+
+	s.do("POST", "/tasks/"+id+"/tools", `{"tool":"completion-report","status":"complete","summary":7}`, as).problem(422, "INVALID_INPUT")
+	var refused []string
+	for _, item := range s.do("GET", "/tasks/"+id+"/history?limit=500", "").is(200).items("items") {
+		if e := (value{t, item}); e.text("type") == "tool_executed" && e.text("data.call") == "" && e.text("data.detail") != "" {
+			refused = append(refused, e.text("data.tool")+" "+e.text("data.outcome"))
+		}
+	}
+	// The same one again is one entry.
+	if want := []string{"planner-output refused", "completion-report invalid", "completion-report invalid"}; !slices.Equal(refused, want) {
+		t.Errorf("the history has the refused results %q, want %q", refused, want)
 	}
 
 	const report = `{"tool":"completion_report","status":"complete","summary":"Three.","blockedReason":""}`

@@ -152,7 +152,11 @@ func (a *agentServer) call(ctx context.Context, c mcp.Call) (mcp.Result, error) 
 		names = append(names, o.wire)
 	}
 	if t.wire == "" {
-		return mcp.Result{}, fmt.Errorf("not granted: the tool %s is not offered to this run; there are %s", c.Tool, strings.Join(names, ", "))
+		err := fmt.Errorf("not granted: the tool %s is not offered to this run; there are %s", c.Tool, strings.Join(names, ", "))
+		if of, terr := a.taskOf(ctx); terr == nil && of != "" && submission.Reserved(c.Tool) {
+			a.w.recordRefused(ctx, of, a.id, c.Tool, &task.SubmissionError{Kind: task.NotGranted, Tool: c.Tool, Why: err.Error()})
+		}
+		return mcp.Result{}, err
 	}
 	key := "mcp-" + a.session + "-" + c.ID
 	if c.Client != "" { // a repeated request of a restarted session is the same
@@ -274,7 +278,7 @@ func (a *agentServer) submit(ctx context.Context, state run.State, t agentTool, 
 	if err != nil {
 		return mcp.Result{}, err
 	}
-	receipt, err := d.Submit(ctx, worker.SubmitRequest{Task: of, Run: a.id, Tool: t.spec.Name, Key: key, Payload: c.Arguments})
+	receipt, err := a.w.submit(ctx, d, worker.SubmitRequest{Task: of, Run: a.id, Tool: t.spec.Name, Key: key, Payload: c.Arguments})
 	if e, ok := errors.AsType[*task.SubmissionError](err); ok && e.Kind == task.AlreadySubmitted {
 		body, err := json.Marshal(struct {
 			Error       string    `json:"error"`

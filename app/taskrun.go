@@ -57,7 +57,45 @@ func (w *Workspace) Submit(ctx context.Context, r worker.SubmitRequest) (worker.
 	if err != nil {
 		return worker.Receipt{}, err
 	}
-	return d.Submit(ctx, r)
+	return w.submit(ctx, d, r)
+}
+
+// submit submits a result with a worker, and records in the task that it was not accepted.
+func (w *Workspace) submit(ctx context.Context, d *worker.Worker, r worker.SubmitRequest) (worker.Receipt, error) {
+	receipt, err := d.Submit(ctx, r)
+	if err != nil {
+		w.recordRefused(context.WithoutCancel(ctx), r.Task, r.Run, r.Tool, err)
+	}
+	return receipt, err
+}
+
+// maxRefusal bounds what a task keeps of why a result was not accepted, in characters.
+const maxRefusal = 500
+
+// recordRefused records that a result of a run was not accepted, as a call of a run in this process would be. Not
+// recorded are a second result, which changes nothing, and the same refusal again, so that an agent that repeats
+// it does not fill the history. What cannot be recorded changes nothing of the answer.
+func (w *Workspace) recordRefused(ctx context.Context, id task.ID, r run.ID, tool string, refusal error) {
+	fact := task.ToolExecuted{Tool: strings.ReplaceAll(tool, "_", "-"), Outcome: run.Invalid, IsError: true, Detail: text.Clip(refusal.Error(), maxRefusal)}
+	if e, ok := errors.AsType[*task.SubmissionError](refusal); ok {
+		if fact.Outcome = run.Refused; e.Kind == task.AlreadySubmitted {
+			return
+		}
+	} else if !errors.As(refusal, new(*task.InputError)) {
+		return // it could not be looked at
+	}
+	s, err := w.LoadTask(ctx, id)
+	if err != nil {
+		return
+	}
+	if _, ok := s.Run(r); !ok {
+		return
+	}
+	last, err := w.TaskEvents(ctx, id, s.Seq-1, 1)
+	if err == nil && len(last) == 1 && last[0].Run == r && last[0].Payload == task.Payload(fact) {
+		return
+	}
+	_, _ = w.DoTask(ctx, id, "", task.Note{Run: r, Fact: fact})
 }
 
 // CallTool makes a call for the agent of a run from outside; see [worker.Worker.Call].

@@ -183,6 +183,9 @@ func historyLine(e tasks.Event) string {
 	case tasks.AgentHandoffCompleted:
 		return fmt.Sprintf("run %s ended %s", e.Run, view.EndWords(p.End.End))
 	case tasks.ToolExecuted:
+		if p.Call == "" {
+			return fmt.Sprintf("  %s · not accepted: %s", p.Tool, oneLine(p.Detail, 3*maxTitle))
+		}
 		return fmt.Sprintf("  %s · %s", p.Tool, p.Outcome)
 	case tasks.PermissionRequested:
 		return fmt.Sprintf("needs approval: %s\n  answer with: pawl runs decide %s %s allow", oneLine(view.Title(p.Tool, p.Arguments), maxTitle), e.Run, p.Call)

@@ -77,9 +77,9 @@ func (h *taskHistory) print(id tasks.ID, e tasks.Event) {
 // shownWithRun reports whether an event is shown where the run is, which is driven here: a call, and
 // what is asked and answered at this terminal.
 func (h *taskHistory) shownWithRun(e tasks.Event) bool {
-	switch e.Payload.(type) {
+	switch p := e.Payload.(type) {
 	case tasks.ToolExecuted:
-		return true
+		return p.Call != ""
 	case tasks.PermissionRequested, tasks.PermissionDecided:
 		return h.asks
 	}

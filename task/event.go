@@ -203,12 +203,14 @@ type AgentHandoffCompleted struct {
 	Usage     run.Usage `json:"usage,omitzero"`   // part of the parent's
 }
 
-// ToolExecuted says that a call of a run was settled.
+// ToolExecuted says that a call of a run was settled, or that a result was not accepted which an external agent
+// has submitted: of that no call is in the run's log.
 type ToolExecuted struct {
-	Call    run.CallID  `json:"call"`
+	Call    run.CallID  `json:"call"` // empty: a result that was not accepted
 	Tool    string      `json:"tool"`
 	Outcome run.Outcome `json:"outcome"`
 	IsError bool        `json:"is_error,omitempty"`
+	Detail  string      `json:"detail,omitempty"` // why the result was not accepted
 }
 
 // PermissionRequested says that a call waits for a person.
