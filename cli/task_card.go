@@ -500,6 +500,12 @@ func taskPage(s tasks.State) string {
 	if s.Priority != 0 {
 		line("priority %d", s.Priority)
 	}
+	if b := s.Budget.String(); b != "" {
+		if u := s.Usage(); u != (run.Usage{}) {
+			b += fmt.Sprintf(", used: %s and %d tokens", view.Money(u), u.Total())
+		}
+		line("budget %s", b)
+	}
 	if s.Starts() {
 		line("starts by itself, when the tasks that it depends on are completed")
 	}

@@ -316,6 +316,23 @@ func TestAShutdownOfTheDriverLeavesTheTaskAtWork(t *testing.T) {
 	k.wantOwed("drive/w")
 }
 
+func TestABudgetIsShownWithAllItsDigits(t *testing.T) {
+	t.Parallel()
+	for want, b := range map[string]Budget{
+		"": {}, "$5.00": {Cost: 5}, "$0.60": {Cost: 0.6}, "$0.001": {Cost: 0.001}, "$1.255": {Cost: 1.255},
+		"$0.0000001": {Cost: 1e-7}, "$2000000.00 and 20 tokens": {Cost: 2e6, Tokens: 20},
+	} {
+		if got := b.String(); got != want {
+			t.Errorf("%#v is %q, want %q", b, got, want)
+		}
+	}
+	k := newCard(t, Created{Budget: Budget{Cost: 0.001}})
+	k.planned()
+	if err := k.try("anna", Start{Run: "w", Agent: "developer"}); err == nil || !strings.Contains(err.Error(), "its budget of $0.001 is spent") {
+		t.Errorf("started with nothing left: %v", err)
+	}
+}
+
 func TestABudgetThatIsSpentStartsNothing(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{Budget: Budget{Cost: 0.6}})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pawl/run"
@@ -177,7 +178,28 @@ func (s State) spent() string {
 	if s.Budget.Tokens > 0 && s.Usage().Total() >= s.Budget.Tokens {
 		return fmt.Sprintf("its budget of %d tokens is spent", s.Budget.Tokens)
 	}
-	return fmt.Sprintf("its budget of $%.2f is spent", s.Budget.Cost)
+	return fmt.Sprintf("its budget of %s is spent", dollars(s.Budget.Cost))
+}
+
+// dollars returns an amount in US dollars with as many digits as it has, at least two after the point.
+func dollars(amount float64) string {
+	cents := strconv.FormatFloat(amount, 'f', 2, 64)
+	if exact := strconv.FormatFloat(amount, 'f', -1, 64); len(exact) > len(cents) {
+		return "$" + exact
+	}
+	return "$" + cents
+}
+
+// String returns the budget in words; empty if it bounds nothing.
+func (b Budget) String() string {
+	var bounds []string
+	if b.Cost > 0 {
+		bounds = append(bounds, dollars(b.Cost))
+	}
+	if b.Tokens > 0 {
+		bounds = append(bounds, fmt.Sprintf("%d tokens", b.Tokens))
+	}
+	return strings.Join(bounds, " and ")
 }
 
 func (a Complete) do(s State) ([]Event, error) {
