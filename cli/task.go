@@ -211,9 +211,9 @@ func historyLine(e tasks.Event) string {
 	case tasks.MessageQueued:
 		return e.By + " says: " + oneLine(p.Text, maxTitle)
 	case tasks.MessageDelivered:
-		return "the message was delivered"
+		return "the message was passed to the agent"
 	case tasks.MessageReturned:
-		return "the message was not delivered: send it again"
+		return "the agent did not read the message, because its turn ended first: send it again"
 	case tasks.AttachmentAdded:
 		return "attached: " + p.Attachment.Name
 	case tasks.CopyMade:

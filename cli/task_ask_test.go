@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pawl/run"
+	tasks "pawl/task"
 )
 
 // The turn of an external agent goes on while a call of it waits for a person: it is asked for then.
@@ -41,6 +42,19 @@ func TestANumberThatNoOptionHasIsNoAnswer(t *testing.T) {
 	} {
 		if got, err := chosen(c.answer, c.options); got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%q of %q: %q, %v, want %q", c.answer, c.options, got, err, c.want)
+		}
+	}
+}
+
+// A message that is passed to an agent whose turn ends before it reads it was never delivered.
+func TestTheHistorySaysOneTruthOfAMessage(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[string]tasks.Payload{
+		"the message was passed to the agent":                                             tasks.MessageDelivered{ID: "m"},
+		"the agent did not read the message, because its turn ended first: send it again": tasks.MessageReturned{ID: "m"},
+	} {
+		if got := historyLine(tasks.Event{Payload: p}); got != want {
+			t.Errorf("%T: %q", p, got)
 		}
 	}
 }

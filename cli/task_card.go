@@ -477,6 +477,10 @@ func taskShowCommand(inv *invocation) *cobra.Command {
 	})
 }
 
+// messageWords say what became of a message.
+var messageWords = map[tasks.MessageState]string{tasks.MessageWaits: "queued", tasks.MessageIsDelivered: "passed to the agent",
+	tasks.MessageIsReturned: "not read", tasks.MessageIsWithdrawn: "withdrawn"}
+
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
@@ -540,7 +544,7 @@ func taskPage(s tasks.State) string {
 	if len(s.Messages) > 0 {
 		line("\n# Messages")
 		for _, m := range s.Messages {
-			line("- %s (%s): %s", m.By, m.State, m.Text)
+			line("- %s (%s): %s", m.By, messageWords[m.State], m.Text)
 		}
 	}
 	if len(s.Chain) > 0 {

@@ -244,7 +244,8 @@ type MessageQueued struct {
 	Text string `json:"text"`
 }
 
-// MessageDelivered says that a queued message is in the log of the event's run.
+// MessageDelivered says that a queued message is in the log of the event's run, whose agent reads it with its next
+// results.
 type MessageDelivered struct {
 	ID string `json:"id"`
 }
