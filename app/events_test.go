@@ -4,6 +4,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +46,28 @@ func TestEveryEventIsHandledWhereverEventsAreRead(t *testing.T) {
 			if run.Spent(v.Interface().(run.Payload)).Output != 1 {
 				t.Errorf("%s: its usage is not counted", name)
 			}
+		}
+	}
+}
+
+// What an event is about is said in words, not by an id, when an event before it has had the words.
+func TestAnEventSaysWhatItIsAbout(t *testing.T) {
+	t.Parallel()
+	call := run.Call{ID: "c_1", Tool: "shell", Arguments: `{"command":"ls"}`}
+	for _, c := range []struct {
+		before, last run.Payload
+		want         string
+	}{
+		{run.Said{ID: "m-1", Parts: []run.Part{run.Text("Be quick.")}}, run.Withdrawn{ID: "m-1"}, "message taken back: Be quick."},
+		{run.Replied{Parts: []run.Part{{Type: run.CallPart, Call: &call}}}, run.CallStarted{Call: "c_1"}, "c_1 shell ls: started"},
+		{run.Observed{Parts: []run.Part{{Type: run.CallPart, Call: &call}}}, run.CallStarted{Call: "c_1"}, "c_1 shell ls: started"},
+		{run.Interrupted{Partial: []run.Part{{Type: run.CallPart, Call: &call}}}, run.CallSettled{Call: "c_1", Outcome: run.NotRun}, "c_1 shell ls: "},
+		{run.CallReceived{Call: call}, run.Prompted{Answers: "c_1", Parts: []run.Part{run.Text("yes")}}, "answer to c_1 shell ls: yes"},
+	} {
+		why := Why{Last: run.Event{Payload: c.last}}
+		why.words.Remember(c.before)
+		if got := WhyFormOf(why).Last.Text; !strings.HasPrefix(got, c.want) {
+			t.Errorf("%T after %T: %q, want %q", c.last, c.before, got, c.want)
 		}
 	}
 }

@@ -12,8 +12,36 @@ import (
 )
 
 // EventWords says of events, in the order of the log, what each is, on one line. It
-// remembers the titles of calls.
-type EventWords struct{ titles map[run.CallID]string }
+// remembers the titles of calls and the texts of messages.
+type EventWords struct {
+	titles map[run.CallID]string
+	said   map[string]string
+}
+
+// Remember takes note of an event, for the words of those that follow.
+func (w *EventWords) Remember(p run.Payload) {
+	var parts []run.Part
+	switch f := p.(type) {
+	case run.Replied:
+		parts = f.Parts
+	case run.Observed:
+		parts = f.Parts
+	case run.Interrupted:
+		parts = f.Partial
+	case run.CallReceived:
+		w.Named(f.Call)
+	case run.Said:
+		if w.said == nil {
+			w.said = map[string]string{}
+		}
+		w.said[f.ID] = run.PlainText(f.Parts)
+	}
+	for _, part := range parts {
+		if part.Type == run.CallPart && part.Call != nil {
+			w.Named(*part.Call)
+		}
+	}
+}
 
 // classWords say what a call of a class does.
 var classWords = map[run.Class]string{run.Reads: "only reads", run.Writes: "may write", run.Resumable: "can be resumed"}
@@ -48,6 +76,7 @@ func (w *EventWords) message(parts []run.Part) string {
 
 // Of returns what an event is, on one line.
 func (w *EventWords) Of(e run.Event) string {
+	w.Remember(e.Payload)
 	return view.OneLine(w.sentence(e.Payload), 2*view.MaxLine)
 }
 
@@ -84,7 +113,10 @@ func (w *EventWords) sentence(p run.Payload) string {
 		}
 		return "message to the agent at work: " + run.PlainText(f.Parts)
 	case run.Withdrawn:
-		return "message " + f.ID + " withdrawn"
+		if said := w.said[f.ID]; said != "" {
+			return "message taken back: " + said
+		}
+		return "message " + f.ID + " taken back"
 	case run.RequestStarted:
 		words := "request to " + f.Model
 		switch f.Purpose {

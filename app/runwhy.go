@@ -33,12 +33,8 @@ type LastEvent struct {
 // WhyFormOf returns y as JSON.
 func WhyFormOf(y Why) WhyForm {
 	s := y.State
-	var words EventWords
-	for _, c := range s.Turn.Calls {
-		words.Named(c.Call)
-	}
 	w := WhyForm{Run: y.Run, State: ConditionOf(s, y.Owner != nil), Text: ConditionWords(s, y.Owner), Owed: y.Owed, Next: y.next(),
-		Last: LastEvent{y.Last.Seq, y.Last.At, store.Type(y.Last.Payload), words.Of(y.Last)}}
+		Last: LastEvent{y.Last.Seq, y.Last.At, store.Type(y.Last.Payload), y.words.Of(y.Last)}}
 	if !s.Turn.Open() {
 		w.End, w.Reason = s.Turn.End.End, s.Turn.End.Reason
 	}

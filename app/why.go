@@ -19,6 +19,8 @@ type Why struct {
 	Owed  []string     // what the run owes now, a phrase each; questions to the person too
 	Owner *store.Owner // the process that drives it; nil: none
 	Task  *task.State  // that continues it; nil: it belongs to none
+
+	words EventWords // of the events before the last one
 }
 
 // Why says where a run stands: its last event, what it owes, who drives it.
@@ -28,6 +30,9 @@ func (w *Workspace) Why(ctx context.Context, id run.ID) (Why, error) {
 		return Why{}, err
 	}
 	y := Why{Run: id, State: s, Last: events[len(events)-1], Owed: []string{}}
+	for _, e := range events {
+		y.words.Remember(e.Payload)
+	}
 	for _, c := range s.Next() {
 		y.Owed = append(y.Owed, owedWords(c))
 	}

@@ -32,7 +32,7 @@ func TestEachEventIsASentence(t *testing.T) {
 		{run.Prompted{Continue: true}, "continue, without a new prompt"},
 		{run.Said{ID: "s", Delivery: run.Steer, Parts: said}, "message to the agent at work: use the test database"},
 		{run.Said{ID: "s", Delivery: run.Queue, Parts: said}, "message for after the turn: use the test database"},
-		{run.Withdrawn{ID: "s"}, "message s withdrawn"},
+		{run.Withdrawn{ID: "s"}, "message taken back: use the test database"},
 		{run.RequestStarted{Purpose: run.ForStep, Model: "p/m", Attempt: 2}, "request to p/m, attempt 2"},
 		{run.RequestStarted{Purpose: run.ForSynthesis, Model: "p/m"}, "request to p/m for a summary of the turn"},
 		{run.RequestFailed{Kind: run.ErrOverloaded, Reason: "HTTP 529", RetryAfter: 2 * time.Second}, "request failed (overloaded): HTTP 529; retrying in 2s"},
