@@ -2,11 +2,13 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
@@ -63,11 +65,31 @@ func checkJSON(data []byte) error {
 		case errors.Is(err, jsontext.ErrDuplicateName):
 			return fmt.Errorf("the name of a member occurs twice in an object, at %s", d.StackPointer())
 		case err != nil:
-			return fmt.Errorf("it is not valid JSON: %w", err)
+			return fmt.Errorf("it is not valid JSON: %s", malformed(data, d, err))
 		case d.StackDepth() > maxDepth:
 			return fmt.Errorf("it is nested deeper than %d levels", maxDepth)
 		case d.StackDepth() == 0 && d.InputOffset() < int64(len(bytes.TrimRight(data, " \t\r\n"))):
 			return errors.New("there is something after the JSON value")
 		}
 	}
+}
+
+// malformed says what is wrong with text that is not JSON, and where. d has read it up to there.
+func malformed(data []byte, d *jsontext.Decoder, err error) string {
+	kind, _ := d.StackIndex(d.StackDepth())
+	open := map[jsontext.Kind]string{'{': "an object that is not closed", '[': "an array that is not closed"}[kind]
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		if rest := bytes.TrimSpace(data[min(d.InputOffset(), int64(len(data))):]); bytes.HasPrefix(bytes.TrimLeft(rest, ",: \t\r\n"), []byte(`"`)) {
+			open = "a string that is not closed"
+		}
+		return "it ends in " + cmp.Or(open, "the middle of a value")
+	}
+	e, ok := errors.AsType[*jsontext.SyntacticError](err)
+	if !ok {
+		return "it cannot be read" // unreachable: it is read from memory
+	}
+	before := data[:min(e.ByteOffset, int64(len(data)))]
+	line := bytes.Count(before, []byte("\n")) + 1
+	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+	return fmt.Sprintf("line %d, column %d: %s", line, column, strings.TrimPrefix(e.Err.Error(), "jsontext: "))
 }

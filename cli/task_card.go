@@ -324,6 +324,11 @@ func (inv *invocation) readPlan(s tasks.State, file string) (*tasks.Plan, error)
 	if len(content) > tasks.MaxText {
 		return nil, usage("--plan: it is larger than %d bytes", tasks.MaxText)
 	}
+	var whole any
+	if e, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(content, &whole)); ok {
+		line := strings.Count(strings.TrimRight(string(content[:min(int(e.Offset), len(content))]), "\n"), "\n") + 1
+		return nil, usage("--plan: not valid JSON: line %d: %s", line, e)
+	}
 	d := json.NewDecoder(strings.NewReader(string(content)))
 	d.DisallowUnknownFields()
 	var p tasks.Plan
