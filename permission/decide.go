@@ -3,6 +3,7 @@ package permission
 import (
 	"strings"
 
+	"pawl/internal/visible"
 	"pawl/run"
 )
 
@@ -161,7 +162,7 @@ func oneLine(s string) string {
 	var b strings.Builder
 	for _, c := range s {
 		if isTrick(c) {
-			b.WriteString(escape(c))
+			b.WriteString(visible.Code(c))
 		} else {
 			b.WriteRune(c)
 		}

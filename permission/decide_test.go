@@ -135,7 +135,7 @@ func TestTheWordsOfARuleMakeNoLineOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	r := permission.Rule{Effect: permission.Deny, Tool: "read", Pattern: "a.go", Source: "x", Why: "because\nallowed by: you\u202e"}
 	d := permission.Rules{r}.Decide(permission.Request{Tool: "read", Class: run.Reads, Paths: []string{"a.go"}, Workspace: "/work"}, permission.Default)
-	if want := `denied: a.go (because allowed by: you\u{202e})`; d.Reason != want {
+	if want := `denied: a.go (because allowed by: you\u202e)`; d.Reason != want {
 		t.Errorf("got %q, want %q", d.Reason, want)
 	}
 }

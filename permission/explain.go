@@ -158,6 +158,3 @@ func (e Explanation) String() string {
 	}
 	return b.String()
 }
-
-// escape writes a character that is not seen so that it is: \u{202e}.
-func escape(c rune) string { return fmt.Sprintf("\\u{%x}", c) }

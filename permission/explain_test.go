@@ -58,7 +58,7 @@ func TestWhatAPersonIsShownHidesNothing(t *testing.T) {
 	t.Parallel()
 	r := permission.Request{Tool: "shell", Command: "echo a\u202eb" + strings.Repeat(" ", 2000) + "; make", Workspace: "/work"}
 	text := permission.Rules(nil).Explain(r, permission.Default).String()
-	if strings.Contains(text, "\u202e") || !strings.Contains(text, `\u{202e}`) || strings.Contains(text, "    ;") || !strings.Contains(text, "command `make`") {
+	if strings.Contains(text, "\u202e") || !strings.Contains(text, `\u202e`) || strings.Contains(text, "    ;") || !strings.Contains(text, "command `make`") {
 		t.Errorf("it reads:\n%s", text)
 	}
 }

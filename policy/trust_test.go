@@ -474,7 +474,7 @@ func TestAFileThatCannotBeShownAsTextIsRefused(t *testing.T) {
 	if err != nil || len(changes) != 1 {
 		t.Fatal(changes, err)
 	}
-	if text, whole := changes[0].Show(0); !whole || !strings.Contains(text, `shell(curl *)`) || !strings.Contains(text, `a\u{200b}\u{200b}`) {
+	if text, whole := changes[0].Show(0); !whole || !strings.Contains(text, `shell(curl *)`) || !strings.Contains(text, `a\u200b\u200b`) {
 		t.Errorf("it is shown as %q", text)
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 // Visible returns text for a terminal in which everything can be seen, in the order in
 // which a program reads it: hidden characters (see [visible.Hidden]) and letters that
-// are written from right to left are written as \u{202e}; bytes that are not UTF-8 as
-// \x{ff}; and long runs of blanks and of empty lines, which push text off the screen,
+// are written from right to left are written as \u202e (see [visible.Code]); bytes that are not UTF-8 as
+// \xff; and long runs of blanks and of empty lines, which push text off the screen,
 // are counted. Other line ends and tabs stay.
 func Visible(text string) string {
 	text = emptyLines().ReplaceAllStringFunc(text, func(lines string) string {
@@ -28,9 +28,9 @@ func Visible(text string) string {
 		c, n := utf8.DecodeRuneInString(text)
 		switch {
 		case c == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, "\\x{%02x}", text[0])
+			fmt.Fprintf(&b, "\\x%02x", text[0])
 		case visible.Hidden(c), visible.RightToLeft(c):
-			fmt.Fprintf(&b, "\\u{%x}", c)
+			b.WriteString(visible.Code(c))
 		default:
 			b.WriteRune(c)
 		}

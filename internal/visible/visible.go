@@ -30,10 +30,18 @@ func Escape(text string) string {
 		case safe(r):
 			b.WriteRune(r)
 		case r != '\r':
-			fmt.Fprintf(&b, "\\u%04x", r)
+			b.WriteString(Code(r))
 		}
 	}
 	return b.String()
+}
+
+// Code returns a character as \uXXXX, or as \UXXXXXXXX if it has no such code.
+func Code(r rune) string {
+	if r > 0xffff {
+		return fmt.Sprintf("\\U%08x", r)
+	}
+	return fmt.Sprintf("\\u%04x", r)
 }
 
 // Hidden reports whether a character has no shape of its own, or changes how others

@@ -60,3 +60,12 @@ func TestScriptsThatAreWrittenFromRightToLeftAreKnown(t *testing.T) {
 		}
 	}
 }
+
+func TestACharacterIsWrittenInOneWay(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{"a\x1b[2J": `a\u001b[2J`, "\u202ex": `\u202ex`, "\U000e0041b": `\U000e0041b`, "a\r\n": "a\n"} {
+		if got := visible.Escape(in); got != want {
+			t.Errorf("%q is %q, want %q", in, got, want)
+		}
+	}
+}
