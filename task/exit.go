@@ -3,6 +3,7 @@ package task
 import (
 	"fmt"
 
+	"pawl/internal/text"
 	"pawl/run"
 )
 
@@ -66,7 +67,7 @@ func OnExit(k Kind, agent string, begun bool, end run.Ended, submitted bool, rem
 func missing(k Kind, agent string, reminders int, said string) Exit {
 	detail := fmt.Sprintf("%s ended without calling %s, after %d reminders", agent, k.Tool(), reminders)
 	if said != "" {
-		detail += fmt.Sprintf("; it said last: %q", shorten(said, maxQuoted))
+		detail += `; it said last: "` + text.OneLine(said, maxQuoted) + `"` // on one line; what shows it escapes
 	}
 	return Exit{Result: Missing, Trigger: OnRunFailed, Reason: missingAfterReminder, Detail: detail}
 }

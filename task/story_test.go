@@ -471,7 +471,7 @@ func TestWhatAPersonIsToldOfTheEndOfATurn(t *testing.T) {
 		t.Errorf("it is told as %q", x.Detail)
 	}
 	x = OnExit(Worker, "developer", true, run.Ended{End: run.Completed}, false, 2, strings.Repeat("x", 501))
-	if want := strings.Repeat("x", 500) + "…"; !strings.Contains(x.Detail, want) {
+	if want := strings.Repeat("x", 499) + "…"; !strings.Contains(x.Detail, want) {
 		t.Errorf("it is told as %q", x.Detail)
 	}
 }

@@ -420,6 +420,10 @@ func TestWhatTheEndOfATurnMeans(t *testing.T) {
 	if want := `task-validator ended without calling planner-output, after 2 reminders; it said last: "Looks good."`; x.Detail != want {
 		t.Errorf("the sentence is %s", x.Detail)
 	}
+	x = OnExit(Planner, "p", true, run.Ended{End: run.EndFailed, Reason: "output_missing"}, false, 2, "Say \"no\".\nOr \x1b[31mred \u202e")
+	if want := "it said last: \"Say \"no\". Or \x1b[31mred \u202e\""; !strings.HasSuffix(x.Detail, want) { // who shows it escapes it
+		t.Errorf("the sentence is %q", x.Detail)
+	}
 }
 
 func TestDependenciesHaveNoCycle(t *testing.T) {
