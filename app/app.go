@@ -81,6 +81,7 @@ type Workspace struct {
 
 	confining    sync.Mutex      // guards settings.withDirs
 	taskWatchers []func(task.ID) // see [Workspace.OnTaskChange]
+	taskRuns     map[run.ID]bool // that were opened here for their tasks
 
 	logger func() *slog.Logger // for diagnostics
 }

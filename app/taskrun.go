@@ -116,10 +116,11 @@ func (w *Workspace) OpenTaskRun(ctx context.Context, s task.State, r task.Run) (
 	left, _ := s.Left()
 	limits := run.Limits{Cost: left.Cost, Tokens: left.Tokens}
 	if _, err := st.Run(ctx, r.ID); err == nil {
-		return w.resume(ctx, r.ID, Task{Limits: limits, budgeted: true, Keeps: w.opt.Serves})
+		return w.resume(ctx, r.ID, Task{Limits: limits, budgeted: true, Keeps: w.opt.Serves || w.openedBefore(r.ID)})
 	} else if !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
+	w.openedBefore(r.ID)
 	a, err := w.taskAgent(ctx, r.Agent, r.Kind)
 	if err != nil {
 		return nil, err
@@ -133,6 +134,21 @@ func (w *Workspace) OpenTaskRun(ctx context.Context, s task.State, r task.Run) (
 		dir = s.Copy.Dir
 	}
 	return w.Start(ctx, Task{Run: r.ID, Name: runName(s), dir: dir, Agent: a.Name, Output: o, Limits: limits})
+}
+
+// openedBefore reports whether a run was opened here for its task before. What was given for this process, such as a
+// permission mode, counts the first time: a person may have changed the run since.
+func (w *Workspace) openedBefore(id run.ID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.taskRuns[id] {
+		return true
+	}
+	if w.taskRuns == nil {
+		w.taskRuns = map[run.ID]bool{}
+	}
+	w.taskRuns[id] = true
+	return false
 }
 
 // runName names a run of a task, whose prompts all begin alike, by the task.

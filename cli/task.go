@@ -45,7 +45,15 @@ watches all tasks (pawl task watch).`,
 
 // oneTask gives cmd the form of a subcommand whose first argument is a task: it opens the
 // workspace, finds the task and calls do with the other arguments.
-func oneTask(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, ws *app.Workspace, id tasks.ID, args []string) error) *cobra.Command {
+func oneTask(inv *invocation, cmd *cobra.Command, do taskFunc) *cobra.Command {
+	return oneTaskKeeping(inv, cmd, false, do)
+}
+
+// A taskFunc does what a subcommand does with a task, given its other arguments.
+type taskFunc func(ctx context.Context, ws *app.Workspace, id tasks.ID, args []string) error
+
+// oneTaskKeeping is oneTask; with serves the flags are for runs that begin, and one that is resumed keeps what it has.
+func oneTaskKeeping(inv *invocation, cmd *cobra.Command, serves bool, do taskFunc) *cobra.Command {
 	if cmd.Args == nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -56,6 +64,7 @@ func oneTask(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, w
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		opt := inv.options(cmd.Flags())
+		opt.Serves = serves
 		opt.Drives, opt.Asks = cmd.Flags().Lookup("on-ask") != nil, true // the settings are flags of commands that let an agent work
 		ws, err := app.Open(opt)
 		if err != nil {

@@ -172,13 +172,16 @@ func taskWatchCommand(inv *invocation) *cobra.Command {
 		Long: `Shows what happens to a task until it needs a person or is done. If no process lets its agent
 work - the one that did was killed - this one does. Without a TASK all tasks of the folder
 are worked on, until pawl is interrupted; the tasks stay as they are then, and the next
-pawl task watch continues them.`,
+pawl task watch continues them.
+
+Flags such as --mode and --model are for runs that begin here: a run that is resumed keeps
+what it has. See pawl runs set.`,
 		Example: "  pawl task watch last\n  pawl task watch",
 	}
 	asJSON := historyFlag(cmd)
 	addWaitingSettings(cmd.Flags())
 	runs := cmd.Flags().Int("runs", board.DefaultRuns, "without a TASK: work on at most `n` at once")
-	one := oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
+	one := oneTaskKeeping(inv, cmd, true, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
 		return inv.attend(ctx, ws, id, 0, *asJSON)
 	})
 	single := one.RunE
