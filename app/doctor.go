@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"pawl/config"
 	"pawl/external"
+	"pawl/internal/stable"
 	"pawl/internal/text"
 	"pawl/llm"
 	"pawl/llm/script"
@@ -70,7 +72,25 @@ func Doctor(ctx context.Context, opt Options, offline bool) Report {
 	r.Checks = append(r.Checks, checkLeftAgents(ctx, opt)...)
 	r.Checks = append(r.Checks, checkSandbox()...)
 	r.Checks = append(r.Checks, checkVariables(opt.Env))
+	sortChecks(r.Checks)
 	return r
+}
+
+// sortChecks puts what is wrong first and what is missing, and need not be there, last: the topics, and the checks of
+// each.
+func sortChecks(checks []Check) {
+	rank := map[Verdict]int{Bad: 0, Good: 1, Unasked: 1, Absent: 2}
+	topics := map[string]int{} // the topic's worst check, and its place among the topics
+	for i, c := range checks {
+		if at, ok := topics[c.Topic]; !ok {
+			topics[c.Topic] = rank[c.State]*len(checks) + i
+		} else if r := rank[c.State]; r < at/len(checks) {
+			topics[c.Topic] = r*len(checks) + at%len(checks)
+		}
+	}
+	stable.Sort(checks, func(a, b Check) int {
+		return cmp.Or(cmp.Compare(topics[a.Topic], topics[b.Topic]), cmp.Compare(rank[a.State], rank[b.State]))
+	})
 }
 
 // checkFiles looks at the user's files. ok says that they can be read.
