@@ -86,10 +86,14 @@ sent to another.`,
 			return inv.encode(form)
 		}
 		if renames {
-			fmt.Fprintf(inv.Stdout, "run %s: named %q\n", id, name)
+			said := "is named \"" + visible(name) + "\""
+			if name == "" {
+				said = "has no name"
+			}
+			fmt.Fprintf(inv.Stdout, "run %s %s\n", id, said)
 		}
 		if changes {
-			fmt.Fprintf(inv.Stdout, "run %s, from its next step: %s\n", id, view.ChangeWords(c))
+			fmt.Fprintf(inv.Stdout, "run %s has from its next step: %s\n", id, view.ChangeWords(c))
 		}
 		return nil
 	})
