@@ -95,12 +95,6 @@ func (d *driver) begin(session *app.Session, begin func() error) error {
 func (d *driver) attend(session *app.Session) {
 	defer func() {
 		defer d.work.Done()
-		if app.NeedsApproval(session.State()) {
-			// It is about to come to rest, and then Close leaves the turn open.
-			ctx, cancel := context.WithTimeout(context.Background(), restPatience)
-			_, _ = session.Wait(ctx)
-			cancel()
-		}
 		_ = session.Close() // its log says what became of it
 		d.sessions.remove(session)
 	}()
@@ -128,9 +122,6 @@ func happens(ctx context.Context, session *app.Session, after int64) bool {
 	}
 	return false
 }
-
-// restPatience is how long a session that waits for a person may take to come to rest.
-const restPatience = time.Second
 
 const (
 	// patience is how long a request waits until the process that drives a run has taken

@@ -57,7 +57,7 @@ func TestATaskIsPlannedAskedEditedStartedAllowedAndCompletedOverHTTP(t *testing.
 		}
 	}
 	if len(calls.items("items")) != 1 || !strings.Contains(calls.text("items.0.title"), "touch counted") {
-		t.Fatalf("the approvals are %+v", calls.v)
+		t.Fatalf("the approvals are %+v of %+v", calls.v, s.do("GET", "/tasks/"+id, "").Body)
 	}
 	call := fmt.Sprintf("/tasks/%s/runs/%s/calls/%s/decision", id, calls.text("items.0.run"), calls.text("items.0.call"))
 	digest := calls.text("items.0.digest")

@@ -500,12 +500,22 @@ func (s *Session) Close() error { return s.close() }
 func (s *Session) closeOnce() error {
 	s.mu.Lock()
 	s.closing = true
-	s.runner.Interrupt(run.Interrupted{Cause: run.ByShutdown})
+	rest, rests := s.rest, s.driving && s.w.aboutToRest(s.runner.State())
 	s.mu.Unlock()
+	if rests { // it is seen to wait for a person a moment before it is at rest, and its turn stays open
+		select {
+		case <-rest:
+		case <-time.After(restPatience):
+		}
+	}
+	s.runner.Interrupt(run.Interrupted{Cause: run.ByShutdown})
 	s.stop()
 	<-s.done
 	return s.runner.Close()
 }
+
+// restPatience is how long a run that waits for a person may take to come to rest.
+const restPatience = time.Second
 
 // Viewers returns how many other processes follow the run at this moment.
 func (s *Session) Viewers() int { return s.runner.Viewers() }

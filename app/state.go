@@ -47,6 +47,34 @@ func NeedsApproval(s run.State) bool {
 	return s.Turn.Open() && len(owed) > 0
 }
 
+// aboutToRest reports whether nothing is owed in state s but the decisions of a person, in the run itself or
+// in those below it.
+func (w *Workspace) aboutToRest(s run.State) bool {
+	below, err := w.below(s)
+	if err != nil {
+		return false
+	}
+	waits := map[run.CallID]bool{}
+	for _, child := range below {
+		if child.Created.Parent == s.Created.Run && w.aboutToRest(child) {
+			waits[child.Created.ParentCall] = true
+		}
+	}
+	owed := s.Next()
+	for _, c := range owed {
+		switch c := c.(type) {
+		case run.Decide:
+		case run.Perform:
+			if !waits[c.Call.ID] {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return s.Turn.Open() && len(owed) > 0
+}
+
 // ConditionWords says in one line what a run in state s is doing, and how its turn ended.
 // owner is the process that drives it; nil: none.
 func ConditionWords(s run.State, owner *store.Owner) string {

@@ -1105,7 +1105,7 @@ func TestCommandsSayWhatTheyDo(t *testing.T) {
 	for _, c := range [][2]string{
 		{"/outputs", "it ran outputs list"}, {"/outputs stats c_1", "it ran outputs stats"}, {"/effort huge", "choose "}, {"/effort high", "effort: high"},
 		{"/rename the first", `name: "the first"`}, {"/compact", "compacted before the next request"}, {"/cost", "input tokens"},
-		{"/export run.html", "written to "}, {"/export run.html", "exists"}, {"/model nothing/here", "unknown"}, {"/login", "Which provider?"},
+		{"/export run.html", "written to"}, {"/export run.html", "exists"}, {"/model nothing/here", "unknown"}, {"/login", "Which provider?"},
 	} {
 		p.says(c[0])
 		p.sees(c[1])
