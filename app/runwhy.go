@@ -41,7 +41,10 @@ func WhyFormOf(y Why) WhyForm {
 	if y.Owner != nil {
 		w.PID = y.Owner.PID
 	}
-	if w.State == Working {
+	switch {
+	case y.below:
+		w.State, w.Text = Waiting, "waiting: a run that it has started needs a decision"
+	case w.State == Working:
 		w.Next = fmt.Sprintf("wait, or stop it with `pawl runs stop %s`", y.Run)
 	}
 	return w
@@ -59,7 +62,7 @@ func (y Why) Continue() string {
 func (y Why) next() string {
 	next := NextCommand(y.State)
 	switch {
-	case NeedsApproval(y.State) && y.Owner != nil:
+	case (NeedsApproval(y.State) || y.below) && y.Owner != nil:
 		return fmt.Sprintf("decide with `pawl runs decide %s`", y.Run)
 	case y.Task == nil || next == "":
 		return next

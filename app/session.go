@@ -500,7 +500,7 @@ func (s *Session) Close() error { return s.close() }
 func (s *Session) closeOnce() error {
 	s.mu.Lock()
 	s.closing = true
-	rest, rests := s.rest, s.driving && s.w.aboutToRest(s.runner.State())
+	rest, rests := s.rest, s.driving && waitsForPerson(context.Background(), s.worker.Store, s.runner.State())
 	s.mu.Unlock()
 	if rests { // it is seen to wait for a person a moment before it is at rest, and its turn stays open
 		select {

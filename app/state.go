@@ -7,6 +7,7 @@ import (
 	"pawl/run"
 	"pawl/store"
 	"pawl/view"
+	"pawl/worker"
 )
 
 // A Condition says what a run is doing now.
@@ -47,17 +48,20 @@ func NeedsApproval(s run.State) bool {
 	return s.Turn.Open() && len(owed) > 0
 }
 
-// aboutToRest reports whether nothing is owed in state s but the decisions of a person, in the run itself or
-// in those below it.
-func (w *Workspace) aboutToRest(s run.State) bool {
-	below, err := w.below(s)
+// waitsForPerson reports whether a run in state s, with an open turn, can only continue when a person has
+// decided or answered something in it or in the runs below it.
+func waitsForPerson(ctx context.Context, st store.Store, s run.State) bool {
+	if !s.Turn.Open() {
+		return false
+	}
+	below, err := worker.Below(ctx, st, s)
 	if err != nil {
 		return false
 	}
 	waits := map[run.CallID]bool{}
 	for _, child := range below {
-		if child.Created.Parent == s.Created.Run && w.aboutToRest(child) {
-			waits[child.Created.ParentCall] = true
+		if child.Created.Parent == s.Created.Run {
+			waits[child.Created.ParentCall] = waitsForPerson(ctx, st, child) || !child.Turn.Open() && len(child.Questions()) > 0
 		}
 	}
 	owed := s.Next()
@@ -72,7 +76,7 @@ func (w *Workspace) aboutToRest(s run.State) bool {
 			return false
 		}
 	}
-	return s.Turn.Open() && len(owed) > 0
+	return len(owed) > 0
 }
 
 // ConditionWords says in one line what a run in state s is doing, and how its turn ended.
@@ -123,7 +127,7 @@ func condition(ctx context.Context, st store.Store, s store.Summary) (Condition,
 	if driven {
 		c = Working
 	}
-	if NeedsApproval(state) {
+	if waitsForPerson(ctx, st, state) {
 		c = Waiting
 	}
 	if !driven {

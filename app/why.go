@@ -20,6 +20,7 @@ type Why struct {
 	Owner *store.Owner // the process that drives it; nil: none
 	Task  *task.State  // that continues it; nil: it belongs to none
 
+	below bool       // runs below it wait for a person
 	words EventWords // of the events before the last one
 }
 
@@ -38,6 +39,21 @@ func (w *Workspace) Why(ctx context.Context, id run.ID) (Why, error) {
 	}
 	for _, q := range s.Questions() {
 		y.Owed = append(y.Owed, "an answer: "+QuestionOf(q.Call).Text)
+	}
+	below, err := w.below(s)
+	if err != nil {
+		return y, err
+	}
+	for _, of := range below {
+		for _, c := range Undecided(of) {
+			y.Owed = append(y.Owed, fmt.Sprintf("a decision, for the sub-agent %s: may this run? %s", agentOf(of), view.Title(c.Call.Tool, c.Call.Arguments)))
+		}
+		if !of.Turn.Open() {
+			for _, q := range of.Questions() {
+				y.Owed = append(y.Owed, fmt.Sprintf("an answer, for the sub-agent %s: %s", agentOf(of), QuestionOf(q.Call).Text))
+			}
+		}
+		y.below = y.below || len(Undecided(of)) > 0
 	}
 	owner, owned, err := w.Owner(ctx, id)
 	if owned {

@@ -578,6 +578,13 @@ func TestWhatASubAgentNeedsIsAskedAtTheTerminal(t *testing.T) {
 	s.typed("y\n")
 	s.see("touch right")
 	s.see("y, n, a, w, v or d: ")
+	why, err := s.command("runs", "why", "last").CombinedOutput()
+	if err != nil || !strings.Contains(string(why), "may this run? shell touch right") || !strings.Contains(string(why), "decide with `pawl runs decide") {
+		t.Errorf("why it waits: %v\n%s", err, why)
+	}
+	if list, err := s.command("runs", "list").CombinedOutput(); err != nil || !strings.Contains(string(list), "waiting") {
+		t.Errorf("what it does: %v\n%s", err, list)
+	}
 	if decided, err := s.command("runs", "decide", "last", "no").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, decided)
 	}

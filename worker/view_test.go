@@ -279,7 +279,11 @@ func TestARunWithoutASocketIsFollowed(t *testing.T) {
 		r := newRig(t, `{"calls":[{"tool":"read","args":{"do":"sleep 10s"}}]}
 {"text":"Done."}`)
 		d := r.create()
-		go r.run(d, prompt("go"))
+		ended := make(chan error, 1)
+		go func() {
+			_, err := d.Run(context.Background(), prompt("go"))
+			ended <- errors.Join(err, d.Close())
+		}()
 		<-r.read.begun
 		began := time.Now()
 		var seen []string
@@ -294,6 +298,9 @@ func TestARunWithoutASocketIsFollowed(t *testing.T) {
 		}
 		if want := r.log(r.mem); !slices.Equal(seen, want) || time.Since(began) > 10*time.Second+pollRun {
 			t.Errorf("after %s: saw %q, not %q", time.Since(began), seen, want)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
 		}
 	})
 }
