@@ -116,7 +116,7 @@ func (w *Workspace) OpenTaskRun(ctx context.Context, s task.State, r task.Run) (
 	left, _ := s.Left()
 	limits := run.Limits{Cost: left.Cost, Tokens: left.Tokens}
 	if _, err := st.Run(ctx, r.ID); err == nil {
-		return w.resume(ctx, r.ID, Task{Limits: limits, budgeted: true, Keeps: w.opt.Serves || w.openedBefore(r.ID)})
+		return w.resume(ctx, r.ID, Task{Limits: limits, budgeted: true, Keeps: w.openedBefore(r.ID)})
 	} else if !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
@@ -137,8 +137,12 @@ func (w *Workspace) OpenTaskRun(ctx context.Context, s task.State, r task.Run) (
 }
 
 // openedBefore reports whether a run was opened here for its task before. What was given for this process, such as a
-// permission mode, counts the first time: a person may have changed the run since.
+// permission mode, counts the first time: a person may have changed the run since. For one that serves it never
+// counts for a run that is there, and nothing is remembered of its runs.
 func (w *Workspace) openedBefore(id run.ID) bool {
+	if w.opt.Serves {
+		return true
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.taskRuns[id] {
