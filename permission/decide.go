@@ -47,6 +47,7 @@ type evaluation struct {
 	readOnly   bool
 	// mayMakeRepository is what [mayMakeRepository] says of the command.
 	mayMakeRepository bool
+	byFileRule        bool // a rule for files covers what a redirection writes to
 }
 
 // evaluate judges every part of a call.

@@ -237,6 +237,7 @@ func (t *evaluation) redirected(rd redirect) (stage, Decision) {
 		}
 		if rule, ok := covers(t.rules.of(Allow, tool), p, delicate); ok {
 			last, at = by(rule, "it covers "+quote(rd.text)), atAllow
+			t.byFileRule = t.byFileRule || rd.writes
 			continue
 		}
 		switch {
@@ -373,7 +374,7 @@ func (t *evaluation) allowed(p *simpleCommand, l *commandInfo) (stage, Decision)
 	if p.transparent && !local {
 		return atDefault, byDefault(Allow, "what it runs decides")
 	}
-	if rule, ok := t.spelled(p); ok {
+	if rule, ok := t.spelled(p); ok && (rule.Sandbox == run.Confined || !asksGit[p.program()] || !t.elsewhere(p)) {
 		return t.ruledBy(rule, "it spells out "+quote(p.within.text))
 	}
 	for _, w := range p.words {
@@ -385,12 +386,17 @@ func (t *evaluation) allowed(p *simpleCommand, l *commandInfo) (stage, Decision)
 		}
 	}
 	needs, readRule := t.needs(p, l)
+	asks := asksGit[p.program()]
+	elsewhere, runsGit := asks && t.elsewhere(p), asks && t.r.Runs != ""
 	var best *Rule
 	for i, rule := range t.allow {
 		if !rule.matches(p) || rule.anything() && (needsName(p.program()) || local) {
 			continue
 		}
 		if slices.ContainsFunc(needs, func(n need) bool { return !rule.spells(n.word) }) {
+			continue
+		}
+		if elsewhere && (rule.Sandbox != run.Confined || runsGit) {
 			continue
 		}
 		if best == nil || lesser(best.Sandbox, rule.Sandbox) == best.Sandbox {
@@ -404,7 +410,7 @@ func (t *evaluation) allowed(p *simpleCommand, l *commandInfo) (stage, Decision)
 		return atDefault, byDefault(Ask, n.why)
 	}
 	switch {
-	case l.reads && t.r.Runs != "" && asksGit[p.program()]:
+	case l.reads && runsGit:
 		return atDefault, byDefault(Ask, quote(p.text)+" looks, and the repository makes git run a program while it does: "+quote(t.r.Runs))
 	case (l.reads || p.transparent) && local:
 		return atDefault, byDefault(Ask, "PATH leads to a program "+quote(p.program())+" of the workspace, and no rule names it")
@@ -414,6 +420,12 @@ func (t *evaluation) allowed(p *simpleCommand, l *commandInfo) (stage, Decision)
 		return atDefault, byDefault(Allow, "it reads, in the workspace")
 	}
 	return atDefault, byDefault(Ask, "no rule covers "+quote(p.text))
+}
+
+// elsewhere reports whether a command may run in another folder than that of the workspace: git obeys
+// what a folder brings there, and a rule that lifts the sandbox was made for the workspace.
+func (t *evaluation) elsewhere(p *simpleCommand) bool {
+	return len(p.dirs) == 0 || slices.ContainsFunc(p.dirs, func(dir string) bool { return t.r.locate("", dir).text != "." })
 }
 
 // asksGit are the programs that read, and are git or run it.
@@ -565,18 +577,35 @@ func (t *evaluation) led(at location, writes, links bool) (stage, Decision) {
 	if t.m == Bypass {
 		return atMode, byMode(Allow, t.m, "everything that is not denied runs")
 	}
-	delicate := secretIn(at.text)
-	if delicate == "" && !at.outside && r.own(at) == "" {
+	asks := t.fileRules(Ask, false)
+	if writes {
+		asks = append(asks, t.fileRules(Ask, true)...)
+	}
+	if rule, ok := findsPattern(asks, at); ok {
+		return atAsk, by(rule, "a rule asks: it leads to "+at.text)
+	}
+	delicate, obeyed := secretIn(at.text), ""
+	if writes && links {
+		obeyed = protectedNames.nameIn(cmp.Or(at.further, at.text))
+	}
+	unruled := writes && links && t.byFileRule // by one that covers where the link stands
+	if delicate == "" && obeyed == "" && !unruled && !at.outside && r.own(at) == "" {
 		return atDefault, byDefault(Allow, "it is in the workspace")
 	}
-	if !writes {
-		if rule, ok := covers(t.rules.of(Allow, "read"), at, delicate); ok {
-			return atAllow, by(rule, "it covers "+at.text)
-		}
+	tool := "read"
+	if writes {
+		tool = "write"
+	}
+	if rule, ok := covers(t.rules.of(Allow, tool), at, cmp.Or(delicate, obeyed)); ok && (!writes || !at.outside && r.own(at) == "") {
+		return atAllow, by(rule, "it covers "+at.text)
 	}
 	switch {
 	case delicate != "":
 		return atDefault, byDefault(Ask, "it touches "+at.text+", which may hold secrets")
+	case obeyed != "":
+		return atDefault, byDefault(Ask, "a link leads to "+at.text+", which decides what runs later")
+	case unruled && !at.outside && r.own(at) == "":
+		return atDefault, byDefault(Ask, "a link leads to "+at.text+", which no rule covers")
 	case links:
 		return atDefault, byDefault(Ask, "a link leads to "+at.text+", outside the workspace")
 	}

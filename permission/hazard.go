@@ -18,12 +18,12 @@ type hazard struct {
 // their manuals, read 2026-11-20); for a program that is not here a rule with a
 // wildcard covers all its options, as the person wrote it.
 var hazards = map[string]hazard{
-	"tar":    {short: "IFP", long: "--to-command --checkpoint-action --use-compress-program --rsh-command --info-script --new-volume-script --rmt-command --remove-files --absolute-names --one-top-level"},
+	"tar":    {short: "IFPML", long: "--multi-volume --tape-length --to-command --checkpoint-action --use-compress-program --rsh-command --info-script --new-volume-script --rmt-command --remove-files --absolute-names --one-top-level"},
 	"rsync":  {short: "eM", long: "--rsh --rsync-path --remote-option --delete --delete-before --delete-after --delete-excluded --remove-source-files --log-file --write-batch --daemon --config"},
 	"ssh":    {short: "oFSEILRDWwJi"},
 	"scp":    {short: "oFSDJi"},
 	"sftp":   {short: "oFSDJbi"},
-	"make":   {short: "fCIE", long: "--eval --file --makefile --directory --include-dir", prefixes: "SHELL= MAKEFLAGS= CC= LD= AR= .SHELLFLAGS MAKE= CXX= GNUMAKEFLAGS=", within: "$( ${ !="},
+	"make":   {short: "fCIE", long: "--eval --file --makefile --directory --include-dir", prefixes: "SHELL= MAKEFLAGS= MAKEFILES= PATH= LD_PRELOAD= BASH_ENV= CC= LD= AR= .SHELLFLAGS MAKE= CXX= GNUMAKEFLAGS=", within: "$( ${ !="},
 	"curl":   {short: "oOJKDcTEx", within: "file: scp: sftp: smb: smbs: dict: gopher: gophers: tftp: telnet: ldap: ldaps: ftp: ftps: imap: pop3: smtp: rtsp: mqtt:", long: "--output --output-dir --remote-name --remote-name-all --remote-header-name --config --dump-header --cookie-jar --trace --trace-ascii --stderr --libcurl --hsts --alt-svc --etag-save --upload-file --unix-socket --abstract-unix-socket --engine --proxy --preproxy --resolve --connect-to --write-out --create-file-mode --netrc --netrc-file --key --cert"},
 	"wget":   {short: "OPaoie", long: "--output-document --directory-prefix --output-file --append-output --input-file --execute --use-askpass --config --post-file --body-file --hsts-file --save-cookies --rejected-log --warc-file"},
 	"man":    {short: "PHlC", long: "--pager --html --local-file --config-file --preprocessor"},

@@ -84,7 +84,7 @@ func gitHazard(command, t string) bool {
 	}
 	switch command {
 	case "bisect":
-		return t == "run"
+		return t == "run" || t == "visualize" || t == "view" // of git log, or of a program
 	case "submodule":
 		return t == "foreach"
 	case "bundle":
