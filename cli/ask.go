@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +45,7 @@ type asker struct {
 
 func newAsker(inv *invocation, ws *app.Workspace, s *app.Session, out *printer) *asker {
 	a := &asker{inv: inv, ws: ws, session: s, out: out, width: func() (int, int) { return usualWidth, usualHeight },
-		input: &lineReader{r: inv.Stdin, lines: make(chan string, 16)}}
+		input: newLineReader(inv.Stdin)}
 	a.style.ASCII = true
 	if out.display != nil {
 		a.style, a.width = out.display.shown.Style, out.display.size
@@ -78,7 +77,7 @@ func (a *asker) ask(ctx context.Context, s run.State) bool {
 
 // prompt prints lines, and when they can have been read it asks for a line of the person. ok is false if
 // there is none: input has ended, or gone was closed. Lines that come together were pasted: they are one
-// text of several lines.
+// text of several lines. A line that was begun before is not taken.
 func (a *asker) prompt(lines []string, ask string, gone <-chan struct{}) (line string, ok bool) {
 	a.out.prompt(lines, "")
 	early, ok := a.input.settle(gone)
@@ -86,20 +85,30 @@ func (a *asker) prompt(lines []string, ask string, gone <-chan struct{}) (line s
 		a.out.resume(false)
 		return "", false
 	}
-	width, _ := a.width()
+	notTaken := func(text string) string {
+		width, _ := a.width()
+		return "  " + a.style.Clip("not taken, because it was typed before this was asked: "+visible(text), width-3) + "\n"
+	}
+	first := ask
 	for _, text := range early {
 		if text != "" {
-			ask = "  " + a.style.Clip("not taken, because it was typed before this was asked: "+visible(text), width-3) + "\n" + ask
+			first = notTaken(text) + first
 		}
 	}
-	a.out.prompt(nil, ask)
-	select {
-	case line, ok = <-a.input.lines:
-	case <-gone:
-		ok = false
+	a.out.prompt(nil, first)
+	var read typed
+	for asked := true; asked; {
+		select {
+		case read, ok = <-a.input.lines:
+			if asked = ok && read.early; asked {
+				a.out.prompt(nil, notTaken(strings.TrimSpace(read.text))+ask)
+			}
+		case <-gone:
+			ok, asked = false, false
+		}
 	}
 	a.out.resume(!ok)
-	if line = strings.TrimSpace(line); ok {
+	if line = strings.TrimSpace(read.text); ok {
 		line = strings.Join(append([]string{line}, a.input.more()...), "\n")
 	}
 	return line, ok
@@ -338,21 +347,38 @@ func (w *elsewhereWatch) stop() {
 // A lineReader reads what a person types, from the first prompt on.
 type lineReader struct {
 	r     io.Reader
-	lines chan string // closed when input has ended
+	lines chan typed // closed when input has ended
+	push  func()     // lets a read of the terminal return a line that is not finished; nil: each read does
 
 	started bool
 
 	mu     sync.Mutex
+	part   string // of a line that is not finished
+	early  bool   // it was begun before what is asked
 	closed bool
 }
 
+// A typed is a line.
+type typed struct {
+	text  string
+	early bool // it was begun before what is asked
+}
+
+func newLineReader(r io.Reader) *lineReader {
+	l := &lineReader{r: r, lines: make(chan typed, 16)}
+	if f, ok := terminalFile(r); ok {
+		l.push = func() { pushLine(f) }
+	}
+	return l
+}
+
 // standing is how long what is asked stands there, while nothing is typed, before a line is an answer:
-// nobody reads and answers faster.
+// less than it takes to read and answer.
 const standing = 700 * time.Millisecond
 
 // settle waits until what is asked can have been read, and returns the lines that were typed before, which
-// are no answers. The beginning of a line is not thrown away: its rest could be one. ok is false if no
-// answer comes any more: input has ended, or gone was closed.
+// are no answers, and the beginning of one. ok is false if no answer comes any more: input has ended, or
+// gone was closed.
 func (l *lineReader) settle(gone <-chan struct{}) (early []string, ok bool) {
 	if !l.started {
 		l.started = true
@@ -360,21 +386,35 @@ func (l *lineReader) settle(gone <-chan struct{}) (early []string, ok bool) {
 	}
 	quiet := time.NewTimer(standing)
 	defer quiet.Stop()
-	for {
+	for pushed := l.push == nil; ; {
 		select {
 		case line, ok := <-l.lines:
 			if !ok {
 				return early, false
 			}
-			early = append(early, strings.TrimSpace(line))
+			early = append(early, strings.TrimSpace(line.text))
 			quiet.Reset(standing)
 		case <-gone:
 			return early, false
 		case <-quiet.C:
+			if !pushed {
+				pushed = true
+				l.push()
+				quiet.Reset(pushing)
+				continue
+			}
+			l.mu.Lock()
+			if l.early = l.part != ""; l.early {
+				early = append(early, strings.TrimSpace(l.part))
+			}
+			l.mu.Unlock()
 			return early, true
 		}
 	}
 }
+
+// pushing is how long it takes until what a terminal hands over has been read.
+const pushing = 50 * time.Millisecond
 
 // more returns the lines that follow the one that was read without a pause.
 func (l *lineReader) more() (lines []string) {
@@ -384,7 +424,7 @@ func (l *lineReader) more() (lines []string) {
 			if !ok {
 				return lines
 			}
-			lines = append(lines, strings.TrimSpace(line))
+			lines = append(lines, strings.TrimSpace(line.text))
 		case <-time.After(betweenLines):
 			return lines
 		}
@@ -402,14 +442,22 @@ func (l *lineReader) ended() bool {
 }
 
 func (l *lineReader) read() {
-	in := bufio.NewReader(l.r)
+	chunk := make([]byte, 4096)
 	for {
-		line, err := in.ReadString('\n')
+		n, err := l.r.Read(chunk)
 		l.mu.Lock()
-		if err == nil || line != "" {
-			select {
-			case l.lines <- line:
-			default: // more lines than any prompt asks for
+		l.part += string(chunk[:n])
+		for {
+			line, rest, whole := strings.Cut(l.part, "\n")
+			if whole || err != nil && line != "" {
+				select {
+				case l.lines <- typed{line, l.early}:
+				default: // more lines than any prompt asks for
+				}
+				l.part, l.early = rest, false
+			}
+			if !whole {
+				break
 			}
 		}
 		if err != nil {

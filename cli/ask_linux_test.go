@@ -254,7 +254,7 @@ func TestWhatWasTypedBeforeAPromptIsNoAnswer(t *testing.T) {
 	s.see("not taken, because it was typed before this was asked: y")
 	s.see("y, n, a, w, v or d: ")
 	s.typed("y\n")
-	s.see("nothing was decided")
+	s.see("not taken, because it was typed before this was asked: why")
 	s.see("y, n, a, w, v or d: ")
 	if s.exists("one") {
 		t.Error("it was an answer")
@@ -615,4 +615,37 @@ func TestWhatASubAgentNeedsIsAskedAtTheTerminal(t *testing.T) {
 	if !s.exists("left.txt") || s.exists("right") {
 		t.Errorf("left.txt exists: %t, right: %t", s.exists("left.txt"), s.exists("right"))
 	}
+}
+
+// A letter that stands in the line since before a prompt is no answer to it, whatever was asked before.
+func TestALetterFromBeforeAPromptIsNotAnsweredWithEnter(t *testing.T) {
+	t.Parallel()
+	s := sit(t, `{"calls":[{"tool":"write","args":{"path":"one","content":"x\n"}},{"tool":"write","args":{"path":"two","content":"x\n"}}]}
+{"calls":[{"tool":"ask","args":{"question":"Red or blue?","options":["red","blue"]}}]}
+{"text":"It is {{last_result}} then."}
+`, nil, "run", "-p", "make files")
+	s.typed("y")
+	s.see("Write one")
+	s.see("not taken, because it was typed before this was asked: y")
+	s.see("y, n, a, w, v or d: ")
+	s.typed("\n")
+	s.see("not taken, because it was typed before this was asked: y")
+	s.see("y, n, a, w, v or d: ")
+	s.typed("y\ny")
+	s.see("Write two")
+	s.see("not taken, because it was typed before this was asked: y")
+	s.see("y, n, a, w, v or d: ")
+	s.typed("\n")
+	s.see("y, n, a, w, v or d: ")
+	if s.exists("two") {
+		t.Error("what was typed for the call before has answered the next one")
+	}
+	s.typed("n\n2")
+	s.see("Red or blue?")
+	s.see("or your own words): ")
+	s.typed("\n")
+	s.see("or your own words): ")
+	s.typed("1\n")
+	s.see("It is red then.")
+	s.exits(exitDone)
 }

@@ -9,5 +9,8 @@ func notifyContinued(chan<- os.Signal) {}
 
 func inForeground(*os.File) bool { return true }
 
+// pushLine does nothing: the beginning of a line belongs to its rest.
+func pushLine(*os.File) {}
+
 // awaitClosed returns false: a reader that went away is found with the next write.
 func awaitClosed(*os.File) bool { return false }

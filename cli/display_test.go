@@ -295,12 +295,12 @@ func TestNothingOfTheModelReachesTheTerminalRaw(t *testing.T) {
 }
 
 // Lines that were typed before a prompt, or while it cannot have been read, do not answer it, and are
-// handed out as what they are. The beginning of a line belongs to its rest.
+// handed out as what they are. A line that was begun before is no answer either.
 func TestALineTypedBeforeAPromptAnswersNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
-		l := &lineReader{r: r, lines: make(chan string, 16)}
+		l := newLineReader(r)
 		settles := func(want ...string) {
 			t.Helper()
 			if early, ok := l.settle(nil); !ok || !slices.Equal(early, want) {
@@ -309,8 +309,8 @@ func TestALineTypedBeforeAPromptAnswersNothing(t *testing.T) {
 		}
 		settles()
 		fmt.Fprintln(w, "first")
-		if got := <-l.lines; got != "first\n" {
-			t.Errorf("got %q", got)
+		if got := <-l.lines; got != (typed{"first", false}) {
+			t.Errorf("got %+v", got)
 		}
 		fmt.Fprint(w, "y\nwh")
 		go func() {
@@ -320,13 +320,13 @@ func TestALineTypedBeforeAPromptAnswersNothing(t *testing.T) {
 			}
 		}()
 		began := time.Now()
-		settles("y", "why", "ny", "ny")
+		settles("y", "why", "ny", "ny", "n")
 		if took := time.Since(began); took != 3*(standing-time.Millisecond)+standing {
 			t.Errorf("it has waited %v", took)
 		}
 		fmt.Fprintln(w, "o thanks")
-		if got := <-l.lines; got != "no thanks\n" {
-			t.Errorf("got %q", got)
+		if got := <-l.lines; got != (typed{"no thanks", true}) {
+			t.Errorf("got %+v: it was begun before", got)
 		}
 		gone := make(chan struct{})
 		close(gone)

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 )
 
 // notifyContinued reports on c when the process runs again after it was stopped.
@@ -18,6 +19,17 @@ func notifyContinued(c chan<- os.Signal) { signal.Notify(c, unix.SIGCONT) }
 func inForeground(f *os.File) bool {
 	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
+}
+
+// pushLine lets a read of a terminal return what was typed of a line that is not finished: a terminal that
+// stops reading whole lines hands over what it has.
+func pushLine(f *os.File) {
+	if !inForeground(f) {
+		return
+	}
+	if mode, err := term.MakeRaw(int(f.Fd())); err == nil {
+		_ = term.Restore(int(f.Fd()), mode) // it has just been set
+	}
 }
 
 // awaitClosed waits until no process reads a pipe or socket any more. It returns false if f

@@ -32,7 +32,7 @@ func (inv *invocation) newTaskAsker(ws *app.Workspace, asJSON bool) (*taskAsker,
 	if err != nil || !asks || asJSON || !inv.canAsk() {
 		return nil, err
 	}
-	return &taskAsker{inv: inv, ws: ws, input: &lineReader{r: inv.Stdin, lines: make(chan string, 16)}}, nil
+	return &taskAsker{inv: inv, ws: ws, input: newLineReader(inv.Stdin)}, nil
 }
 
 // of returns the part of the asker for one run.

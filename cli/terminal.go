@@ -80,6 +80,9 @@ func (inv *invocation) terminal(cmd *cobra.Command, r terminalRequest, prompt st
 		AsPerson: inv.asPerson,
 		Restores: func(restore func()) { inv.leaving.Store(&restore) },
 	}
+	if c.Has("mode", true) {
+		o.Chosen = o.Mode
+	}
 	if r.resume == pickRun {
 		o.Pick = true
 	} else {

@@ -190,9 +190,9 @@ func (d *desk) start(ctx context.Context, t app.Task) (conversation, error) {
 	return s, nil
 }
 
-// resume makes a run that exists the open conversation, with t as for [app.Workspace.Resume]. If this
-// process drives it, it is in no wider mode than that of t, if t has one. What it has said so far is
-// shown if tell is set.
+// resume makes a run that exists the open conversation, with t as for [app.Workspace.Resume]. It is in no
+// wider mode than that of t, if t has one, whichever process drives it. What it has said so far is shown
+// if tell is set.
 func (d *desk) resume(ctx context.Context, which string, t app.Task, tell bool) error {
 	sum, err := d.ws.Find(ctx, which)
 	if err != nil {
@@ -228,7 +228,7 @@ func (d *desk) resume(ctx context.Context, which string, t app.Task, tell bool) 
 	}
 	d.post(h)
 	d.enter(c, state.Seq)
-	if _, drives := c.(*app.Session); drives && t.Mode != "" {
+	if t.Mode != "" {
 		own := cmp.Or(configOf(c).Mode, modes[0])
 		if mode := string(permission.Stricter(permission.Mode(own), permission.Mode(t.Mode))); mode != own {
 			return d.setMode(ctx, mode)

@@ -90,7 +90,7 @@ type prompt struct {
 }
 
 func newModel(o Options) *model {
-	m := &model{Options: o, Style: o.Style, width: 80, height: 24, focus: true, sent: map[callOf]bool{}, wrote: map[string]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv), composes: composesIn(o.Getenv)}
+	m := &model{Options: o, Style: o.Style, chosenMode: o.Chosen, width: 80, height: 24, focus: true, sent: map[callOf]bool{}, wrote: map[string]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv), composes: composesIn(o.Getenv)}
 	m.transcript = m.newTranscript()
 	m.wish.Agent = o.Agent
 	return m
@@ -245,7 +245,9 @@ func (m *model) begin() []effect {
 	case m.Pick:
 		effects = append(effects, pickRun(app.Task{}))
 	case m.Resume != "":
-		effects = append(effects, inOrder(func(ctx context.Context, d *desk) error { return d.resume(ctx, m.Resume, app.Task{}, true) }))
+		effects = append(effects, inOrder(func(ctx context.Context, d *desk) error {
+			return d.resume(ctx, m.Resume, app.Task{Mode: m.chosenMode}, true)
+		}))
 	}
 	if m.Prompt != "" {
 		effects = append(effects, m.send(m.Prompt)...)

@@ -1267,3 +1267,34 @@ func TestAModeOfTheCommandLineCountsAtOnce(t *testing.T) {
 		p.leaves()
 	}
 }
+
+// A mode that was chosen here holds for a run that another process drives too: it is told to that process.
+func TestAChosenModeTightensARunOfAnotherProcess(t *testing.T) {
+	t.Parallel()
+	const replies = `{"when":{"contains":"write it"},"calls": [{"tool": "write", "args": {"path": "a.txt", "content": "x"}}],"repeat":true}` + "\n" + `{"text":"Hello.","repeat":true}`
+	s := setting{home: t.TempDir(), dir: t.TempDir(), vars: map[string]string{"PAWL_MODE": "accept-edits"}}
+	drives := sit(t, replies, s)
+	drives.says("one")
+	drives.sees("Hello.", "mode accept-edits")
+	drives.rests()
+	runs, err := drives.ws.Runs(t.Context(), 1)
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("%d runs, %v", len(runs), err)
+	}
+
+	s.vars = nil
+	chosen := sit(t, replies, s)
+	chosen.says("/mode plan")
+	chosen.sees("mode plan")
+	chosen.says("/resume " + string(runs[0].ID))
+	chosen.sees("▌ one")
+	chosen.until("the run in the mode that was chosen here", func(all string) bool { return strings.Contains(all, "mode plan") })
+	chosen.says("please write it")
+	chosen.sees("Write a.txt")
+	drives.sees("mode plan")
+	if chosen.file("a.txt") != "" {
+		t.Error("the file was written in plan mode")
+	}
+	chosen.leaves()
+	drives.leaves()
+}

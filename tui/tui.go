@@ -29,6 +29,7 @@ type Options struct {
 	Dir     string // the workspace
 	Home    string // that ~ stands for; may be empty
 	Mode    string // the permission mode that the settings name
+	Chosen  string // the one that was given for this process; "": none
 	Agent   string // of new runs; "": none
 	Style   render.Style
 	Prompt  string // is sent first; may be empty

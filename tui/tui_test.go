@@ -101,6 +101,9 @@ func sit(t *testing.T, script string, s setting) *person {
 	p.screen = screen.New(p.terminal, true)
 	get := func(name string) string { return vars[name] }
 	o := Options{Version: "test", Dir: ws.Dir, Home: s.home, Mode: "default", Style: render.Style{}, Getenv: get}
+	if given := s.flags["mode"]; len(given) > 0 {
+		o.Chosen = given[0]
+	}
 	if s.options != nil {
 		s.options(&o)
 	}
