@@ -320,6 +320,9 @@ func (m *model) submit() []effect {
 	if strings.TrimSpace(m.input.editor.Text()) == "" && len(m.input.editor.Draft().Images()) == 0 {
 		return nil
 	}
+	if q, ok := m.pane.(*question); ok && m.ask == nil && q.holdsBack(m) {
+		return nil
+	}
 	draft, err := m.input.editor.Take()
 	m.input.menu = nil
 	if err != nil {
@@ -384,7 +387,11 @@ func (m *model) send(text string, more ...run.Part) []effect {
 func (m *model) answerBelow(q app.Question, text string, more []run.Part) []effect {
 	m.sent[ofQuestion(q)] = true
 	m.flush()
-	m.print(append(m.QuestionLines(q, m.width), render.Hang("  ", m.Wrap([]render.Span{{Text: text}}, m.width-2, false))...)...)
+	lines := m.QuestionLines(q, m.width)
+	if p, ok := m.pane.(*question); ok && p.printed {
+		lines = nil
+	}
+	m.print(append(lines, render.Hang("  ", m.Wrap([]render.Span{{Text: text}}, m.width-2, false))...)...)
 	m.answered()
 	return []effect{inOrder(func(ctx context.Context, d *desk) error {
 		c, n := d.current()

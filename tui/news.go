@@ -141,7 +141,7 @@ func followChild(n int, id run.ID) effect {
 func (m *model) take(n news) []effect {
 	if n.Event != nil && m.asked != nil && answers(n.Event.Payload) {
 		m.flush()
-		if !m.Words { // there it was written when it was asked
+		if q, ok := m.pane.(*question); !m.Words && !(ok && q.printed) { // else it was written when it was asked
 			m.print(m.QuestionLines(*m.asked, m.width)...) // above the answer
 		}
 		m.answered()
@@ -207,7 +207,9 @@ func (m *model) askQuestion(s run.State) bool {
 
 // showQuestion shows a question that waits for an answer.
 func (m *model) showQuestion(q app.Question) {
-	m.asked, m.pane = &q, newQuestion(q)
+	pane := newQuestion(q)
+	pane.before = !m.input.editor.Empty()
+	m.asked, m.pane = &q, pane
 	m.notify("answer a question")
 }
 

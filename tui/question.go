@@ -14,6 +14,8 @@ type question struct {
 	app.Question
 	selected int // of Options; -1: none
 	fits     bool
+	printed  bool // all of it was printed
+	before   bool // there were words in the input when it came up, which are no answer to it
 	// choose does what an option means; nil: it is the answer to the agent's question.
 	choose func(m *model, option int) []effect
 }
@@ -59,12 +61,18 @@ func (q *question) key(m *model, name, text string) ([]effect, bool) {
 		}
 	}
 	n := len(q.Options)
+	if m.input.editor.Empty() {
+		q.before = false
+	}
 	if name == "esc" && q.choose != nil && m.input.editor.Empty() {
 		m.pane = nil
 		return nil, true
 	}
 	if n == 0 || !q.takes(m) {
 		return nil, false
+	}
+	if _, err := strconv.Atoi(name); (err == nil || name == "up" || name == "down" || name == "enter") && q.printWhole(m) {
+		return nil, true
 	}
 	if i, err := strconv.Atoi(name); err == nil && i >= 1 && i <= n {
 		q.hold(m, name)
@@ -86,6 +94,35 @@ func (q *question) key(m *model, name, text string) ([]effect, bool) {
 		return nil, false
 	}
 	return nil, true
+}
+
+// printWhole prints a question that is not shown whole, the first time that somebody would answer it, and
+// reports whether it has.
+func (q *question) printWhole(m *model) bool {
+	if q.fits || q.printed {
+		return false
+	}
+	q.printed = true
+	m.flush()
+	m.print(m.QuestionLines(q.Question, m.width)...)
+	m.hint = "the whole question is printed above: answer it now"
+	return true
+}
+
+// holdsBack reports whether what was typed is not sent as the answer yet: the question was not seen whole,
+// or it came up when words that were meant for the agent at work stood in the input.
+func (q *question) holdsBack(m *model) bool {
+	switch {
+	case q.choose != nil:
+		return false
+	case q.printWhole(m):
+		return true
+	case q.before:
+		q.before = false
+		m.hint = "a question has come up: enter again sends this as the answer"
+		return true
+	}
+	return false
 }
 
 func (q *question) lines(m *model, width, height int) []string {

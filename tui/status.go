@@ -81,6 +81,8 @@ func (m *model) keysNow() string {
 		return "in a moment keys answer"
 	case m.ask != nil && m.ask.storing == nil:
 		return "press a key, then enter, to answer"
+	case m.ask == nil && m.asked != nil && !m.input.editor.Empty():
+		return "enter: answer the question"
 	case m.ask != nil, m.pane != nil:
 		return ""
 	case m.stopping:

@@ -1298,3 +1298,44 @@ func TestAChosenModeTightensARunOfAnotherProcess(t *testing.T) {
 	chosen.leaves()
 	drives.leaves()
 }
+
+// Words that stood in the input when a question came up are meant for the agent at work: enter sends them as
+// the answer only when the person has been told.
+func TestWordsFromBeforeAQuestionAreNotItsAnswerAtOnce(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "shell", "args": {"command": "sleep 0.4"}}]}
+{"calls": [{"tool": "ask", "args": {"question": "Which one?", "options": ["sqlite", "postgres"]}}]}
+{"text": "So {{last_result}}."}`, setting{vars: map[string]string{"PAWL_MODE": "bypass"}})
+	p.says("choose")
+	p.sees("sleep 0.4")
+	p.hand(pasted{text: "also run the linter"})
+	p.sees("Which one?")
+	p.presses("enter")
+	p.sees("a question has come up")
+	p.rests()
+	if strings.Contains(p.text(), "So also") {
+		t.Fatalf("it was the answer:\n%s", p.text())
+	}
+	p.presses("enter")
+	p.sees("So also run the linter.")
+	p.leaves()
+}
+
+// A question that does not fit the window is printed before an answer to it is taken.
+func TestAQuestionIsShownWholeBeforeItIsAnswered(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "ask", "args": {"question": "Shall I?`+strings.Repeat(`\nand a line`, 40)+`\nTHE END", "options": ["yes", "no"]}}]}
+{"text": "So {{last_result}}."}`, setting{height: 20, width: 80})
+	p.says("choose")
+	p.sees("Shall I?", "choose with a number")
+	if strings.Contains(p.text(), "THE END") {
+		t.Fatal("it fits")
+	}
+	p.reads()
+	p.presses("2")
+	p.sees("THE END", "the whole question is printed above")
+	p.presses("2", "enter")
+	p.sees("So no.")
+	p.count(1, "THE END")
+	p.leaves()
+}
