@@ -131,6 +131,15 @@ func TestADenyRuleFindsItsProgramInEveryDress(t *testing.T) {
 	}
 }
 
+// However many words a command has, those that cannot name what is denied are passed over.
+func TestManyWordsThatNameNothingDeniedRun(t *testing.T) {
+	t.Parallel()
+	rs := slices.Concat(rules(t, permission.Allow, "*"), rules(t, permission.Deny, "rm *"))
+	if d := ask(rs, "frob"+strings.Repeat(" a.go", 500), "/work"); d.Verdict != permission.Allow {
+		t.Errorf("%s (%s)", d.Verdict, d.Reason)
+	}
+}
+
 // Of a word with very many texts that programs may run, not all are read: it asks.
 func TestAWordOfManyTextsAsks(t *testing.T) {
 	t.Parallel()

@@ -78,6 +78,16 @@ func TestQuotesOfARuleAreThoseOfTheShell(t *testing.T) {
 	}
 }
 
+// A quote that is not closed makes no rule, whatever a backslash in it keeps from closing it.
+func TestARuleWithAnOpenQuoteIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, pattern := range []string{`frob '`, `frob "`, `frob 'a"`, `frob "a'`, `frob "a\"`, `frob "a\`, `frob 'a\`, `frob "a\\\"`} {
+		if r, err := permission.ParseRule("shell(" + pattern + ")"); err == nil || !strings.Contains(err.Error(), "is not closed") {
+			t.Errorf("%s: %q, %v", pattern, r.Pattern, err)
+		}
+	}
+}
+
 // A path rule holds for the paths that its pattern says, and asks for a folder in which there may be
 // one of them: as a regular expression has it, for every short pattern and path.
 func TestPathsOfARuleAreWhatARegularExpressionSays(t *testing.T) {
