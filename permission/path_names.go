@@ -3,16 +3,16 @@ package permission
 // secretNames are names of files and folders that usually hold keys or
 // passwords, in lower case; reading them asks. Patterns of path.Match.
 var secretNames = names(
-	".env", ".env.*", ".env-*", ".env_*", ".env~", "#.env*", "*.env", ".envrc", ".dev.vars*", ".vault_pass*", ".secrets", ".token", "*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.asc", "*.gpg",
+	"*.env", ".env.*", ".env-*", ".env_*", ".env~", "#.env*", ".envrc", ".dev.vars*", ".vault_pass*", ".secrets", ".token", "*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.asc", "*.gpg",
 	"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".ssh", ".gnupg", ".aws", ".azure", ".gcloud", "gcloud", ".kube", "kubeconfig*", ".oci",
 	".netrc", "_netrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".pgpass", ".my.cnf", ".htpasswd", ".git-credentials", ".dockercfg", ".docker",
 	"credentials", "credentials.*", "*credentials.json", "secrets", "secrets.*", "secret.*", "*.tfstate", "*.tfstate.backup", "terraform.tfstate*", "*.tfvars", ".vault-token", ".terraformrc",
 	"service-account*.json", "service_account*.json", "serviceaccount*.json", "client_secret*.json", "rclone.conf", "*.ovpn", ".password-store", ".psql_history", ".mysql_history", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history",
-	"shadow", "gshadow", "sudoers", "master.key", "wp-config.php", ".cargo-credentials", "auth.json", ".s3cfg", ".boto", "keyring*", "*.keychain", "*.keychain-db",
+	"shadow", "gshadow", "sudoers", "wp-config.php", ".cargo-credentials", "auth.json", ".s3cfg", ".boto", "keyring*", "*.keychain", "*.keychain-db",
 )
 
 // exampleNames are names that look like secrets and are there to be read.
-var exampleNames = names(".env.example", ".env.sample", ".env.template", ".env.dist", "*.example", "*.sample", "*.template", "*.pub")
+var exampleNames = names(".env.dist", "*.example", "*.sample", "*.template", "*.pub")
 
 // protectedNames are names of files and folders that decide what runs later, in lower case, other
 // than those in secretNames; changing them asks even where edits do not. What a program obeys when it
