@@ -176,6 +176,10 @@ func TestCasesAreReportedThatDiffer(t *testing.T) {
 	if !strings.Contains(text, `"got":"allow"`) || !strings.HasSuffix(text, "2 of 7 cases differ\n") {
 		t.Errorf("the report reads:\n%s", text)
 	}
+	report, err = permission.RunCases(strings.NewReader(` [{"command": "ls", "expected": "allow"}, {"command": "ls", "expected": "deny"}]`), nil)
+	if err != nil || report.Cases != 2 || len(report.Differences) != 1 {
+		t.Errorf("of a bare list: %v, %v", report, err)
+	}
 	for _, bad := range []string{"", "{", "{}", `{"cases":[{"command":"ls","expected":"maybe"}]}`, `{"cases":[{"command":"ls","expected":"ask","rule":{"allow":["a '"]}}]}`} {
 		if _, err := permission.RunCases(strings.NewReader(bad), nil); err == nil {
 			t.Errorf("%q is taken for a file of cases", bad)

@@ -166,12 +166,12 @@ func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, wha
 	return t.embedded(p, l, slices.Concat(t.fileRules(Deny, false), t.fileRules(Deny, true)))
 }
 
-// goesThrough reports whether p changes or copies what is below the directories among its
-// operands.
+// goesThrough reports whether p, which has operands, changes or copies what is below the
+// directories among them.
 func (p *simpleCommand) goesThrough() bool {
 	name := path.Base(p.program())
 	if name == "git" {
-		return len(p.words) > 1 && has("checkout restore rm mv clean stash", p.words[1].text)
+		return has("checkout restore rm mv clean stash", p.words[1].text)
 	}
 	return has("rm cp mv tar zip rsync find ln pax 7z 7za ag ack ugrep zgrep chmod chown chgrp gofmt gzip gunzip bzip2 xz zstd shred install scp", name)
 }

@@ -29,6 +29,7 @@ func TestWhatIsSaidOfTheToolsOfOthers(t *testing.T) {
 		"Read(//etc/hosts)", "Read(/src/**)", "Read(./src)", "Read(~/x)", "Read(~)", "Read", "Edit(src/**)", "Write(a)", "MultiEdit(a)", "NotebookEdit(a)", "Grep(x)", "Glob(*.go)", "LS(/)",
 		"Task(x)", "WebSearch", "Agent", "read(//etc)", "read(~/x)", "edit(../x)", "edit(/x)", "edit(a/../../b)", "edit(..)", "glob(x)", "list(x)", "search(x)", "write(x)",
 		"todo(x)", "todo", "ask(x)", "mcp__x__y", "mcp__x__y(z)", "mcp__x", "mcp____y", "mcp__x__", "frob", "frob(x)", "shel(x)", "Bash(ls", "shell(", "", "(x)", " Bash(ls) ",
+		"all", "everything", "all(x)", "kubernetes", "kubernetes(x)", "shell(a), edit", "shell go test", "go test", "*", "shell*", "edit(/)", "read(//)", "edit(/x)",
 	} {
 		ours, why := permission.Translate(given)
 		r, err := permission.ParseTyped(given, tools)
