@@ -60,8 +60,8 @@ func TestReasonsThatFewCallsMeet(t *testing.T) {
 		{allow: "shell(touch *)", request: with(shell("touch a"), func(r *permission.Request) { r.Paths = []string{"/etc/x"} }), want: k, reason: "it touches /etc/x, outside the workspace"},
 		// What a program may run of its words.
 		{allow: "shell(frob *)", ask: "shell(rm *)", request: shell("frob 'rm x'"), want: k, reason: "a rule asks: `frob 'rm x'` may run `rm x`"},
-		// Rules for files find a name within a word. Of very many words it is not looked for one that
-		// leads to another folder: there may be one.
+		// Rules for files find a name within a word. Very many words may lead to another folder, where
+		// a name may be that of any file.
 		{allow: "shell(sed *)", deny: "edit(src/a)", request: shell("sed -i wsrc/a b"), want: k, reason: "might deny"},
 		{allow: "shell(frob *)", deny: "edit", request: shell("frob 's/x/a/'"), want: a, reason: "it covers"},
 		{allow: "shell(make *)", deny: "edit(src/a)", request: shell("make" + many + " a"), want: k, reason: "might deny"},
