@@ -282,6 +282,12 @@ func TestANetworkFileSystemIsRefusedUnlessItIsAllowed(t *testing.T) {
 		t.Errorf("the refused store was made all the same: %v", err)
 	}
 	openTest(t, dir, Options{fileSystem: nfs, AllowNetworkFS: true})
+	_, err = Open(dir, Options{fileSystem: nfs, ReadOnly: true})
+	wantFault(t, err, ErrNetworkFS, dir)
+	broken := errors.New("nobody knows")
+	if _, err := Open(dir, Options{fileSystem: func(string) (string, bool, error) { return "", false, broken }}); !errors.Is(err, broken) {
+		t.Errorf("where it is not known: %v", err)
+	}
 	openTest(t, t.TempDir(), Options{fileSystem: func(string) (string, bool, error) { return "ext4", false, nil }})
 }
 
@@ -326,6 +332,11 @@ func TestKindsOfFault(t *testing.T) {
 		if got := faultKind("x", err); got != want {
 			t.Errorf("%v: got %v, want %v", err, got, want)
 		}
+	}
+	wantFault(t, FileFault("there", syscall.ENOSPC), ErrDiskFull, "there")
+	// A disk with room, and a file that may grow, are not what is wrong.
+	if path := filepath.Join(t.TempDir(), File); diskFull(path) || atSizeLimit(path) {
+		t.Errorf("of an empty folder: full %t, at the limit %t", diskFull(path), atSizeLimit(path))
 	}
 	if err := fileError("x", nil); err != nil {
 		t.Errorf("no error became %v", err)

@@ -26,11 +26,8 @@ type head struct {
 	what string // what is wrong with it
 }
 
-// damage returns the damage that the head shows, or nil.
+// damage returns the damage that the head shows, which is some.
 func (h *head) damage() error {
-	if h.Damage == "" {
-		return nil
-	}
 	return &ChainError{Run: h.ID, Seq: h.bad, What: h.what}
 }
 

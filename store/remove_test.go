@@ -369,8 +369,17 @@ func TestTidyRemovesWhatKilledProcessesLeft(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(salvage, "old"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	kept := []string{filepath.Join(s.dir, "recover-now"), filepath.Join(s.dir, "recover-notes.txt"), filepath.Join(s.dir, "locks", "Not ours.lock")}
+	if err := os.Mkdir(kept[0], 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range kept[1:] {
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	then := time.Now().Add(-2 * time.Hour)
-	for _, path := range []string{salvage, lockPath(s.dir, "stale"), lockPath(s.dir, "held"), lockPath(s.dir, "r")} {
+	for _, path := range []string{salvage, kept[1], kept[2], lockPath(s.dir, "stale"), lockPath(s.dir, "held"), lockPath(s.dir, "r")} {
 		if err := os.Chtimes(path, then, then); err != nil {
 			t.Fatal(err)
 		}
@@ -378,11 +387,16 @@ func TestTidyRemovesWhatKilledProcessesLeft(t *testing.T) {
 	if _, err := s.Tidy(t.Context(), time.Hour, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if got := left(t, s)["locks"]; !slices.Equal(got, []run.ID{"held", "r", "young"}) {
+	if got := left(t, s)["locks"]; !slices.Equal(got, []run.ID{"Not ours", "held", "r", "young"}) {
 		t.Errorf("lock files of %v are left", got)
 	}
 	if _, err := os.Stat(salvage); err == nil {
 		t.Error("the folder of the recovery is left")
+	}
+	for _, path := range kept {
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("it is not ours or new, and removed: %v", err)
+		}
 	}
 	if err := s.Append(t.Context(), "r", 5, newRun("r")); err != nil {
 		t.Error(err)

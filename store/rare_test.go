@@ -1,0 +1,296 @@
+package store
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"pawl/run"
+)
+
+// An id that could not be the name of a lock is that of no task.
+func TestAnIDThatNoTaskHas(t *testing.T) {
+	t.Parallel()
+	s := withTask(t)
+	for _, id := range []string{"", "../x", "T1", fmt.Sprintf("%061d", 1)} {
+		if _, err := s.Task(t.Context(), id); !errors.Is(err, ErrNoTask) {
+			t.Errorf("Task %q: %v", id, err)
+		}
+		if err := s.AppendWithTask(t.Context(), "r", 5, newRun("r"), TaskAppend{Task: id}); !errors.Is(err, ErrNoTask) {
+			t.Errorf("AppendWithTask %q: %v", id, err)
+		}
+	}
+	if sum, err := s.Run(t.Context(), "r"); err != nil || sum.Seq != 5 {
+		t.Errorf("number %d, %v; want 5", sum.Seq, err)
+	}
+}
+
+// A log is read from any number on, if the event before is there; whose end is another than the
+// summary says is read to its end and then refused.
+func TestALogThatLacksAnEventIsNotReadFromThereOn(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	if seen, err := reading(s, "r", 2); !slices.Equal(seen, []int64{3, 4, 5}) || err != nil {
+		t.Errorf("events %v, %v", seen, err)
+	}
+	tamper(t, s, `DELETE FROM events WHERE seq = 2`)
+	for after, want := range map[int64]int64{0: 2, 1: 2, 2: 2} {
+		seen, err := reading(s, "r", after)
+		if bad, ok := errors.AsType[*ChainError](err); !ok || bad.Seq != want || bad.What != "is missing" {
+			t.Errorf("after %d: events %v, %v", after, seen, err)
+		}
+	}
+	task := withTask(t)
+	tamper(t, task, `DELETE FROM task_events WHERE seq = 1`)
+	for _, err := range task.TaskEvents(t.Context(), "t1", 0) {
+		if !errors.Is(err, ErrCorrupt) {
+			t.Errorf("of a task without its first event: %v", err)
+		}
+	}
+}
+
+func TestALogWithAnotherEndThanItsSummarySaysIsRefused(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	clearMark(s.dir, "r")
+	err := s.write(t.Context(), func(w *writer) error {
+		h, err := w.head("r")
+		h.hash = noHash
+		return errors.Join(err, w.setHead(h))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, err := reading(s, "r", 0)
+	if bad, ok := errors.AsType[*ChainError](err); len(seen) != 5 || !ok || bad.Seq != 5 || bad.What != changedEnd {
+		t.Errorf("events %v, %v", seen, err)
+	}
+}
+
+// An event of a known type that does not have its form, though the chain holds.
+func TestAnEventWithoutItsFormIsNamedWithItsRun(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	err := s.write(t.Context(), func(w *writer) error {
+		return w.append("r", 5, []eventRow{{run.Event{Seq: 6, At: testTime}, "prompted", 1, []byte("7")}}, nil, nil, "")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, err := reading(s, "r", 0)
+	if len(seen) != 5 {
+		t.Errorf("events %v are read, want 5", seen)
+	}
+	wantFault(t, err, ErrCorrupt, s.path)
+}
+
+// leaving is a context whose caller leaves after it was asked some times.
+type leaving struct {
+	context.Context
+	left *int
+}
+
+func (l leaving) Err() error {
+	if *l.left--; *l.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestReadingEndsWhenItsCallerLeaves(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	left := 3 // the look-up, and two events
+	var seen []int64
+	var last error
+	for e, err := range s.Events(leaving{t.Context(), &left}, "r", 0) {
+		if last = err; err == nil {
+			seen = append(seen, e.Seq)
+		}
+	}
+	if !slices.Equal(seen, []int64{1, 2}) || !errors.Is(last, context.Canceled) {
+		t.Errorf("events %v, %v", seen, last)
+	}
+}
+
+// What another process does between the look at what may be removed and the removal.
+func TestARunThatIsNeededSinceIsNotRemoved(t *testing.T) {
+	t.Parallel()
+	s := withTask(t)
+	family(t, s, run.Created{Run: "p"}, testTime, run.Completed)
+	family(t, s, run.Created{Run: "c", Parent: "p"}, testTime, run.Completed)
+	for id, is := range map[run.ID]func(error) bool{
+		"gone": func(err error) bool { return errors.Is(err, ErrNotFound) },
+		"p":    func(err error) bool { return errors.Is(err, ErrConflict) },
+		"r": func(err error) bool {
+			needed, ok := errors.AsType[*NeededError](err)
+			return ok && needed.Task == "t1" && needed.Run == "r"
+		},
+	} {
+		if err := s.write(t.Context(), func(w *writer) error { return w.remove(id, []run.ID{id}, false) }); !is(err) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	wantLeft(t, "nothing was removed", s, "c", "p", "r")
+	// A lock file that no append has marked is no reason to keep a run.
+	clearMark(s.dir, "p")
+	if removed, err := s.Remove(t.Context(), "p"); err != nil || !slices.Equal(removed, []run.ID{"p", "c"}) {
+		t.Errorf("removed %v, %v", removed, err)
+	}
+}
+
+func TestPruneKeepsTheRunOfAnUnfinishedTask(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, t.TempDir(), Options{})
+	family(t, s, run.Created{Run: "r"}, testTime, run.Completed)
+	append := func(after int64, agent run.ID) {
+		t.Helper()
+		events := []TaskEvent{{At: testTime, Type: "x", Version: 1, Data: "{}"}}
+		if err := s.AppendTask(t.Context(), TaskAppend{Task: "t1", After: after, Events: events, Row: TaskRow{Run: agent}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prune := func() []run.ID {
+		t.Helper()
+		removed, err := s.Prune(t.Context(), time.Hour, testTime.Add(24*time.Hour), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return removed
+	}
+	append(0, "r")
+	if removed := prune(); len(removed) > 0 {
+		t.Errorf("while the task needs it: %v", removed)
+	}
+	append(1, "")
+	if removed := prune(); !slices.Equal(removed, []run.ID{"r"}) {
+		t.Errorf("when the task has ended: %v", removed)
+	}
+}
+
+// Without the folder of locks nobody owns a run, and the runs are there all the same.
+func TestAStoreWithoutLocksHasItsRuns(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	if err := os.RemoveAll(filepath.Join(s.dir, "locks")); err != nil {
+		t.Fatal(err)
+	}
+	if runs, err := s.Runs(t.Context(), 0); err != nil || len(runs) != 1 {
+		t.Errorf("runs %v, %v", runs, err)
+	}
+	if owned, err := s.Owned(t.Context()); err != nil || len(owned) != 0 {
+		t.Errorf("owned %v, %v", owned, err)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "locks"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if owned, err := s.Owned(t.Context()); err == nil {
+		t.Errorf("with a file in the place of the folder %v are owned", owned)
+	}
+	if _, err := s.Own(t.Context(), "r", ""); err == nil {
+		t.Error("with a file in the place of the folder a run is owned")
+	}
+}
+
+// A database without tables is one that another process is about to create.
+func TestADatabaseThatIsBeingCreatedHasNoRuns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db, err := openDB(filepath.Join(dir, File), url.Values{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(`CREATE TABLE one (x)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, ErrNoRuns) {
+		t.Errorf("opened: %v", err)
+	}
+	s := withRun(t, Options{})
+	if err := s.writer.create(); err != nil { // as of a process that was second
+		t.Errorf("created again: %v", err)
+	}
+	if err := s.Verify(t.Context(), "r"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAFolderBelowAFileIsNoFolder(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(filepath.Join(file, "a", "b"), Options{}); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("opened: %v", err)
+	}
+}
+
+// A caller that never gives up is its own leader.
+func TestAWriteOfACallerThatNeverLeaves(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	if err := s.Append(context.WithoutCancel(t.Context()), "r", 5, newRun("r")); err != nil {
+		t.Error(err)
+	}
+	if sum, err := s.Run(t.Context(), "r"); err != nil || sum.Seq != 6 {
+		t.Errorf("number %d, %v; want 6", sum.Seq, err)
+	}
+}
+
+// What is done while nobody writes waits for its turn as long as its caller and the store are there.
+func TestWaitingForATurnEndsWithItsCallerAndTheStore(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	never := func(*writer) error { return errors.New("it was done") }
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.turn <- struct{}{}
+	if err := s.whileLocked(gone, never); !errors.Is(err, context.Canceled) {
+		t.Errorf("its caller has left: %v", err)
+	}
+	<-s.turn
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.whileLocked(t.Context(), never); !errors.Is(err, ErrClosed) {
+		t.Errorf("the store is closed: %v", err)
+	}
+}
+
+// A line that no owner sends ends the reading with an error.
+func TestALineThatIsTooLongIsAnError(t *testing.T) {
+	t.Parallel()
+	owner, viewer := net.Pipe()
+	defer owner.Close()
+	go owner.Write(make([]byte, 2*maxPending)) // it ends with the viewer
+	v := &Viewer{viewer}
+	defer v.Close()
+	for line, err := range v.Lines() {
+		if !errors.Is(err, bufio.ErrTooLong) {
+			t.Errorf("a line of %d bytes, %v", len(line), err)
+		}
+	}
+}
+
+// What is no word of a person is not searched.
+func TestOnlyWhatAPersonSaysIsSearched(t *testing.T) {
+	t.Parallel()
+	parts := []run.Part{run.Text("look")}
+	for want, p := range map[string]run.Payload{"[look]": run.Prompted{Parts: parts}, "[]": run.Synthesized{Text: "look"}} {
+		if got := fmt.Sprint(SaidIn(run.Event{Payload: p})); got != want {
+			t.Errorf("%T: %s, want %s", p, got, want)
+		}
+	}
+}
