@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -198,6 +199,12 @@ func TestAStoreWithoutLocksHasItsRuns(t *testing.T) {
 	if _, err := s.Own(t.Context(), "r", ""); err == nil {
 		t.Error("with a file in the place of the folder a run is owned")
 	}
+	if freed, err := s.Tidy(t.Context(), 0, time.Now()); err == nil {
+		t.Errorf("with a file in the place of the folder %d bytes are freed", freed)
+	}
+	if _, err := openTest(t, s.dir, Options{ReadOnly: true}).Tidy(t.Context(), 0, time.Now()); !errors.Is(err, errForReading) {
+		t.Errorf("a reader tidies: %v", err)
+	}
 }
 
 // A database without tables is one that another process is about to create.
@@ -226,14 +233,67 @@ func TestADatabaseThatIsBeingCreatedHasNoRuns(t *testing.T) {
 	}
 }
 
-func TestAFolderBelowAFileIsNoFolder(t *testing.T) {
+func TestAFolderThatCannotBeMadeIsSaid(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "file")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(filepath.Join(file, "a", "b"), Options{}); !errors.Is(err, ErrReadOnly) {
-		t.Errorf("opened: %v", err)
+	for _, opt := range []Options{{}, {ReadOnly: true}} {
+		if _, err := Open(filepath.Join(file, "a", "b"), opt); !errors.Is(err, ErrReadOnly) {
+			t.Errorf("below a file, %+v: %v", opt, err)
+		}
+	}
+	long := filepath.Join(dir, strings.Repeat("x", 300))
+	if _, err := Open(long, Options{}); err == nil || !strings.Contains(err.Error(), "mkdir "+long) {
+		t.Errorf("with a name that is too long: %v", err)
+	}
+	if _, err := Salvage(t.Context(), dir, filepath.Join(dir, "gone", "out"), Options{}); err == nil {
+		t.Error("a store is saved in a folder that is not there")
+	}
+	if l, err := Listen(filepath.Join(dir, "gone")); err == nil {
+		t.Error("a socket is made in a folder that is not there", l.Close())
+	}
+}
+
+// A mark in the lock file of what is no run names no run that was lost.
+func TestAMarkOfNoRunIsNotSalvaged(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	setMark(s.dir, mark{"Not ours", s.id, 1, 1, noHash})
+	setMark(s.dir, mark{"lost", s.id, 1, 1, noHash})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, all := salvaged(t, s.dir)
+	if len(all) != 2 || all["r"].Kept != 5 || all["lost"].Lost != "event 1 "+lostEnd(0, 1) {
+		t.Errorf("salvaged: %+v", all)
+	}
+}
+
+// What is put in the place of a database that is being read is not what was opened.
+func TestAReaderOfADatabaseThatWasReplacedGoesOnWithItsOwn(t *testing.T) {
+	t.Parallel()
+	s, other := withRun(t, Options{}), openTest(t, t.TempDir(), Options{})
+	if err := errors.Join(other.Append(t.Context(), "other", 0, newRun("other")), other.Close(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	garbage := filepath.Join(other.dir, "garbage")
+	if err := os.WriteFile(garbage, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reader := openTest(t, s.dir, Options{ReadOnly: true})
+	for _, with := range []string{other.path, garbage} {
+		if err := os.Rename(with, s.path); err != nil {
+			t.Fatal(err)
+		}
+		if sum, err := reader.Run(t.Context(), "r"); err != nil || sum.Seq != 5 {
+			t.Errorf("replaced by %s: number %d, %v; want 5", filepath.Base(with), sum.Seq, err)
+		}
+		if _, err := reader.Run(t.Context(), "other"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("replaced by %s: the run of another database: %v", filepath.Base(with), err)
+		}
 	}
 }
 

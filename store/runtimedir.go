@@ -25,12 +25,8 @@ func RuntimeDir() (string, error) {
 // privateDir creates dir, or checks that it is a folder that only this user can access. In
 // a shared parent such as /tmp another user may have created it to intercept connections.
 func privateDir(dir string) error {
-	err := os.Mkdir(dir, 0o700)
-	if err == nil {
-		return nil
-	}
-	if !errors.Is(err, fs.ErrExist) {
-		return fileError(dir, err)
+	if err := os.Mkdir(dir, 0o700); !errors.Is(err, fs.ErrExist) {
+		return fileError(dir, err) // nil: it was made
 	}
 	info, err := os.Lstat(dir) // not Stat: a symbolic link may be of another user
 	switch {

@@ -279,6 +279,10 @@ func TestTheRuntimeFolderIsWhereTheSystemSays(t *testing.T) {
 	if dir, err := RuntimeDir(); err != nil || dir != filepath.Join(parent, "pawl") {
 		t.Errorf("got %s, %v; want it below %s", dir, err, parent)
 	}
+	t.Setenv("XDG_RUNTIME_DIR", filepath.Join(parent, "gone"))
+	if dir, err := RuntimeDir(); err == nil || !strings.Contains(err.Error(), filepath.Join(parent, "gone", "pawl")) {
+		t.Errorf("got %s, %v below a folder that is not there", dir, err)
+	}
 	t.Setenv("XDG_RUNTIME_DIR", "")
 	t.Setenv("TMPDIR", parent)
 	if runtime.GOOS == "windows" {
@@ -297,6 +301,19 @@ func TestTheRuntimeFolderIsOursAlone(t *testing.T) {
 		if err := privateDir(dir); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("it was made as %v, %v", info, err)
+	}
+	file := filepath.Join(parent, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := privateDir(file); err == nil || !strings.Contains(err.Error(), "is not a folder") {
+		t.Errorf("of a file: %v", err)
+	}
+	if err := privateDir(filepath.Join(file, "pawl")); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("below a file: %v", err)
 	}
 	link := filepath.Join(parent, "link")
 	if err := os.Symlink(dir, link); err != nil {
