@@ -110,11 +110,8 @@ func (l *fileLock) sign() {
 
 // holder reads which process has signed the file.
 func (l *fileLock) holder() *LockedError {
-	e := &LockedError{Path: l.file.Name(), PID: readOwner(l.file).PID}
-	if e.PID != 0 {
-		e.State = proc.State(e.PID)
-	}
-	return e
+	pid := readOwner(l.file).PID
+	return &LockedError{Path: l.file.Name(), PID: pid, State: proc.State(pid)} // 0 has none
 }
 
 // Close releases the lock, if it is held, and closes the file. It may be called twice.

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"pawl/run"
@@ -172,6 +173,38 @@ func TestAPageOfTasksBeginsOnlyAtOneThatWasNamed(t *testing.T) {
 	for _, from := range []string{"1", "x.1.t1", "1.x.t1", "1.99999999999999999999.t1"} {
 		if rows, _, err := s.Tasks(t.Context(), TaskQuery{From: from}); !errors.Is(err, errBadPage) {
 			t.Errorf("%q: %+v, %v", from, rows, err)
+		}
+	}
+}
+
+// Old logs are checked with it.
+func TestTheHashOfATasksEventIsWhatItAlwaysWas(t *testing.T) {
+	t.Parallel()
+	e := TaskEvent{Seq: 2, At: testTime, Type: "agent_started", Version: 1, Run: "r", By: "ann", Data: `{"n":1}`}
+	const want = "60b91e87cdc45645f5ff5c15406f6d937ec10ae98ba1b1a4c92ffde6765cae69"
+	if got := fmt.Sprintf("%x", taskHash(noHash, "t1", e)); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestNoColumnOfATasksEventIsChangedUnnoticed(t *testing.T) {
+	t.Parallel()
+	s := withTask(t)
+	for column, value := range map[string]string{"at": "at + 1", "type": "'x'", "version": "2", "run": "'x'", "by": "'x'", "data": "'{}'", "hash": "zeroblob(32)"} {
+		tamper(t, s, "CREATE TABLE IF NOT EXISTS kept AS SELECT * FROM task_events")
+		tamper(t, s, "UPDATE task_events SET "+column+" = "+value+" WHERE seq = 2")
+		var last error
+		for _, err := range s.TaskEvents(t.Context(), "t1", 0) {
+			last = err
+		}
+		if !errors.Is(last, ErrCorrupt) || !strings.Contains(last.Error(), "event 2 "+changedEvent) {
+			t.Errorf("%s was changed: %v", column, last)
+		}
+		tamper(t, s, "REPLACE INTO task_events SELECT * FROM kept")
+	}
+	for _, err := range s.TaskEvents(t.Context(), "t1", 0) {
+		if err != nil {
+			t.Errorf("changed back: %v", err)
 		}
 	}
 }
