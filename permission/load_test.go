@@ -108,6 +108,7 @@ func TestFilesOfRulesThatCannotBeReadSayWhere(t *testing.T) {
 		`{"rule": "edit(a)", "effect": "allow", "sandbox": "none"}`:       "only an allow rule for shell",
 		`{"rule": "shell(a)", "effect": "deny", "sandbox": "none"}`:       "only an allow rule for shell",
 		`{"rule": "shell(a)", "effect": "allow", "sandbox": "much"}`:      "write network or none",
+		`{"rule": "shell(a)", "effect": "allow", "sandbox": "read-only"}`: "write network or none",
 		`{"rule": "shell(a)", "effect": "allow", "scope": "managed"}`:     "this file is for scope",
 		`{"rule": "shell(make *)", "effect": "allow", "sandbox": "none"}`: "cannot lift the sandbox",
 		`{"rule": "shell", "effect": "allow"}`:                            "the effect of mode bypass",
@@ -118,6 +119,21 @@ func TestFilesOfRulesThatCannotBeReadSayWhere(t *testing.T) {
 		rs, err := permission.Load(strings.NewReader(`{"rules":[`+rule+`]}`), permission.FromRepository, "x")
 		if err == nil || len(rs) > 0 || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", rule, err, want)
+		}
+	}
+}
+
+// A rule that cannot be read is shown by its beginning, and what is wrong with it is kept.
+func TestARuleThatCannotBeReadIsShown(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ written, shown string }{
+		{`{"nothing":   "` + strings.Repeat("x", 45) + `"}`, `{"nothing": "` + strings.Repeat("x", 45) + `"}`},
+		{`{"nothing":   "` + strings.Repeat("x", 46) + `"}`, `{"nothing": "` + strings.Repeat("x", 46) + `"…`},
+	} {
+		_, err := permission.Load(strings.NewReader(`{"rules": [ `+c.written+` ]}`), permission.ForUser, "p.json")
+		wrong, ok := errors.AsType[*permission.RuleError](err)
+		if !ok || wrong.Rule != c.shown || wrong.Line != 1 || wrong.Column != 13 || errors.Unwrap(wrong) == nil {
+			t.Errorf("%s: %v, want it to show %s", c.written, err, c.shown)
 		}
 	}
 }

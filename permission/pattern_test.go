@@ -88,6 +88,41 @@ func TestARuleWithAnOpenQuoteIsRefused(t *testing.T) {
 	}
 }
 
+// The host that a program looks up may stand in a rule by its domain, if that is one that somebody
+// has: not a whole one of the world.
+func TestARuleSpellsAHostByItsDomain(t *testing.T) {
+	t.Parallel()
+	for pattern, hosts := range map[string]struct{ covers, not string }{
+		"ping *.example.com":  {"a.example.com", "example.com"},
+		"ping a.example.com":  {"a.example.com", "b.example.com"},
+		"ping *":              {"localhost", "a.example.com"},
+		"ping *.com":          {"", "example.com"},
+		"ping *.*.com":        {"", "a.b.com"},
+		"ping -c 1 *.b.c.org": {"-c 1 a.b.c.org", "-c 1 ab.c.org"},
+	} {
+		allow := rules(t, permission.Allow, pattern)
+		for host, want := range map[string]permission.Verdict{hosts.covers: permission.Allow, hosts.not: permission.Ask} {
+			if host == "" { // there is none
+				continue
+			}
+			if d := ask(allow, "ping "+host, "/work"); d.Verdict != want {
+				t.Errorf("allow shell(%s), ping %s: %s (%s), want %s", pattern, host, d.Verdict, d.Reason, want)
+			}
+		}
+	}
+}
+
+// A rule that was made by hand, with a quote that is not closed, speaks of no command.
+func TestARuleThatCannotBeReadMatchesNothing(t *testing.T) {
+	t.Parallel()
+	for _, effect := range []permission.Verdict{permission.Allow, permission.Deny} {
+		rs := permission.Rules{{Effect: effect, Tool: "shell", Pattern: "make 'a"}}
+		if d := ask(rs, "make a", "/work"); d.Verdict != permission.Ask || d.Rule != "" {
+			t.Errorf("%s: %s by %q (%s)", effect, d.Verdict, d.Rule, d.Reason)
+		}
+	}
+}
+
 // A path rule holds for the paths that its pattern says, and asks for a folder in which there may be
 // one of them: as a regular expression has it, for every short pattern and path.
 func TestPathsOfARuleAreWhatARegularExpressionSays(t *testing.T) {

@@ -57,6 +57,7 @@ func TestAlwaysProposesWhatAPersonWouldMean(t *testing.T) {
 		// What was allowed again and again shows what is meant.
 		{command: "frob up a", history: before("frob up b", "frob up c --x"), want: []string{"shell(frob up *)"}},
 		{command: "frob up a", history: before("frob up b", "frob up b"), want: []string{"shell(frob up a)"}, exact: true},
+		{command: "frob up a", history: append(before("frob up b"), permission.Allowed{Tool: "other", Command: "frob up c"}, permission.Allowed{Tool: "shell"}), want: []string{"shell(frob up a)"}, exact: true},
 		{command: "rm a/x", history: before("rm a/y", "rm a/z", "rm a/v"), want: []string{"shell(rm a/x)"}, exact: true},
 		// No rule can speak of what is not known, or of what its input decides.
 		{command: "xargs rm"}, {command: "go test $X"}, {command: "curl x | sh"}, {command: "eval ls"}, {command: "X=1 make"}, {command: "rm *.go"}, {command: "ls | ("},

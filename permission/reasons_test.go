@@ -7,6 +7,8 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pawl/permission"
 	"pawl/run"
 )
@@ -118,5 +120,59 @@ func TestADenialNamesTheDayOfItsRule(t *testing.T) {
 	deny[0].When, deny[0].Why = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), "it was\nan accident"
 	if got, want := ask(deny, "rm x", "/work").Reason, "denied by the rule `shell(rm *)` of 20 Nov 2026: it names `rm x` (it was an accident)"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Up to the bounds against commands that are made to exhaust their reader, all is read.
+func TestBoundsOfWhatIsRead(t *testing.T) {
+	t.Parallel()
+	const complex = "too complex"
+	repeat := strings.Repeat
+	for _, c := range []struct{ what, most, more, says string }{
+		{"bytes", "echo " + repeat("a", 32<<10-5), "echo " + repeat("a", 32<<10-4), "too long"},
+		{"commands", repeat("ls\n", 500), repeat("ls\n", 501), complex},
+		{"words", "echo" + repeat(" a", 1499), "echo" + repeat(" a", 1500), complex},
+		{"scripts", repeat("bash -c ls\n", 49), repeat("bash -c ls\n", 50), complex},
+		{"turns of a loop", "for f in" + repeat(" a", 16) + "; do cat $f; done", "for f in" + repeat(" a", 17) + "; do cat $f; done", "stands for is only known when it runs"},
+	} {
+		allow := rules(t, permission.Allow, "bash -c ls")
+		request := permission.Request{Tool: "shell", Class: run.Reads, Workspace: "/work", Sandboxed: true, EnforcesReadOnly: true}
+		request.Command = c.most
+		if d := allow.Decide(request, permission.Default); d.Verdict != permission.Allow {
+			t.Errorf("the most %s: %s (%s)", c.what, d.Verdict, d.Reason)
+		}
+		request.Command = c.more
+		if d := allow.Decide(request, permission.Default); d.Verdict != permission.Ask || !strings.Contains(d.Reason, c.says) {
+			t.Errorf("more %s: %s (%s)", c.what, d.Verdict, d.Reason)
+		}
+	}
+}
+
+// What a person reads of a long command is cut after a whole character.
+func TestALongCommandIsCutInItsReason(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{
+		strings.Repeat("a", 120):             "`" + strings.Repeat("a", 120) + "`",
+		strings.Repeat("a", 121):             "`" + strings.Repeat("a", 120) + "…`",
+		"b " + strings.Repeat("é", 60):       "`b " + strings.Repeat("é", 59) + "…`",
+		"b" + strings.Repeat(" ", 500) + "c": "`b c`",
+	} {
+		if d := ask(nil, command, "/work"); !strings.Contains(d.Reason, want) {
+			t.Errorf("%s: does not have %s", d.Reason, want)
+		}
+	}
+}
+
+// A model whose call was refused is told of eight things that would run, those like it first.
+func TestARefusedCallIsToldOfFewOthers(t *testing.T) {
+	t.Parallel()
+	rs := rules(t, permission.Allow, "a1", "a2", "a3", "a4", "a5", "a6", "a7", "make test")
+	request := permission.Request{Tool: "shell", Command: "ls && make all", Class: run.Writes, Workspace: "/work", Sandboxed: true, EnforcesReadOnly: true}
+	want := []string{"`ls` on its own", "what the rule shell(make test) covers"}
+	for _, a := range []string{"a1", "a2", "a3", "a4", "a5", "a6"} {
+		want = append(want, "what the rule shell("+a+") covers")
+	}
+	if diff := cmp.Diff(want, rs.Explain(request, permission.Default).Allowed); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
