@@ -354,3 +354,54 @@ func TestOnlyWhatAPersonSaysIsSearched(t *testing.T) {
 		}
 	}
 }
+
+// A folder in the place of a lock file locks nothing and is removed by nobody.
+func TestAFolderInPlaceOfALockIsSaid(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	path := lockPath(s.dir, "x")
+	if err := os.MkdirAll(filepath.Join(path, "in it"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Own(t.Context(), "x", ""); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("it is owned: %v", err)
+	}
+	if _, err := s.Tidy(t.Context(), 0, time.Now().Add(time.Hour)); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("it is tidied: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(path, "in it")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSayingsThatCannotBeReadAreAnError(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, t.TempDir(), Options{})
+	family(t, s, run.Created{Run: "r"}, testTime, run.Completed)
+	if said, err := s.Said(t.Context(), "r"); err != nil || !slices.Equal(said, []string{"do it"}) {
+		t.Errorf("said %q, %v", said, err)
+	}
+	tamper(t, s, `UPDATE events SET version = 'x'`)
+	if said, err := s.Said(t.Context(), "r"); err == nil {
+		t.Errorf("said %q", said)
+	}
+}
+
+// Who connects while the owner goes gets nothing.
+func TestAListenerThatIsClosedTakesNoViewer(t *testing.T) {
+	t.Parallel()
+	l, err := Listen(socketDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Greet(func() [][]byte { return [][]byte{[]byte("hello")} })
+	for range 2 {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	v := &viewerConn{more: make(chan struct{}, 1)}
+	if l.add(v) || len(v.pending) > 0 || l.Viewers() != 0 {
+		t.Errorf("it was sent %q, %d viewers", v.pending, l.Viewers())
+	}
+}
