@@ -208,3 +208,30 @@ func TestNoColumnOfATasksEventIsChangedUnnoticed(t *testing.T) {
 		}
 	}
 }
+
+func TestTasksAreTurnedOverOneByOne(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, t.TempDir(), Options{})
+	for _, id := range []string{"t1", "t2", "t3"} {
+		if err := s.AppendTask(t.Context(), TaskAppend{Task: id, Events: []TaskEvent{{At: testTime, Type: "x", Version: 1, Data: "{}"}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for limit, want := range map[int]string{0: "[[t3 t2 t1]]", 1: "[[t3] [t2] [t1]]", 2: "[[t3 t2] [t1]]", 3: "[[t3 t2 t1]]"} {
+		var pages [][]string
+		for from, more := "", true; more && len(pages) < 4; more = from != "" {
+			rows, next, err := s.Tasks(t.Context(), TaskQuery{From: from, Limit: limit})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var page []string
+			for _, row := range rows {
+				page = append(page, row.ID)
+			}
+			pages, from = append(pages, page), next
+		}
+		if got := fmt.Sprint(pages); got != want {
+			t.Errorf("pages of %d: %s, want %s", limit, got, want)
+		}
+	}
+}
