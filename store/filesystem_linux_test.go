@@ -1,6 +1,7 @@
 package store
 
 import (
+	"maps"
 	"path/filepath"
 	"testing"
 )
@@ -42,5 +43,17 @@ func TestTheFolderForTemporaryFilesIsLocal(t *testing.T) {
 	}
 	if name, _, err := fileSystem("/no such folder"); err == nil {
 		t.Errorf("a folder that is not there is on %s", name)
+	}
+}
+
+// The numbers are those of linux/magic.h, and of the programs that know the last three.
+func TestNetworkFileSystemsHaveTheNumbersOfTheKernel(t *testing.T) {
+	t.Parallel()
+	want := map[uint32]string{
+		0x5346414F: "afs", 0x6B414653: "afs", 0x00C36400: "ceph", 0xFF534D42: "cifs", 0x73757245: "coda", 0x564C: "ncpfs", 0x6969: "nfs",
+		0x7461636F: "ocfs2", 0xFE534D42: "smb2", 0x517B: "smb", 0x01021997: "9p", 0x01161970: "gfs2", 0x0BD00BD0: "lustre", 0x47504653: "gpfs",
+	}
+	if !maps.Equal(networkMagic, want) {
+		t.Errorf("got %x, want %x", networkMagic, want)
 	}
 }

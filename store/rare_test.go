@@ -405,3 +405,41 @@ func TestAListenerThatIsClosedTakesNoViewer(t *testing.T) {
 		t.Errorf("it was sent %q, %d viewers", v.pending, l.Viewers())
 	}
 }
+
+// Who has signed the lock and does not hold it any more is not who has the database.
+func TestOnlyWhoHoldsTheLockHasTheDatabase(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	holder := func() int {
+		t.Helper()
+		locked, ok := errors.AsType[*LockedError](s.lockedError())
+		if !ok || locked.Path != s.path {
+			t.Fatalf("got %+v", locked)
+		}
+		return locked.PID
+	}
+	lock, err := openLock(filepath.Join(s.dir, "write.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	unlock, err := lock.AcquireWithin(time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pid := holder(); pid != os.Getpid() {
+		t.Errorf("while it is held: process %d, want %d", pid, os.Getpid())
+	}
+	if err := unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if pid := holder(); pid != 0 {
+		t.Errorf("when it is free: process %d, want none", pid)
+	}
+	if err := os.Remove(filepath.Join(s.dir, "write.lock")); err != nil {
+		t.Fatal(err)
+	}
+	if pid := holder(); pid != 0 {
+		t.Errorf("when it is gone: process %d, want none", pid)
+	}
+}
