@@ -329,6 +329,27 @@ func TestWaitingForATurnEndsWithItsCallerAndTheStore(t *testing.T) {
 	}
 }
 
+func TestAWriteThatWaitsForItsTurnEndsWithItsCallerAndTheStore(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	never := func(*writer) error { return errors.New("it was done") }
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.turn <- struct{}{}
+	if err := s.write(gone, never); !errors.Is(err, context.Canceled) {
+		t.Errorf("its caller has left: %v", err)
+	}
+	closed := make(chan error)
+	go func() { closed <- s.Close() }()
+	if err := s.write(t.Context(), never); !errors.Is(err, ErrClosed) {
+		t.Errorf("the store is closed: %v", err)
+	}
+	<-s.turn
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}
+
 // A line that no owner sends ends the reading with an error.
 func TestALineThatIsTooLongIsAnError(t *testing.T) {
 	t.Parallel()
