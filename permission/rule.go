@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/lazy"
 	"pawl/run"
 )
 
@@ -71,6 +72,9 @@ type Rule struct {
 // Rules are rules in no order: the strictest that matches counts.
 type Rules []Rule
 
+// secondRule is where another rule begins in the pattern of one: it would match no call.
+var secondRule = lazy.Regexp(`\)\s*,\s*(shell|read|write|edit|fetch|list|glob|search|agent|handoff)\(`)
+
 // ParseRule reads "Tool" or "Tool(pattern)". The spelling of another agent is an error that
 // names the rule to write: such a rule would match no call. The other fields are the caller's
 // to set.
@@ -82,10 +86,11 @@ func ParseRule(text string) (Rule, error) {
 	tool, pattern, hasPattern := strings.Cut(text, "(")
 	if hasPattern {
 		var closed bool
-		if pattern, closed = strings.CutSuffix(pattern, ")"); !closed {
-			if strings.Contains(pattern, "),") {
-				return Rule{}, fmt.Errorf("rule %q: more than one rule; give each with a flag of its own, and in a variable on a line of its own", text)
-			}
+		pattern, closed = strings.CutSuffix(pattern, ")")
+		if secondRule().MatchString(pattern) || !closed && strings.Contains(pattern, "),") {
+			return Rule{}, fmt.Errorf("rule %q: more than one rule; give each with a flag of its own, and in a variable on a line of its own", text)
+		}
+		if !closed {
 			return Rule{}, fmt.Errorf("rule %q: no closing parenthesis at its end; write Tool or Tool(pattern)", text)
 		}
 		if pattern = strings.TrimSpace(pattern); pattern == "" {

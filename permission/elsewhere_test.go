@@ -69,3 +69,18 @@ func TestARuleForGitIsForTheFolderOfTheWorkspace(t *testing.T) {
 		}
 	}
 }
+
+// Two rules in one text would be one that matches no call: nothing would be denied.
+func TestTwoRulesInOneTextAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"shell(rm *), shell(git push *)", "shell(rm *),edit(a)", "shell(rm *), edit"} {
+		if r, err := permission.ParseRule(text); err == nil {
+			t.Errorf("%s is the rule %s", text, r)
+		}
+	}
+	for _, text := range []string{`shell(awk '{ print substr($1, 2), index($2, "x") }')`, "shell(f(x) g(y))"} {
+		if _, err := permission.ParseRule(text); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
