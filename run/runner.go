@@ -191,13 +191,7 @@ func (r *Runner) Adopt(b Batch, in Input) (cancel []string) {
 
 // owes reports whether the operation of that key is among commands.
 func owes(commands []Command, key string) bool {
-	return slices.ContainsFunc(commands, func(c Command) bool {
-		switch c.(type) {
-		case Perform, Request, ExternalTurn:
-			return c.Key() == key
-		}
-		return false
-	})
+	return slices.ContainsFunc(commands, func(c Command) bool { return c.Key() == key })
 }
 
 // Unpark allows parked operations to start again.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -84,5 +85,30 @@ func TestARunIsFinishedUntilSomethingComesForItsModel(t *testing.T) {
 	}
 	if replayed(t, done[:4]...).Finished() {
 		t.Error("a run is finished before its turn has ended")
+	}
+}
+
+// Words that nobody has answered are left when a turn ends with its result: those that were to be delivered
+// in the turn go back to the person, those after it begin the next.
+func TestARunIsNotFinishedWhileWordsAreLeft(t *testing.T) {
+	t.Parallel()
+	for _, said := range []string{"", "queue q later\n", "steer s use tabs\n", "queue q later\nsteer s use tabs\n"} {
+		p := play(t, "config output\nprompt How many?\n"+said+`reply submit({"n":3})`)
+		var s State
+		for _, e := range p.log {
+			var err error
+			if s, err = s.Apply(e); err != nil {
+				t.Fatal(err)
+			}
+			if _, ended := e.Payload.(Ended); ended {
+				break
+			}
+		}
+		if left := len(s.Queue) + len(s.Returned); s.Turn.End.End != Completed || left != strings.Count(said, "\n") {
+			t.Fatalf("after %q it ended %+v, and %d messages are left", said, s.Turn.End, left)
+		}
+		if got := s.Finished(); got != (said == "") {
+			t.Errorf("after %q it is finished: %t", said, got)
+		}
 	}
 }
