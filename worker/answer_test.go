@@ -165,12 +165,12 @@ func TestWhatALostConversationIsSummarizedAs(t *testing.T) {
 	if got := summary(nil); got != "" {
 		t.Errorf("of nothing: %q", got)
 	}
-	const mark = "[the beginning is left out]\n"
-	exact := strings.Repeat("x", maxSummary-len("The person: "))
-	if got := summary([]run.Message{say(run.User, exact)}); strings.HasPrefix(got, mark) || len(got) != maxSummary {
+	const mark, room = "[the beginning is left out]\n", 24 << 10
+	exact := strings.Repeat("x", room-len("The person: "))
+	if got := summary([]run.Message{say(run.User, exact)}); strings.HasPrefix(got, mark) || len(got) != room {
 		t.Errorf("of what just fits %d bytes are left", len(got))
 	}
-	if got := summary([]run.Message{say(run.User, exact+"y")}); !strings.HasPrefix(got, mark) || !strings.HasSuffix(got, "xy") || len(got) != len(mark)+maxSummary {
+	if got := summary([]run.Message{say(run.User, exact+"y")}); !strings.HasPrefix(got, mark) || !strings.HasSuffix(got, "xy") || len(got) != len(mark)+room {
 		t.Errorf("of what does not fit %d bytes are left", len(got)-len(mark))
 	}
 }

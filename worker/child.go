@@ -101,17 +101,10 @@ func (d *Runner) agents(c run.Created) []string {
 		if c.Agent != "" {
 			chain = append(chain, c.Agent)
 		}
-		parent := c.Parent
-		c = run.Created{}
-		if parent == "" {
+		if c.Parent == "" {
 			break
 		}
-		for e, err := range d.w.Store.Events(context.Background(), parent, 0) {
-			if err == nil {
-				c, _ = e.Payload.(run.Created)
-			}
-			break
-		}
+		c = createdOf(context.Background(), d.w.Store, c.Parent)
 	}
 	slices.Reverse(chain)
 	return chain

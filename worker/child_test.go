@@ -29,10 +29,11 @@ type delegateArgs struct {
 	Agent  string `json:"agent"`
 	Schema string `json:"schema"`
 	Steps  int    `json:"steps"`
+	Forbid string `json:"forbid"` // a rule of the child's own
 }
 
 func (delegate) Spec() tool.Spec {
-	return tool.Spec{Name: "delegate", Description: "Starts a child run.", Schema: json.RawMessage(`{"type":"object","properties":{"prompt":{"type":"string"},"system":{"type":"string"},"agent":{"type":"string"},"schema":{"type":"string"},"steps":{"type":"integer"}},"required":["prompt"],"additionalProperties":false}`)}
+	return tool.Spec{Name: "delegate", Description: "Starts a child run.", Schema: json.RawMessage(`{"type":"object","properties":{"prompt":{"type":"string"},"system":{"type":"string"},"agent":{"type":"string"},"schema":{"type":"string"},"steps":{"type":"integer"},"forbid":{"type":"string"}},"required":["prompt"],"additionalProperties":false}`)}
 }
 
 func (delegate) Inspect(_ tool.Env, _ json.RawMessage) (tool.Intent, error) {
@@ -50,6 +51,14 @@ func (delegate) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.Result
 	}
 	if a.Schema != "" {
 		child.Output = run.Output{Tool: tool.SubmitName, Schema: a.Schema}
+	}
+	if a.Forbid != "" {
+		forbidden, err := permission.ParseRule(a.Forbid)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		forbidden.Effect = permission.Deny
+		child.Rules = permission.Rules{forbidden}
 	}
 	return env.Spawn(ctx, c.ID, child)
 }

@@ -55,7 +55,7 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 	if !d.gateClosed() { // else parked operations find the gate closed
 		d.core.Unpark()
 	}
-	resumed := d.fresh && d.core.State.Turn.Open()
+	resumed := d.fresh
 	in := run.Input{Given: d.recovered(), Last: given}
 	if d.created == nil {
 		// Decisions and settings made while the run was not driven come first; the

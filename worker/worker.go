@@ -352,19 +352,22 @@ func Past(ctx context.Context, st store.Store, c run.Created, inherited func(run
 	var past []output.Past
 	for c.ForkedFrom != "" && len(past) < maxForks {
 		from := c.ForkedFrom
-		c = run.Created{}
-		for e, err := range st.Events(ctx, from, 0) {
-			if err == nil {
-				c, _ = e.Payload.(run.Created)
-			}
-			break
-		}
-		if c.Run == "" {
+		if c = createdOf(ctx, st, from); c.Run == "" {
 			break // removed with its outputs, or unreadable
 		}
 		past = append(past, output.Past{Conversation: c.Conversation(), Run: from, Has: inherited})
 	}
 	return past
+}
+
+// createdOf returns the first event of a run; a zero one if it was removed or cannot be read: an error
+// comes without an event.
+func createdOf(ctx context.Context, st store.Store, id run.ID) run.Created {
+	for e := range st.Events(ctx, id, 0) {
+		c, _ := e.Payload.(run.Created)
+		return c
+	}
+	return run.Created{}
 }
 
 // maxForks bounds how far back the forks of forks are followed.
