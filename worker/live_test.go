@@ -33,12 +33,19 @@ func TestDeltasOfOneKindAreJoined(t *testing.T) {
 	if diff := cmp.Diff(want, l.answer); diff != "" {
 		t.Errorf("the answer is (-want +got)\n%s", diff)
 	}
-	l.answer = nil
-	for range maxDelta + 10 {
-		l.add(view.Update{Delta: &view.Delta{Text: "x"}})
-	}
-	if len(l.answer) != 2 || len(l.answer[0].Text) != maxDelta || len(l.answer[1].Text) != 10 {
-		t.Errorf("a long answer is %d deltas, the first of %d bytes", len(l.answer), len(l.answer[0].Text))
+	// A long one is remembered in pieces, whatever it is of.
+	for name, d := range map[string]view.Delta{"text": {Text: "x"}, "thinking": {Thinking: "x"}, "arguments": {Arguments: "x"}} {
+		l.answer = nil
+		if name == "arguments" {
+			l.add(view.Update{Delta: &view.Delta{Arguments: "x", Tool: "read"}})
+		}
+		for range 4<<10 + 10 - len(l.answer) {
+			l.add(view.Update{Delta: &d})
+		}
+		length := func(d view.Delta) int { return len(d.Text) + len(d.Thinking) + len(d.Arguments) }
+		if len(l.answer) < 2 || length(l.answer[0]) != 4<<10 || length(l.answer[1]) == 0 {
+			t.Errorf("long %s are %d deltas, the first of %d bytes", name, len(l.answer), length(l.answer[0]))
+		}
 	}
 }
 
@@ -264,5 +271,62 @@ func TestARunThatIsNotThereOrCannotBeMadeHasNoOwner(t *testing.T) {
 	}
 	if _, err := r.w.Open(t.Context(), "gone", nil); !errors.Is(err, store.ErrNotFound) || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("a run that is not there: %v", err)
+	}
+}
+
+// What an owner shows comes to a follower in its order and once, with the events before it.
+func TestAFollowerSeesWhatAnOwnerShowsInItsOrder(t *testing.T) {
+	t.Parallel()
+	r, d := afterATurn(t)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var seen []string
+	f := &follower{store: r.mem, id: "r", last: 1, yield: func(u view.Update, err error) bool {
+		switch {
+		case err != nil:
+			t.Error(err)
+		case u.Event != nil:
+			seen = append(seen, fmt.Sprint("event ", u.Event.Seq))
+		case u.Delta != nil:
+			seen = append(seen, u.Delta.Text)
+		case u.Progress != nil:
+			seen = append(seen, u.Progress.Text)
+		default:
+			seen = append(seen, fmt.Sprintf("%s%s%v%t%v", u.Notice, u.Below, u.Waiting, u.Drop, u.Stopping != nil))
+		}
+		return len(seen) < 100
+	}}
+	for _, c := range []struct {
+		of   string
+		line line
+		want string
+	}{
+		{"an event", line{Seq: 2}, "event 2"},
+		{"the same again", line{Seq: 2}, ""},
+		{"an answer after an event", line{Seq: 3, N: 1, Delta: &view.Delta{Text: "I "}}, "event 3, I "},
+		{"what the greeting has too", line{Seq: 3, N: 1, Delta: &view.Delta{Text: "I "}}, ""},
+		{"a greeting, which has many of one number", line{Seq: 3, N: 1, Greeting: true, Progress: &view.Progress{Text: "half"}}, "half"},
+		{"what comes next", line{Seq: 3, N: 2, Progress: &view.Progress{Text: "all"}}, "all"},
+		{"an answer that has ended", line{Seq: 2, N: 3, Delta: &view.Delta{Text: "late"}}, ""},
+		{"a notice, which has no number", line{Seq: 3, Notice: "slow"}, "slow[]falsefalse"},
+		{"a run below", line{Seq: 3, Below: "b"}, "b[]falsefalse"},
+		{"what waits", line{Seq: 3, N: 4, Waiting: []run.CallID{}}, "[]falsefalse"},
+		{"an answer that is dropped", line{Seq: 3, N: 5, Drop: true}, "[]truefalse"},
+		{"a stop", line{Seq: 3, N: 6, Stopping: &run.Interrupted{}}, "[]falsetrue"},
+	} {
+		seen = nil
+		if !f.line(t.Context(), c.line) {
+			t.Errorf("%s ends it", c.of)
+		}
+		if got := strings.Join(seen, ", "); got != c.want {
+			t.Errorf("of %s it sees %q, want %q", c.of, got, c.want)
+		}
+	}
+	f.yield = func(view.Update, error) bool { return false }
+	for _, l := range []line{{Seq: 4}, {Seq: 3, Notice: "enough"}} {
+		if f.line(t.Context(), l) {
+			t.Errorf("it goes on after %+v, although nobody wants more", l)
+		}
 	}
 }

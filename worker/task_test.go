@@ -19,6 +19,7 @@ import (
 	"pawl/store/storetest"
 	"pawl/submission"
 	"pawl/task"
+	"pawl/tool"
 )
 
 // Results that are accepted.
@@ -515,5 +516,75 @@ func TestAFullDiskLeavesATaskThatCanBeResumed(t *testing.T) {
 			t.Error(err)
 		}
 		r.wantTask(task.PlannedName)
+	})
+}
+
+// What a task keeps of words is their beginning.
+func TestHowMuchATaskKeepsOfWords(t *testing.T) {
+	t.Parallel()
+	most := strings.Repeat("ä", 8<<10)
+	if cutText(most) != most {
+		t.Error("what fits is cut")
+	}
+	if got := cutText(most + "y"); got == most+"y" || !strings.HasPrefix(got, most) {
+		t.Errorf("of what does not fit %d bytes are kept", len(got))
+	}
+}
+
+// A run whose task was removed goes on without it; the next process does not look for it either.
+func TestARunWhoseTaskWasRemovedGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, between := range []bool{false, true} {
+		t.Run(fmt.Sprintf("between processes %t", between), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := taskRig(t, `
+{"calls":[{"tool":"edit","args":{"do":"ok done"}}]}
+{"calls":[{"tool":"planner-output","args":`+goodPlan+`}]}`)
+				r.w.OnAsk, r.w.Authorizer = AskWait, authorizer(needsApproval)
+				d := r.createPlanner()
+				assign(d, 1, "Plan it.")
+				if s, err := d.Run(t.Context()); err != nil || !s.Turn.Open() {
+					t.Fatalf("ended %+v, %v", s.Turn.End, err)
+				}
+				if err := r.mem.Other().RemoveTask(t.Context(), "t1"); err != nil {
+					t.Fatal(err)
+				}
+				if between {
+					if err := d.Close(); err != nil {
+						t.Fatal(err)
+					}
+					d = r.open()
+				}
+				decideRow(t, r, Decision{Call: "c_1", Answer: run.Allow})
+				if s := r.run(d); s.Turn.End.End != run.Completed || s.Submission().Value != goodPlan {
+					t.Errorf("ended %+v with %+v", s.Turn.End, s.Submission())
+				}
+			})
+		})
+	}
+}
+
+// A question of a run is one of its task, with what may be answered; who is interrupted, and by whom, is
+// known of the task too.
+func TestATaskKnowsWhatItsRunAsksAndWhoStoppedIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := taskRig(t, `{"calls":[{"tool":"ask","args":{"question":"Which?","options":["all","some"]}}]}
+{"calls":[{"tool":"read","args":{"do":"wait"}}]}`)
+		r.w.Tools = tool.NewRegistry(r.read, tool.Ask())
+		d := r.createPlanner()
+		assign(d, 1, "Plan it.")
+		s := r.run(d)
+		if s.Turn.End.End != run.Asked {
+			t.Fatalf("ended %+v", s.Turn.End)
+		}
+		k, _ := r.task().Run("r")
+		if e := EndOf("r", 1, s, s.Turn.End); e.Question.Question != "Which?" || len(e.Question.Options) != 2 || e.End.Detail != "Which? (all, some)" || !k.Ended {
+			t.Errorf("the end is %+v, the run of the task %+v", e, k)
+		}
+		if h := strings.Join(r.history(), " "); !strings.Contains(h, "question_asked") {
+			t.Errorf("the history is %s", h)
+		}
 	})
 }
