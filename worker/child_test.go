@@ -676,3 +676,23 @@ func TestAParentHearsWhatIsAnsweredToItsChild(t *testing.T) {
 		})
 	}
 }
+
+// What a child has asked and said is what its parent is told of a question that nobody answers.
+func TestAQuestionThatNobodyAnswersIsToldWithWhatWasSaid(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := parent(t, `
+{"calls":[{"tool":"delegate","args":{"prompt":"Paint it."}}]}
+{"when":{"first":"Paint it."},"text":"I have primed it.","calls":[{"tool":"ask","args":{"question":"Which colour?","options":["red","blue"]}}],"usage":{"input":20}}
+{"text":"I see."}`)
+		r.w.Tools = tool.NewRegistry(r.read, delegate{}, tool.Ask())
+		s := r.run(r.create(), prompt("go"))
+		want := "c_1 true The child run asks: Which colour?\nIt offers: red, blue\nIt has ended. Ask the person if only they know; start another one with the answer in its prompt.\n\nI have primed it."
+		if got := results(s); len(got) != 1 || got[0] != want {
+			t.Errorf("results %q, want %q", got, want)
+		}
+		if s.Usage.Input != 20 {
+			t.Errorf("usage %+v: what the child cost counts", s.Usage)
+		}
+	})
+}

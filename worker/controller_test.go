@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"pawl/controller"
 	"pawl/llm"
@@ -315,5 +316,51 @@ func TestTheMetadataOfAStoredResultIsABlockOfItsOwn(t *testing.T) {
 	head, output, found := strings.Cut(said, "\noutput:\n")
 	if !found || !strings.Contains(head, "\nmetadata:\n| {\"format\":") || strings.Contains(output, `"metadata":`) || !strings.Contains(output, `"preview":`) {
 		t.Errorf("the model is shown %s", said)
+	}
+}
+
+// What is left of the limits is told with the step that is about to be made, also with the last.
+func TestTheModelIsToldOfItsLastStep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, d, seen := controlled(t, `{"action":"next_step","tool":"read","args":{"do":"ok a"}}`, `{"action":"next_step","tool":"read","args":{"do":"ok b"}}`, `{"action":"complete","message":"Half of it."}`)
+		r.run(d, run.Configured{Change: run.ConfigChange{Limits: run.Limits{Steps: 2}}}, prompt("go"))
+		for i, want := range []string{"[Limits left in this turn] 2 steps, ", "[Limits left in this turn] 1 steps, "} {
+			if got := strings.Join(words(t, (*seen)[i]), "\n"); !strings.Contains(got, want) {
+				t.Errorf("with step %d the model is shown\n%s", i+1, got)
+			}
+		}
+		var none run.State
+		none.Config.Limits.Steps = -1
+		if got := left(none, time.Time{}); strings.Contains(got, "steps") {
+			t.Errorf("without a limit: %s", got)
+		}
+	})
+}
+
+// Which answers are steps, and what is said of one that is not.
+func TestWhatAnAnswerMeansInControllerMode(t *testing.T) {
+	t.Parallel()
+	const step = `{"action":"guardrail_stop","reason":"It would be published.","message":"I stopped."}`
+	said := func(stop run.StopReason, text string) run.Replied {
+		return (&modelSession{}).interpret(run.State{}, run.Replied{Stop: stop, Parts: []run.Part{run.Text(text)}}, time.Time{})
+	}
+	for _, stop := range []run.StopReason{run.StopFiltered, run.StopRefusal, run.StopGuardrail, run.StopPause} {
+		if p := said(stop, step); p.Action != nil || p.Stop != stop {
+			t.Errorf("an answer that stopped with %s: %+v", stop, p)
+		}
+	}
+	if p := said(run.StopMaxTokens, " \n"); p.Action != nil || p.Stop != run.StopMaxTokens {
+		t.Errorf("an empty answer: %+v", p)
+	}
+	if p := said(run.StopMaxTokens, step[:30]); p.Action == nil || p.Action.Problem != "Invalid JSON: the answer was cut off at the output limit" || !strings.Contains(p.Action.Feedback, "shorter") {
+		t.Errorf("an answer that was cut off: %+v", p.Action)
+	}
+	if p := said(run.StopEndTurn, step[:30]); p.Action == nil || !strings.HasPrefix(p.Action.Problem, "Invalid JSON") || strings.Contains(p.Action.Problem, "output limit") || strings.Contains(p.Action.Feedback, "shorter") {
+		t.Errorf("an answer that is no object: %+v", p.Action)
+	}
+	p := said(run.StopMaxTokens, step)
+	if p.Action == nil || p.Action.Kind != run.StepKind("guardrail_stop") || p.Action.Reason != "It would be published." || p.Action.Message != "I stopped." || p.Stop != run.StopEndTurn {
+		t.Errorf("a whole one: %+v, %s", p.Action, p.Stop)
 	}
 }

@@ -141,3 +141,40 @@ func TestMessagesOfOtherProcesses(t *testing.T) {
 		}
 	})
 }
+
+// A run that waits between two calls of Run is woken by what is posted to it, and by nothing else; one
+// that is not written yet has no inbox.
+func TestWhatIsPostedWakesARunThatWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, `{"text":"yes","repeat":true}`)
+		d := r.create()
+		defer d.Close()
+		awaits := func() bool {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			return d.Await(ctx) == nil
+		}
+		if awaits() || d.HasMail() {
+			t.Error("something is to be done for a run to which nothing was said")
+		}
+		d.Post(said("go"), true)
+		if !d.HasMail() || !awaits() {
+			t.Error("what was posted before is not seen")
+		}
+		if s, err := d.Run(t.Context()); err != nil || s.Answer() != "yes" || d.HasMail() {
+			t.Fatalf("ended %+v, %v", s.Turn.End, err)
+		}
+		if awaits() {
+			t.Error("something is to be done although all was read")
+		}
+		after(10*time.Second, func() { d.Post(said("more"), true) })
+		began := time.Now()
+		if !awaits() || time.Since(began) != 10*time.Second {
+			t.Errorf("it is woken after %v, not when something is posted", time.Since(began))
+		}
+		if s, err := d.Run(t.Context()); err != nil || s.Turn.N != 2 {
+			t.Errorf("turn %d ended %+v, %v", s.Turn.N, s.Turn.End, err)
+		}
+	})
+}
