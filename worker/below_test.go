@@ -2,8 +2,10 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -428,5 +430,27 @@ func TestAnInterruptReachesAllRunsBelow(t *testing.T) {
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// A call that may start a run and has started none yet has none below it.
+func TestACallThatHasStartedNoRunHasNoneBelow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		starts := newFake("starts", run.Resumable)
+		r := parent(t, `{"calls":[{"tool":"starts","args":{"do":"wait"}}]}`, starts)
+		d := r.create()
+		ended := make(chan run.State, 1)
+		go func() { ended <- r.run(d, prompt("go")) }()
+		<-starts.begun
+		synctest.Wait()
+		if all, err := Below(t.Context(), r.mem, d.State()); err != nil || len(all) > 0 {
+			t.Errorf("below are %d runs, %v", len(all), err)
+		}
+		if _, err := Below(t.Context(), brokenStore{r.mem, "Events"}, d.State()); !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "the run that call c_1 has started: ") {
+			t.Errorf("of a log that cannot be read: %v", err)
+		}
+		interrupt(d)()
+		<-ended
 	})
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -327,6 +328,36 @@ func TestAFollowerSeesWhatAnOwnerShowsInItsOrder(t *testing.T) {
 	for _, l := range []line{{Seq: 4}, {Seq: 3, Notice: "enough"}} {
 		if f.line(t.Context(), l) {
 			t.Errorf("it goes on after %+v, although nobody wants more", l)
+		}
+	}
+}
+
+// What the greeting has too is counted in the lines of other processes, and nothing else.
+func TestOnlyWhatIsRememberedIsCounted(t *testing.T) {
+	t.Parallel()
+	var l live
+	for _, c := range []struct {
+		update view.Update
+		n, seq int64
+	}{
+		{view.Update{Delta: &view.Delta{Text: "a"}}, 1, 0},
+		{view.Update{Event: &run.Event{Seq: 7, Payload: run.Replied{}}}, 0, 7},
+		{view.Update{Progress: &view.Progress{Call: "c_1"}}, 2, 7},
+		{view.Update{Notice: "slow"}, 0, 7},
+		{view.Update{Below: "b"}, 0, 7},
+		{view.Update{Waiting: []run.CallID{"c_1"}}, 3, 7},
+		{view.Update{Drop: true}, 4, 7},
+		{view.Update{Stopping: &run.Interrupted{}}, 5, 7},
+	} {
+		l.add(c.update)
+		for _, greeting := range []bool{false, true} {
+			var got line
+			if err := json.Unmarshal(l.line(c.update, greeting), &got); err != nil {
+				t.Fatal(err)
+			}
+			if got.N != c.n || got.Seq != c.seq || got.Greeting != greeting {
+				t.Errorf("%+v is line %+v, want number %d after event %d", c.update, got, c.n, c.seq)
+			}
 		}
 	}
 }
