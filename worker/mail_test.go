@@ -79,30 +79,38 @@ func TestWhoPostsIsTold(t *testing.T) {
 // held back.
 func TestWordsWaitForTheEndOfAnInterruptedTurn(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, `{"calls":[{"tool":"read","args":{"do":"deaf"}}]}
+	for name, post := range map[string]func(d *Runner, w Want) (wait func(context.Context) error){
+		"of a person": func(d *Runner, w Want) func(context.Context) error { return d.Post(w, true) },
+		"of its task": func(d *Runner, w Want) func(context.Context) error { return d.PostForTask(w, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, `{"calls":[{"tool":"read","args":{"do":"deaf"}}]}
 {"when":{"contains":"and then"},"text":"Done."}`)
-		d := r.create()
-		ended := make(chan run.State, 1)
-		go func() { ended <- r.run(d, prompt("go")) }()
-		<-r.read.begun
-		synctest.Wait()
-		d.Interrupt(run.Interrupted{Cause: run.ByPerson})
-		words := d.Post(said("and then"), true)
-		if err := d.Post(d.Configured(run.ConfigChange{Mode: new("plan")}), false)(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if s := d.State(); !s.Turn.Open() || s.Config.Mode != string(permission.Plan) {
-			t.Errorf("the mode is %s when the turn has ended %+v", s.Config.Mode, s.Turn.End)
-		}
-		if err := words(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if s := <-ended; s.Turn.N != 2 || s.Answer() != "Done." {
-			t.Errorf("turn %d ended %+v with %q", s.Turn.N, s.Turn.End, s.Answer())
-		}
-		time.Sleep(2 * time.Hour) // the call that did not stop ends
-	})
+				d := r.create()
+				ended := make(chan run.State, 1)
+				go func() { ended <- r.run(d, prompt("go")) }()
+				<-r.read.begun
+				synctest.Wait()
+				d.Interrupt(run.Interrupted{Cause: run.ByPerson})
+				words := post(d, said("and then"))
+				if err := d.Post(d.Configured(run.ConfigChange{Mode: new("plan")}), false)(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if s := d.State(); !s.Turn.Open() || s.Config.Mode != string(permission.Plan) {
+					t.Errorf("the mode is %s when the turn has ended %+v", s.Config.Mode, s.Turn.End)
+				}
+				if err := words(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if s := <-ended; s.Turn.N != 2 || s.Answer() != "Done." {
+					t.Errorf("turn %d ended %+v with %q", s.Turn.N, s.Turn.End, s.Answer())
+				}
+				time.Sleep(2 * time.Hour) // the call that did not stop ends
+			})
+		})
+	}
 }
 
 // Rows of other processes that say something, as the faces put them; one that cannot be read has no
