@@ -1303,13 +1303,17 @@ func TestAChosenModeTightensARunOfAnotherProcess(t *testing.T) {
 // the answer only when the person has been told.
 func TestWordsFromBeforeAQuestionAreNotItsAnswerAtOnce(t *testing.T) {
 	t.Parallel()
-	p := sit(t, `{"calls": [{"tool": "shell", "args": {"command": "sleep 0.4"}}]}
+	p := sit(t, `{"calls": [{"tool": "shell", "args": {"command": "until [ -e typed ]; do sleep 0.01; done"}}]}
 {"calls": [{"tool": "ask", "args": {"question": "Which one?", "options": ["sqlite", "postgres"]}}]}
 {"text": "So {{last_result}}."}`, setting{vars: map[string]string{"PAWL_MODE": "bypass"}})
 	p.says("choose")
-	p.sees("sleep 0.4")
+	p.sees("until [ -e typed ]")
 	p.hand(pasted{text: "also run the linter"})
-	p.sees("Which one?")
+	p.until("the words in the input", func(string) bool { return p.last.input == "also run the linter" })
+	if err := os.WriteFile(filepath.Join(p.dir, "typed"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.sees("Which one?", "choose with a number")
 	p.presses("enter")
 	p.sees("a question has come up")
 	p.rests()
@@ -1337,5 +1341,19 @@ func TestAQuestionIsShownWholeBeforeItIsAnswered(t *testing.T) {
 	p.presses("2", "enter")
 	p.sees("So no.")
 	p.count(1, "THE END")
+	p.leaves()
+}
+
+// Words that the agent was sent and did not read before it asked are delivered with the answer.
+func TestWordsThatAQuestionCameBeforeAreNotLost(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"delay_ms":1500,"calls": [{"tool": "ask", "args": {"question": "Which one?", "options": ["sqlite", "postgres"]}}]}
+{"text": "So {{last_result}}, and {{prompt}}."}`, setting{})
+	p.says("choose")
+	p.sees("type to steer")
+	p.says("also run the linter")
+	p.sees("Which one?")
+	p.answers("2")
+	p.sees("▌ postgres", "▌ also run the linter", "So postgres, and also run the linter.")
 	p.leaves()
 }
