@@ -500,9 +500,9 @@ func (s *Session) Close() error { return s.close() }
 func (s *Session) closeOnce() error {
 	s.mu.Lock()
 	s.closing = true
-	rest, rests := s.rest, s.driving && waitsForPerson(context.Background(), s.worker.Store, s.runner.State())
+	rest, driving := s.rest, s.driving
 	s.mu.Unlock()
-	if rests { // it is seen to wait for a person a moment before it is at rest, and its turn stays open
+	if driving && waitsForPerson(context.Background(), s.worker.Store, s.runner.State()) { // it is seen to wait for a person a moment before it is at rest, and its turn stays open
 		select {
 		case <-rest:
 		case <-time.After(restPatience):

@@ -38,15 +38,7 @@ func ConditionOf(s run.State, driven bool) Condition {
 
 // NeedsApproval reports whether the turn is open and can only continue with a person's
 // decision.
-func NeedsApproval(s run.State) bool {
-	owed := s.Next()
-	for _, c := range owed {
-		if _, ok := c.(run.Decide); !ok {
-			return false
-		}
-	}
-	return s.Turn.Open() && len(owed) > 0
-}
+func NeedsApproval(s run.State) bool { return waitsAmong(s, nil) }
 
 // waitsForPerson reports whether a run in state s, with an open turn, can only continue when a person has
 // decided or answered something in it or in the runs below it.
@@ -55,13 +47,15 @@ func waitsForPerson(ctx context.Context, st store.Store, s run.State) bool {
 		return false
 	}
 	below, err := worker.Below(ctx, st, s)
-	if err != nil {
-		return false
-	}
+	return err == nil && waitsAmong(s, below)
+}
+
+// waitsAmong is waitsForPerson, given the runs below s and those below them.
+func waitsAmong(s run.State, below []run.State) bool {
 	waits := map[run.CallID]bool{}
 	for _, child := range below {
 		if child.Created.Parent == s.Created.Run {
-			waits[child.Created.ParentCall] = waitsForPerson(ctx, st, child) || !child.Turn.Open() && len(child.Questions()) > 0
+			waits[child.Created.ParentCall] = waitsAmong(child, below) || !child.Turn.Open() && len(child.Questions()) > 0
 		}
 	}
 	owed := s.Next()
@@ -76,7 +70,7 @@ func waitsForPerson(ctx context.Context, st store.Store, s run.State) bool {
 			return false
 		}
 	}
-	return len(owed) > 0
+	return s.Turn.Open() && len(owed) > 0
 }
 
 // ConditionWords says in one line what a run in state s is doing, and how its turn ended.
