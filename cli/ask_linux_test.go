@@ -617,7 +617,7 @@ func TestWhatASubAgentNeedsIsAskedAtTheTerminal(t *testing.T) {
 	}
 }
 
-// A letter that stands in the line since before a prompt is no answer to it, whatever was asked before.
+// A letter that was typed before a prompt appeared does not answer it, even if Enter is pressed later.
 func TestALetterFromBeforeAPromptIsNotAnsweredWithEnter(t *testing.T) {
 	t.Parallel()
 	s := sit(t, `{"calls":[{"tool":"write","args":{"path":"one","content":"x\n"}},{"tool":"write","args":{"path":"two","content":"x\n"}}]}

@@ -294,8 +294,8 @@ func TestNothingOfTheModelReachesTheTerminalRaw(t *testing.T) {
 	w.close0()
 }
 
-// Lines that were typed before a prompt, or while it cannot have been read, do not answer it, and are
-// handed out as what they are. A line that was begun before is no answer either.
+// A line that was typed before a prompt appeared, or before it could have been read, does not answer it, even
+// if only its beginning was typed before. Such lines are returned separately.
 func TestALineTypedBeforeAPromptAnswersNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -55,11 +55,11 @@ func (a *taskAsker) calls(ctx context.Context, s *app.Session, out *printer, cha
 			if !state.Created.External {
 				state, err = s.Wait(ctx)
 			}
-			if err != nil || !waitsForPerson(state) {
+			if err != nil || !asksNow(state) {
 				break
 			}
 			a.asking.Lock()
-			again := waitsForPerson(s.State()) && one.ask(ctx, s.State())
+			again := asksNow(s.State()) && one.ask(ctx, s.State())
 			a.asking.Unlock()
 			if !again {
 				break
@@ -68,9 +68,9 @@ func (a *taskAsker) calls(ctx context.Context, s *app.Session, out *printer, cha
 	}
 }
 
-// waitsForPerson reports whether a person is to be asked now, of a run that is at rest or of one of an
-// external agent: of that as soon as a call of it waits, because its turn goes on meanwhile.
-func waitsForPerson(s run.State) bool {
+// asksNow reports whether a person is asked now for a run that is at rest. The run of an external agent is
+// not at rest while a call waits, because the agent keeps working: it asks as soon as one does.
+func asksNow(s run.State) bool {
 	if s.Created.External {
 		return len(app.Undecided(s)) > 0
 	}

@@ -7,7 +7,7 @@ import (
 	tasks "pawl/task"
 )
 
-// The turn of an external agent goes on while a call of it waits for a person: it is asked for then.
+// An external agent keeps working while one of its calls waits: the person is asked at once.
 func TestACallOfAnExternalAgentIsAskedForWhileItsTurnGoesOn(t *testing.T) {
 	t.Parallel()
 	events := []run.Event{
@@ -22,7 +22,7 @@ func TestACallOfAnExternalAgentIsAskedForWhileItsTurnGoesOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := waitsForPerson(s), n == 5; got != want {
+		if got, want := asksNow(s), n == 5; got != want {
 			t.Errorf("after %d events it waits: %t", n, got)
 		}
 	}

@@ -172,7 +172,7 @@ func TestRulesAreMergedAndRevoked(t *testing.T) {
 	}
 }
 
-// A file that lost its end is no file of rules, wherever it ends: a rule that forbids may be missing.
+// A truncated rule file is refused, wherever it is cut: a deny rule may be missing.
 func TestAFileOfRulesThatEndsTooEarlyIsRefused(t *testing.T) {
 	t.Parallel()
 	const file = `{"rules": [{"rule": "shell(rm *)", "effect": "deny"}, {"rule": "edit(src/**)", "effect": "allow"}]}`

@@ -78,7 +78,7 @@ func TestTheConfigurationOfAWorkspaceIsBoundedInAll(t *testing.T) {
 func TestWhatIsStoredIsPrivateAndWhatIsForGitIsNot(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("needs permissions of files")
+		t.Skip("needs Unix file permissions")
 	}
 	r := newRig(t)
 	p := r.open()
@@ -346,7 +346,7 @@ func TestRecordsAreSorted(t *testing.T) {
 func TestAFurtherManagedFileCanBeWrittenByItsOwnerAlone(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("needs permissions of files")
+		t.Skip("needs Unix file permissions")
 	}
 	r := newRig(t)
 	o := r.options()

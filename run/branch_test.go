@@ -72,7 +72,7 @@ func TestAnEventDoesNotChangeTheStateBeforeIt(t *testing.T) {
 	}
 }
 
-// A face applies events to the state that it was given while the run goes on: neither changes the other.
+// A face applies events to its copy of the state while the run continues: neither may change the other.
 func TestASnapshotSharesNothingThatGrows(t *testing.T) {
 	t.Parallel()
 	reply := func(text string) []Payload {

@@ -88,8 +88,8 @@ func TestARunIsFinishedUntilSomethingComesForItsModel(t *testing.T) {
 	}
 }
 
-// Words that nobody has answered are left when a turn ends with its result: those that were to be delivered
-// in the turn go back to the person, those after it begin the next.
+// A turn can end with its result before all messages were answered: those meant for that turn are returned
+// to the person, and queued ones begin the next turn.
 func TestARunIsNotFinishedWhileWordsAreLeft(t *testing.T) {
 	t.Parallel()
 	for _, said := range []string{"", "queue q later\n", "steer s use tabs\n", "queue q later\nsteer s use tabs\n"} {

@@ -284,7 +284,7 @@ func TestANetworkFileSystemIsRefusedUnlessItIsAllowed(t *testing.T) {
 	openTest(t, dir, Options{fileSystem: nfs, AllowNetworkFS: true})
 	_, err = Open(dir, Options{fileSystem: nfs, ReadOnly: true})
 	wantFault(t, err, ErrNetworkFS, dir)
-	broken := errors.New("nobody knows")
+	broken := errors.New("statfs failed")
 	if _, err := Open(dir, Options{fileSystem: func(string) (string, bool, error) { return "", false, broken }}); !errors.Is(err, broken) {
 		t.Errorf("where it is not known: %v", err)
 	}

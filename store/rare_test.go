@@ -177,7 +177,7 @@ func TestPruneKeepsTheRunOfAnUnfinishedTask(t *testing.T) {
 	}
 }
 
-// Without the folder of locks nobody owns a run, and the runs are there all the same.
+// Without the lock folder no run has an owner, and its runs can still be read.
 func TestAStoreWithoutLocksHasItsRuns(t *testing.T) {
 	t.Parallel()
 	s := withRun(t, Options{})
@@ -309,7 +309,7 @@ func TestAWriteOfACallerThatNeverLeaves(t *testing.T) {
 	}
 }
 
-// What is done while nobody writes waits for its turn as long as its caller and the store are there.
+// A caller that waits for its turn to write stops waiting when its context ends or the store is closed.
 func TestWaitingForATurnEndsWithItsCallerAndTheStore(t *testing.T) {
 	t.Parallel()
 	s := withRun(t, Options{})
