@@ -19,7 +19,7 @@ func refuse(format string, args ...any) error {
 // e cannot follow s.
 func (s State) Apply(e Event) (State, error) {
 	next := s
-	next.Turn.guard.shared = true
+	next.Turn.owned, next.Turn.guard.shared = ownsNothing, true // s may be one of a batch, which owns its calls
 	if err := next.apply(e); err != nil {
 		return s, err
 	}

@@ -415,3 +415,20 @@ func TestTheUnfinishedTextIsWhatTheNextAnswerContinues(t *testing.T) {
 	controlled.end("request/1.1/step/1", f)
 	unfinished(controlled, "")
 }
+
+// Each of two answers in one batch finds out whether it can follow by applying it: what it finds out
+// changes nothing, and both are recorded.
+func TestARequestMayApplyToTheStateThatItIsGiven(t *testing.T) {
+	t.Parallel()
+	d := drive(t, Config{})
+	d.w = &rechecking{}
+	d.prompt("go")
+	d.end("request/1.1/step/1", calls("edit", "edit"))
+	decided := func(id CallID) func(State) []Payload {
+		return wanted(CallDecided{Call: id, Decision: Decision{Answer: Allow}})
+	}
+	b, err := d.r.Step(d.now, d.w, Input{Closed: true, Wanted: []func(State) []Payload{decided("c_1"), decided("c_2")}})
+	if err != nil || len(b.Events) != 2 || len(b.Refused) != 0 {
+		t.Errorf("recorded %v, refused %v, %v", b.Events, b.Refused, err)
+	}
+}

@@ -629,7 +629,14 @@ func (l *life) input() (in Input, done bool) {
 	return in, false
 }
 
-func wanted(p Payload) func(State) []Payload { return func(State) []Payload { return []Payload{p} } }
+// wanted is a request that means p. It finds out first whether p can follow, as package request does: the
+// state that it is given stays as it is.
+func wanted(p Payload) func(State) []Payload {
+	return func(s State) []Payload {
+		_, _ = s.Apply(Event{At: s.At, Payload: p})
+		return []Payload{p}
+	}
+}
 
 // prompt begins another turn, or ends the life.
 func (l *life) prompt() (in Input, done bool) {
