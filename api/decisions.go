@@ -8,8 +8,8 @@ import (
 
 	"pawl/app"
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
-	"pawl/worker"
 )
 
 // A DecisionBody is a person's answer to a call.
@@ -105,7 +105,7 @@ func (s *Server) decide(ctx context.Context, id run.ID, call run.CallID, b Decis
 	if !a.Is(b.Digest) {
 		return app.DecidedForm{}, &Problem{Status: http.StatusConflict, Code: "CALL_CHANGED", Message: "the call has changed since it was shown: look at it again"}
 	}
-	d := worker.Decision{Call: call, Answer: run.Answer(b.Answer), Text: b.Message, Digest: a.Preview.Digest}
+	d := request.Decide{Call: call, Answer: run.Answer(b.Answer), Text: b.Message, Digest: a.Preview.Digest}
 	if b.Answer == "no" {
 		d.Answer = run.Deny
 	}

@@ -7,6 +7,7 @@ import (
 
 	"pawl/llm"
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/submission"
@@ -59,10 +60,8 @@ func (s *served) worksOutside(id run.ID) (finish func()) {
 	output, _ := submission.Worker.Output()
 	r, err := w.Create(context.Background(), run.Created{Run: id, Workspace: s.dir, Agent: "developer", External: true, Config: run.Config{Output: output, Tools: run.Grant()}}, nil)
 	must(s.t, err)
-	assigned := r.PostForTask(func(run.State) ([]run.Payload, error) {
-		return []run.Payload{run.Prompted{Parts: []run.Part{run.Text("Carry it out.")}}}, nil
-	},
-		func(turn int) []task.Action { return []task.Action{task.Prompt{Run: id, Number: 1, Turn: turn}} })
+	assigned := r.PostForTask(func(turn int) []task.Action { return []task.Action{task.Prompt{Run: id, Number: 1, Turn: turn}} },
+		request.Say{ID: "assignment", Parts: []run.Part{run.Text("Carry it out.")}})
 	ended := make(chan error, 1)
 	go func() {
 		_, err := r.Run(context.Background())

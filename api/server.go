@@ -272,7 +272,7 @@ func (s *Server) serve(writer http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{id: id}))
+	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &httpRequest{id: id}))
 	defer func() {
 		if p := recover(); p != nil && p != http.ErrAbortHandler {
 			s.log.Error("a request failed", "request", id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -379,8 +379,8 @@ func cleanPath(path string) bool {
 	return true
 }
 
-// A request is what is known of one while it is served.
-type request struct {
+// An httpRequest is what is known of one while it is served.
+type httpRequest struct {
 	id     string
 	caller caller
 	key    string // a hash of its Idempotency-Key and its caller; empty: it has none
@@ -390,9 +390,9 @@ type request struct {
 
 type requestKey struct{}
 
-func requestOf(ctx context.Context) *request {
-	if r, ok := ctx.Value(requestKey{}).(*request); ok {
+func requestOf(ctx context.Context) *httpRequest {
+	if r, ok := ctx.Value(requestKey{}).(*httpRequest); ok {
 		return r
 	}
-	return &request{}
+	return &httpRequest{}
 }

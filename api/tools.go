@@ -13,6 +13,7 @@ import (
 
 	"pawl/app"
 	"pawl/internal/text"
+	"pawl/request"
 	"pawl/run"
 	"pawl/submission"
 	"pawl/task"
@@ -257,7 +258,7 @@ func (s *Server) callTool(ctx context.Context, in ToolRunInput, body []byte) (To
 	if !state.Created.External {
 		return ToolAnswer{}, &task.SubmissionError{Kind: notExternal, Tool: name, Why: "run " + string(r.ID) + " works inside of pawl and calls its tools itself"}
 	}
-	answer, err := s.ws.CallTool(ctx, r.ID, key, worker.OutsideCall{Tool: name, Arguments: string(arguments)})
+	answer, err := s.ws.CallTool(ctx, r.ID, request.Call{Key: key, Tool: name, Arguments: string(arguments)})
 	if err != nil {
 		return ToolAnswer{}, err
 	}

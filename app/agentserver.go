@@ -15,6 +15,7 @@ import (
 	"pawl/external"
 	"pawl/llm"
 	"pawl/mcp"
+	"pawl/request"
 	"pawl/run"
 	"pawl/submission"
 	"pawl/task"
@@ -236,12 +237,12 @@ func (a *agentServer) load(ctx context.Context) (run.State, error) {
 }
 
 // make makes a call through the owner of the run.
-func (a *agentServer) make(ctx context.Context, key, name, arguments string) (worker.OutsideAnswer, error) {
+func (a *agentServer) make(ctx context.Context, key, name, arguments string) (request.Result, error) {
 	d, err := a.caller()
 	if err != nil {
-		return worker.OutsideAnswer{}, err
+		return request.Result{}, err
 	}
-	return d.Call(ctx, a.id, key, worker.OutsideCall{Tool: name, Arguments: arguments})
+	return d.Call(ctx, a.id, request.Call{Key: key, Tool: name, Arguments: arguments})
 }
 
 // caller returns a worker that makes calls and drives nothing.

@@ -3,13 +3,13 @@ package app
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
+	"fmt"
 	"iter"
 	"sync"
 	"time"
 
+	"pawl/request"
 	"pawl/run"
-	"pawl/store"
 	"pawl/view"
 	"pawl/worker"
 )
@@ -19,9 +19,7 @@ import (
 // it from there. Its methods mean what those of [Session] mean; they return when the words
 // are durable in the inbox, which is before the run has taken them.
 type Attached struct {
-	w  *Workspace
-	id run.ID
-
+	conversation
 	mu    sync.Mutex
 	state run.State
 }
@@ -31,11 +29,10 @@ type Attached struct {
 // is what to use then.
 func (w *Workspace) Attach(ctx context.Context, id run.ID) (*Attached, error) {
 	_, s, err := w.Load(ctx, id)
-	return &Attached{w: w, id: id, state: s}, err
+	a := &Attached{state: s}
+	a.conversation = conversation{w, id, a}
+	return a, err
 }
-
-// ID returns the run's id.
-func (a *Attached) ID() run.ID { return a.id }
 
 // State returns the run's state after the last event that was read, for reading only.
 func (a *Attached) State() run.State {
@@ -72,11 +69,29 @@ func (a *Attached) apply(e run.Event) error {
 	return err
 }
 
-// Say says something to the agent as message id.
-func (a *Attached) Say(ctx context.Context, id string, delivery run.Delivery, parts ...run.Part) error {
-	_, err := a.w.Say(ctx, a.id, delivery, id, parts...)
+// hand puts requests into the run's inbox. What is said may wait there; of the rest it returns when it was
+// taken.
+func (a *Attached) hand(ctx context.Context, key string, requests ...request.Request) error {
+	for _, r := range requests {
+		if say, ok := r.(request.Say); ok {
+			if _, err := a.w.Say(ctx, a.id, say.Delivery, say.ID, say.Parts...); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, err := a.w.hand(ctx, a.id, key, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Attached) decide(ctx context.Context, d request.Decide) error {
+	_, err := a.w.Decide(ctx, a.id, d)
 	return err
 }
+
+func (a *Attached) attend(context.Context) error { return nil }
 
 // Say says something to the agent of a run, whichever process drives it, as message id; empty:
 // an id is made. It returns when that is durable in the run's inbox, where it waits until a
@@ -93,20 +108,13 @@ func (w *Workspace) Say(ctx context.Context, of run.ID, delivery run.Delivery, i
 	if id == "" {
 		id = string(newRun(time.Now()))
 	}
-	if len(parts) != 1 || parts[0].Type != run.TextPart || parts[0].Attached != "" {
-		return id, w.put(ctx, of, id, store.Message, worker.Message{Delivery: delivery, Parts: parts})
-	}
-	kind := store.Steer
-	if delivery == run.Queue {
-		kind = store.Queue
-	}
-	return id, w.send(ctx, of, store.Row{Key: id, Kind: kind, Payload: parts[0].Text})
+	return id, w.put(ctx, of, id, request.Say{ID: id, Delivery: delivery, Parts: parts})
 }
 
 // Withdraw takes back a message to a run that was not delivered yet, as [Session.Withdraw]
 // does, whichever process drives it.
 func (w *Workspace) Withdraw(ctx context.Context, of run.ID, id string) error {
-	return w.send(ctx, of, store.Row{Key: "withdraw-" + id, Kind: store.Withdraw, Payload: id})
+	return w.put(ctx, of, "withdraw-"+id, request.Withdraw{ID: id})
 }
 
 // Waits reports whether what was put into the inbox of a run, with the id of a message, still
@@ -120,62 +128,6 @@ func (w *Workspace) Waits(ctx context.Context, of run.ID, id string) (bool, erro
 	return !taken, err
 }
 
-// Withdraw takes back a message that was not delivered yet.
-func (a *Attached) Withdraw(ctx context.Context, id string) error {
-	return a.w.Withdraw(ctx, a.id, id)
-}
-
-// Configure changes the run's configuration from the next step on.
-func (a *Attached) Configure(ctx context.Context, c run.ConfigChange) error {
-	return a.w.Set(ctx, a.id, c)
-}
-
-// Decide answers a call that waits for a person, of the run or of one below it.
-func (a *Attached) Decide(ctx context.Context, of run.ID, d worker.Decision) error {
-	if of != a.id && d.Answer == run.Wait {
-		a.Interrupt(waitBelow(d))
-		return nil
-	}
-	_, err := a.w.Decide(ctx, of, d)
-	return err
-}
-
-// Answer answers a question of a run below.
-func (a *Attached) Answer(ctx context.Context, q Question, parts ...run.Part) error {
-	return a.w.answerBelow(ctx, q, parts)
-}
-
-// Questions returns the questions that the runs below this one wait with.
-func (a *Attached) Questions() ([]Question, error) { return a.w.questionsBelow(a.State()) }
-
-// answerBelow answers the question of a run that the run above it waits for. It returns when that
-// one has taken the answer, or no process drives it.
-func (w *Workspace) answerBelow(ctx context.Context, q Question, parts []run.Part) error {
-	key := "answer-" + rand.Text()
-	if err := w.put(ctx, q.Run, key, store.Message, worker.Message{Delivery: run.Queue, Parts: parts}); err != nil {
-		return err
-	}
-	for deadline := time.Now().Add(decidePatience); time.Now().Before(deadline); {
-		waits, err := w.Waits(ctx, q.Run, key)
-		if err != nil || !waits {
-			return err
-		}
-		st, err := w.writing()
-		if err != nil {
-			return err
-		}
-		if _, driven, err := worker.DriverOf(ctx, st, q.Run); err != nil || !driven {
-			return err
-		}
-		select {
-		case <-time.After(pollInbox):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
-}
-
 // Approvals returns the calls that wait for a person, of the run and of those below it.
 func (a *Attached) Approvals() ([]Approval, error) {
 	return a.w.Approvals(context.Background(), a.id)
@@ -183,30 +135,61 @@ func (a *Attached) Approvals() ([]Approval, error) {
 
 // Interrupt tells the process that drives the run to stop its turn.
 func (a *Attached) Interrupt(f run.Interrupted) bool {
-	return a.w.put(context.Background(), a.id, "stop-"+rand.Text(), store.Interrupt, worker.Stopping{Turn: f.Turn, By: f.By}) == nil
+	return a.w.put(context.Background(), a.id, "stop-"+rand.Text(), request.Interrupt{Turn: f.Turn, By: f.By, Then: f.Then}) == nil
 }
 
 // Close does nothing: the run is the other process's.
 func (a *Attached) Close() error { return nil }
 
-// put puts a row with a JSON payload into the inbox of a run and wakes its owner.
-func (w *Workspace) put(ctx context.Context, id run.ID, key string, kind store.Kind, payload any) error {
-	b, err := json.Marshal(payload)
-	if err != nil {
-		return err
-	}
-	return w.send(ctx, id, store.Row{Key: key, Kind: kind, Payload: string(b)})
-}
-
-// send puts a row into the inbox of a run and wakes its owner.
-func (w *Workspace) send(ctx context.Context, id run.ID, row store.Row) error {
+// put puts a request into the inbox of a run and wakes its owner.
+func (w *Workspace) put(ctx context.Context, of run.ID, key string, r request.Request) error {
 	st, err := w.writing()
 	if err != nil {
 		return err
 	}
-	if err := st.Put(ctx, id, row); err != nil {
-		return err
-	}
-	worker.Wake(ctx, st, id)
-	return nil
+	return worker.Put(ctx, st, of, key, r)
 }
+
+// hand puts a request into the inbox of a run and waits until its owner, or that of the run above which
+// waits for it, has taken it. taken is false if no process drives them: it is taken when the run is
+// resumed. An error is a [*RefusedError] if it meant nothing, and a [*NotTakenError] if it still waits.
+func (w *Workspace) hand(ctx context.Context, of run.ID, key string, r request.Request) (taken bool, err error) {
+	if err := w.put(ctx, of, key, r); err != nil {
+		return false, err
+	}
+	st, err := w.writing()
+	if err != nil {
+		return false, err
+	}
+	for deadline := time.Now().Add(handPatience); ; {
+		owner, driven, err := worker.DriverOf(ctx, st, of) // first: one that has gone has taken what it has taken
+		if err != nil {
+			return false, err
+		}
+		result, taken, err := worker.ResultOf(ctx, st, of, key)
+		switch {
+		case err != nil:
+			return false, err
+		case result.Refused != "":
+			return true, &RefusedError{result.Refused}
+		case taken || !driven:
+			return taken, nil
+		case time.Now().After(deadline):
+			return false, &NotTakenError{fmt.Sprintf("process %d has not taken what was said to run %s for %s; it stays in the inbox: see `pawl runs why %s`", owner.PID, of, handPatience, of)}
+		}
+		select {
+		case <-time.After(pollInbox):
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// handPatience is how long the owner of a run may take to take a request. It is woken, so a longer wait
+// has another cause.
+const handPatience = 5 * time.Second
+
+// A RefusedError says why a request to a run means nothing in its state.
+type RefusedError struct{ Why string }
+
+func (e *RefusedError) Error() string { return e.Why }

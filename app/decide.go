@@ -2,15 +2,14 @@ package app
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"pawl/config"
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/worker"
@@ -96,22 +95,12 @@ func (w *Workspace) Approvals(ctx context.Context, id run.ID) ([]Approval, error
 	return w.approvals(d, s)
 }
 
-// decidePatience is how long Decide waits for the owner of the run to take the answer. The
-// owner is woken, so a longer wait has another cause.
-const decidePatience = 5 * time.Second
-
-// A signedDecision is a decision with a random string by which its sender recognizes it.
-type signedDecision struct {
-	worker.Decision
-	Sign string `json:"sign"`
-}
-
 // Decide answers a call of a run that any process may drive: the answer goes into the
 // inbox of the run, and its owner takes it, or that of the run above which waits for it. taken is
 // false if no process drives them: the
 // answer counts when it is resumed. An error says that another answer was first, or that
 // this one had no effect.
-func (w *Workspace) Decide(ctx context.Context, id run.ID, d worker.Decision) (taken bool, err error) {
+func (w *Workspace) Decide(ctx context.Context, id run.ID, d request.Decide) (taken bool, err error) {
 	if d.By == "" {
 		d.By = Person()
 	}
@@ -119,74 +108,56 @@ func (w *Workspace) Decide(ctx context.Context, id run.ID, d worker.Decision) (t
 	if err != nil {
 		return false, err
 	}
-	mine := signedDecision{d, rand.Text()}
 	// All answers to the call have the same key: the store keeps the first row with it,
 	// and the sender of a second one finds the other's.
 	key := fmt.Sprintf("decide-%s-%d", d.Call, askedSince(events, d.Call))
-	if err := w.put(ctx, id, key, store.Decide, mine); err != nil {
+	taken, err = w.hand(ctx, id, key, d)
+	refused, _ := errors.AsType[*RefusedError](err)
+	switch {
+	case err != nil && refused == nil:
 		return false, err
+	case taken:
+		return true, w.hadEffect(ctx, id, d, refused)
 	}
-	st, err := w.writing()
-	if err != nil {
-		return false, err
-	}
-	for deadline := time.Now().Add(decidePatience); ; {
-		owner, owned, err := worker.DriverOf(ctx, st, id)
-		if err != nil {
-			return false, err
-		}
-		waits, other, err := inInbox(ctx, st, id, key, mine.Sign)
-		switch {
-		case err != nil:
-			return false, err
-		case other != nil:
-			return false, &AnsweredError{d.Call, *other}
-		case !waits:
-			return true, w.hadEffect(ctx, id, d)
-		case !owned:
-			return false, nil
-		case time.Now().After(deadline):
-			return false, &NotTakenError{fmt.Sprintf("process %d has not taken the answer for %s; it stays in the inbox: see `pawl runs why %s`", owner.PID, decidePatience, id)}
-		}
-		select {
-		case <-time.After(pollInbox):
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		}
-	}
+	return false, w.isFirst(ctx, id, key, d)
 }
 
-// inInbox reports whether the row with a key is in the inbox, and returns its decision if
-// it was signed by another sender.
-func inInbox(ctx context.Context, st store.Store, id run.ID, key, sign string) (waits bool, other *worker.Decision, err error) {
+// isFirst returns an [*AnsweredError] if the answer that waits in the inbox under a key is not d.
+func (w *Workspace) isFirst(ctx context.Context, id run.ID, key string, d request.Decide) error {
+	st, err := w.reading()
+	if err != nil {
+		return err
+	}
 	rows, err := st.Inbox(ctx, id)
 	if err != nil {
-		return false, nil, err
+		return err
 	}
-	for _, row := range rows {
-		if row.Key != key {
-			continue
-		}
-		var there signedDecision
-		if err := json.Unmarshal([]byte(row.Payload), &there); err != nil {
-			return false, nil, fmt.Errorf("decode the answer in the inbox: %w", err)
-		}
-		if there.Sign != sign {
-			return true, &there.Decision, nil
-		}
-		return true, nil, nil
+	i := slices.IndexFunc(rows, func(r store.Row) bool { return r.Key == key })
+	if i < 0 {
+		return nil
 	}
-	return false, nil, nil
+	there, err := request.Decode(rows[i].Kind, rows[i].Payload)
+	if err != nil {
+		return err
+	}
+	_, mine, err := request.Encode(d)
+	if other, ok := there.(request.Decide); ok && err == nil && rows[i].Payload != mine {
+		return &AnsweredError{d.Call, other}
+	}
+	return err
 }
 
-// hadEffect returns why an answer that was taken is not the decision on its call.
-func (w *Workspace) hadEffect(ctx context.Context, id run.ID, mine worker.Decision) error {
+// hadEffect returns why an answer that was taken is not the decision on its call; refused is what its
+// sender was told.
+func (w *Workspace) hadEffect(ctx context.Context, id run.ID, mine request.Decide, refused *RefusedError) error {
 	events, _, err := w.Load(ctx, id)
 	if err != nil {
 		return err
 	}
 	was, ok := DecisionOn(events, mine.Call)
 	switch {
+	case !ok && refused != nil:
+		return refused
 	case !ok:
 		return fmt.Errorf("the answer was taken but had no effect: see `pawl runs decide %s`", id)
 	case was.Source != "person" || was.By != mine.By || was.Answer != mine.Answer:
@@ -216,7 +187,7 @@ func (e *DecidedError) Error() string {
 // An AnsweredError says that a call has another answer already, which no process has taken yet.
 type AnsweredError struct {
 	Call run.CallID
-	Was  worker.Decision
+	Was  request.Decide
 }
 
 func (e *AnsweredError) Error() string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pawl/app"
+	"pawl/request"
 	"pawl/run"
 	"pawl/view"
 	"pawl/worker"
@@ -44,7 +45,7 @@ func (f *face) show(i view.Item) {
 		check(err)
 		for _, a := range waiting {
 			fmt.Println("? may this run:", a.Preview.Request.Command)
-			check(f.session.Decide(context.Background(), a.Run, worker.Decision{Call: a.Call.ID, Answer: run.Allow, Digest: a.Preview.Digest}))
+			check(f.session.Decide(context.Background(), a.Run, request.Decide{Call: a.Call.ID, Answer: run.Allow, Digest: a.Preview.Digest}))
 		}
 	case i.Kind == view.KindCall && i.Call.State == view.Running && i.Call.Tail == "working":
 		f.session.Interrupt(run.Interrupted{Cause: run.ByPerson})

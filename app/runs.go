@@ -16,6 +16,7 @@ import (
 	"pawl/internal/text"
 	"pawl/output"
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/tool"
@@ -401,9 +402,10 @@ func (w *Workspace) ModelChange(ctx context.Context, model string) (run.ConfigCh
 }
 
 // Set changes the configuration of a run from its next step on, whichever process drives
-// it. It returns when the change is durable in the run's inbox.
+// it. It returns when that one has taken the change; without one it waits in the run's inbox.
 func (w *Workspace) Set(ctx context.Context, id run.ID, c run.ConfigChange) error {
-	return w.put(ctx, id, "set-"+rand.Text(), store.Configure, c)
+	_, err := w.hand(ctx, id, "set-"+rand.Text(), request.Configure{Change: c})
+	return err
 }
 
 // Rename changes what a person calls a run; "": nothing. If a process drives the run, that
@@ -469,7 +471,7 @@ func (w *Workspace) Stop(ctx context.Context, id run.ID, by string) (end run.End
 			continue
 		}
 		if !stopped {
-			if err := w.put(ctx, id, "stop-"+rand.Text(), store.Interrupt, worker.Stopping{Turn: s.Turn.N, By: by}); err != nil {
+			if err := w.put(ctx, id, "stop-"+rand.Text(), request.Interrupt{Turn: s.Turn.N, By: by}); err != nil {
 				return "", false, err
 			}
 			stopped = true

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"pawl/request"
 	"pawl/run"
 	"pawl/task"
 	"pawl/view"
@@ -21,8 +22,7 @@ import (
 // A session is at rest when its turn has ended or waits for a person. It then continues by
 // itself when that person answers, in this process or in another.
 type Session struct {
-	w      *Workspace
-	id     run.ID
+	conversation
 	worker *worker.Worker
 	runner *worker.Runner
 
@@ -49,8 +49,9 @@ type Session struct {
 
 func (w *Workspace) session(d *worker.Worker, r *worker.Runner) *Session {
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Session{w: w, id: r.ID(), worker: d, runner: r, stop: stop,
+	s := &Session{worker: d, runner: r, stop: stop,
 		begun: make(chan struct{}), done: make(chan struct{}), rest: make(chan struct{})}
+	s.conversation = conversation{w, r.ID(), s}
 	s.restNow()
 	s.lines.From(r.State())
 	s.turn, s.cancel = context.WithCancelCause(context.Background())
@@ -58,9 +59,6 @@ func (w *Workspace) session(d *worker.Worker, r *worker.Runner) *Session {
 	go s.drive(ctx)
 	return s
 }
-
-// ID returns the run's id.
-func (s *Session) ID() run.ID { return s.id }
 
 // State returns the run's state after the last event, for reading only.
 func (s *Session) State() run.State { return s.runner.State() }
@@ -177,12 +175,13 @@ func (s *Session) Wait(ctx context.Context) (run.State, error) {
 	return s.runner.State(), s.err
 }
 
-// begin hands in what may begin a turn, and waits for the log. If ctx ends before the log
-// has it, the turn that it begins is interrupted, and the log has both. A turn that is
-// driven already is not: then the end of ctx only ends the wait.
-func (s *Session) begin(ctx context.Context, begins bool, w worker.Want) error {
+// hand hands in requests, and waits for the log. If ctx ends before the log has what may begin a turn,
+// the turn that it begins is interrupted, and the log has both. A turn that is driven already is not:
+// then the end of ctx only ends the wait.
+func (s *Session) hand(ctx context.Context, _ string, requests ...request.Request) error {
+	begins := len(requests) == 0 || slices.ContainsFunc(requests, request.Request.Begins)
 	s.mu.Lock()
-	first := !s.driving
+	first := begins && !s.driving
 	if ctx.Err() != nil {
 		if !first {
 			s.mu.Unlock()
@@ -190,10 +189,13 @@ func (s *Session) begin(ctx context.Context, begins bool, w worker.Want) error {
 		}
 		s.cancel(worker.StopOf(ctx))
 	}
-	if first {
-		w = interruptedWith(ctx, w)
-	}
-	wait, err := s.hand(s.post(begins), w)
+	wait, err := s.post(func(changes []request.Request) func(context.Context) error {
+		all := append(changes, requests...)
+		if first {
+			return s.runner.Post(ctx, all...)
+		}
+		return s.runner.Post(context.Background(), all...)
+	})
 	s.mu.Unlock()
 	if err != nil {
 		return err
@@ -205,53 +207,18 @@ func (s *Session) begin(ctx context.Context, begins bool, w worker.Want) error {
 	return wait(context.Background())
 }
 
-// interruptedWith returns w, with the interrupt of the turn that it begins if ctx has ended by then: the
-// end of ctx has interrupted the turn before, if one was open.
-func interruptedWith(ctx context.Context, w worker.Want) worker.Want {
-	return func(s run.State) ([]run.Payload, error) {
-		payloads, err := w(s)
-		if err == nil && ctx.Err() != nil && !s.Turn.Open() && len(payloads) > 0 {
-			payloads = append(payloads, worker.StopOf(ctx).Interrupted)
-		}
-		return payloads, err
-	}
-}
-
-// tell hands in what begins no turn, and waits for the log. If ctx has ended before,
-// nothing is handed in.
-func (s *Session) tell(ctx context.Context, w worker.Want) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	s.mu.Lock()
-	wait, err := s.hand(s.post(false), w)
-	s.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	return wait(ctx)
-}
-
-// post returns the way into the runner's mailbox.
-func (s *Session) post(begins bool) func(worker.Want) func(context.Context) error {
-	return func(w worker.Want) func(context.Context) error { return s.runner.Post(w, begins) }
-}
-
 // ForTask hands in what is recorded together with actions on the task that the run belongs
 // to: both are, or neither; see [worker.Runner.PostForTask]. Without words the run continues.
 // While a turn is open the words are delivered with the next results, as message id.
 func (s *Session) ForTask(ctx context.Context, id string, words []run.Part, note func(turn int) []task.Action) error {
-	want := func(st run.State) ([]run.Payload, error) {
-		switch {
-		case len(words) > 0:
-			return []run.Payload{run.Say(st, id, run.Steer, words)}, nil
-		case st.Turn.Open():
-			return nil, nil
-		}
-		return []run.Payload{run.Prompted{Continue: true}}, nil
+	var r request.Request = request.Continue{}
+	if len(words) > 0 {
+		r = request.Say{ID: id, Delivery: run.Steer, Parts: words}
 	}
 	s.mu.Lock()
-	wait, err := s.hand(func(w worker.Want) func(context.Context) error { return s.runner.PostForTask(w, note) }, want)
+	wait, err := s.post(func(changes []request.Request) func(context.Context) error {
+		return s.runner.PostForTask(note, append(changes, r)...)
+	})
 	s.mu.Unlock()
 	if err != nil {
 		return err
@@ -259,42 +226,32 @@ func (s *Session) ForTask(ctx context.Context, id string, words []run.Part, note
 	return wait(ctx)
 }
 
-// hand hands w in by post. wait waits for the log. s.mu is held.
-func (s *Session) hand(post func(worker.Want) func(context.Context) error, w worker.Want) (wait func(context.Context) error, err error) {
+// post posts what is handed in, after the changes that are recorded with it. wait waits for the log.
+// s.mu is held.
+func (s *Session) post(post func(changes []request.Request) func(context.Context) error) (wait func(context.Context) error, err error) {
 	if s.over() {
 		return nil, errors.Join(worker.ErrClosed, s.err)
 	}
 	changes := s.changes
-	for _, c := range slices.Backward(changes) {
-		w = after(run.Configured{Change: c}, w)
+	first := make([]request.Request, len(changes))
+	for i, c := range changes {
+		first[i] = request.Configure{Change: c}
 	}
 	s.changes = nil
 	s.busy()
-	recorded := post(w)
+	recorded := post(first)
 	return func(ctx context.Context) error {
 		err := recorded(ctx)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if err != nil && ctx.Err() == nil && len(s.changes) == 0 {
-			s.changes = changes // they were refused together with w
+			s.changes = changes // they were refused together with the rest
 		}
 		if errors.Is(err, worker.ErrClosed) {
 			return errors.Join(err, s.err)
 		}
 		return err
 	}, nil
-}
-
-// after returns w in the state after p, with p before its events.
-func after(p run.Payload, w worker.Want) worker.Want {
-	return func(s run.State) ([]run.Payload, error) {
-		next, err := s.Apply(run.Event{At: s.At, Payload: p})
-		if err != nil {
-			return nil, err
-		}
-		payloads, err := w(next)
-		return append([]run.Payload{p}, payloads...), err
-	}
 }
 
 // Prompt says something to the agent and returns when that is in the log: it begins a turn,
@@ -318,33 +275,26 @@ func (s *Session) Say(ctx context.Context, id string, delivery run.Delivery, par
 		s.added = ""
 	}
 	s.mu.Unlock()
-	return s.begin(ctx, true, func(st run.State) ([]run.Payload, error) {
-		return []run.Payload{run.Say(st, id, delivery, parts)}, nil
-	})
+	return s.conversation.Say(ctx, id, delivery, parts...)
 }
 
 // Continue lets the run continue without words: an open turn where it was, or a new turn. If
 // the run waits for an answer, the error is a [*QuestionError].
 func (s *Session) Continue(ctx context.Context) error {
-	// A turn that was being interrupted when its process died is only brought to its end.
-	was := s.State().Turn
-	return s.begin(ctx, was.Phase != run.Interrupting, func(st run.State) ([]run.Payload, error) {
-		switch {
-		case st.Turn.Open(), was.Open() && ctx.Err() != nil: // it continues, or was interrupted before it did
-			return nil, nil
-		case len(st.Questions()) > 0:
-			return nil, &QuestionError{st.Created.Run, QuestionOf(st.Questions()[0].Call)}
-		}
-		return []run.Payload{run.Prompted{Continue: true}}, nil
-	})
+	c := request.Continue{}
+	if t := s.State().Turn; t.Open() {
+		c.Turn = t.N
+	}
+	err := s.hand(ctx, "", c)
+	if q, ok := errors.AsType[*request.QuestionError](err); ok {
+		return &QuestionError{s.id, QuestionOf(q.Call)}
+	}
+	return err
 }
 
 // Begin lets the run be driven without words: an open turn continues, and what others have put
 // into the inbox of the run is read.
-func (s *Session) Begin(ctx context.Context) error {
-	begins := s.State().Turn.Phase != run.Interrupting
-	return s.begin(ctx, begins, func(run.State) ([]run.Payload, error) { return nil, nil })
-}
+func (s *Session) Begin(ctx context.Context) error { return s.hand(ctx, "") }
 
 // Finished reports whether the run needs words to continue: its last turn has completed, and
 // nothing has come since, neither a message nor a change of its configuration.
@@ -360,29 +310,6 @@ func (s *Session) Finished(ctx context.Context) (bool, error) {
 	return len(waiting) == 0, err
 }
 
-// Answer answers an open question of the agent, or of one that it has started.
-func (s *Session) Answer(ctx context.Context, q Question, parts ...run.Part) error {
-	if q.Run != "" {
-		if err := s.beginOpen(ctx); err != nil {
-			return err
-		}
-		return s.w.answerBelow(ctx, q, parts)
-	}
-	return s.begin(ctx, true, func(run.State) ([]run.Payload, error) {
-		return []run.Payload{run.Prompted{Parts: parts, Answers: q.Call}}, nil
-	})
-}
-
-// Questions returns the questions that the runs below this one wait with while its turn is open.
-func (s *Session) Questions() ([]Question, error) { return s.w.questionsBelow(s.State()) }
-
-// Withdraw takes back a message that was not delivered yet.
-func (s *Session) Withdraw(ctx context.Context, id string) error {
-	return s.tell(ctx, func(run.State) ([]run.Payload, error) {
-		return []run.Payload{run.Withdrawn{ID: id}}, nil
-	})
-}
-
 // Configure changes the run's configuration from the next step on. A turn that a process has left
 // open is not continued by it: then the change is recorded with what is handed in first.
 func (s *Session) Configure(ctx context.Context, c run.ConfigChange) error {
@@ -391,14 +318,14 @@ func (s *Session) Configure(ctx context.Context, c run.ConfigChange) error {
 	if !isClosed(s.begun) && state.Turn.Open() {
 		defer s.mu.Unlock()
 		state.Config = s.configLocked()
-		if _, err := s.runner.Configured(c)(state); err != nil {
+		if err := s.runner.CheckConfig(state, c); err != nil {
 			return err
 		}
 		s.changes = append(s.changes, c)
 		return nil
 	}
 	s.mu.Unlock()
-	return s.tell(ctx, s.runner.Configured(c))
+	return s.conversation.Configure(ctx, c)
 }
 
 // Config returns the configuration in which the run continues: its own, with what is recorded with
@@ -418,30 +345,12 @@ func (s *Session) configLocked() run.Config {
 	return c
 }
 
-// Decide answers a call that waits for a person, of this run or of one below it, and returns when
-// the answer is in the log. No other process is involved. The first answer counts; an error says
-// that this one does not. To wait stops the turn of this run, whichever run makes the call.
-func (s *Session) Decide(ctx context.Context, of run.ID, d worker.Decision) error {
-	if d.By == "" {
-		d.By = Person()
-	}
-	switch {
-	case of == s.id:
-		return s.tell(ctx, s.runner.Decided(d))
-	case d.Answer == run.Wait:
-		s.Interrupt(waitBelow(d))
-		return nil
-	}
-	if err := s.beginOpen(ctx); err != nil {
-		return err
-	}
-	_, err := s.w.Decide(ctx, of, d)
-	return err
-}
+// decide answers a call of this run: no other process is involved.
+func (s *Session) decide(ctx context.Context, d request.Decide) error { return s.hand(ctx, "", d) }
 
-// beginOpen lets a run be driven that a process has left with an open turn: it takes what is
+// attend lets a run be driven that a process has left with an open turn: it takes what is
 // answered to the runs below it.
-func (s *Session) beginOpen(ctx context.Context) error {
+func (s *Session) attend(ctx context.Context) error {
 	s.mu.Lock()
 	begun := isClosed(s.begun)
 	s.mu.Unlock()
@@ -449,15 +358,6 @@ func (s *Session) beginOpen(ctx context.Context) error {
 		return nil
 	}
 	return s.Begin(ctx)
-}
-
-// waitBelow is what an answer that a call of a run below waits means for the run above.
-func waitBelow(d worker.Decision) run.Interrupted {
-	f := run.Interrupted{Cause: run.ByPerson, By: d.By}
-	if d.Text != "" {
-		f.Then = []run.Part{run.Text(d.Text)}
-	}
-	return f
 }
 
 // Approvals returns the calls that wait for a person, of this run and of those below it, with what
@@ -487,7 +387,7 @@ func (s *Session) Interrupt(f run.Interrupted) bool {
 	// It waits for a person: the run is driven to take the interrupt.
 	s.cancel(worker.Stop{Interrupted: f})
 	s.busy()
-	s.runner.Post(func(run.State) ([]run.Payload, error) { return nil, nil }, false)
+	s.runner.Post(context.Background())
 	return true
 }
 

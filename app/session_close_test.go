@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"pawl/request"
 	"pawl/run"
 	"pawl/worker"
 )
@@ -93,7 +94,7 @@ func TestAContextThatHasEndedStopsNoTurnThatIsDriven(t *testing.T) {
 	for what, err := range map[string]error{
 		"configure": s.Configure(ended, run.ConfigChange{Mode: &mode}),
 		"withdraw":  s.Withdraw(ended, "x"),
-		"decide":    s.Decide(ended, s.ID(), worker.Decision{Call: "c_1", Answer: run.Allow}),
+		"decide":    s.Decide(ended, s.ID(), request.Decide{Call: "c_1", Answer: run.Allow}),
 		"prompt":    s.Prompt(ended, run.Text("more")),
 	} {
 		if !errors.Is(err, context.Canceled) {

@@ -13,6 +13,7 @@ import (
 	"pawl/app"
 	"pawl/config"
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
 	"pawl/tool"
 	"pawl/view"
@@ -112,11 +113,11 @@ func TestACallThatWaitsIsAllowedInTheProcessItself(t *testing.T) {
 	if len(waiting) != 1 || waiting[0].Preview.Request.Command != "touch a" || len(waiting[0].Proposal.Rules) == 0 {
 		t.Fatalf("what a person sees: %+v", waiting)
 	}
-	if err := s.Decide(t.Context(), s.ID(), worker.Decision{Call: "c_9", Answer: run.Allow}); err == nil || !strings.Contains(err.Error(), "c_9 does not need approval") {
+	if err := s.Decide(t.Context(), s.ID(), request.Decide{Call: "c_9", Answer: run.Allow}); err == nil || !strings.Contains(err.Error(), "c_9 does not need approval") {
 		t.Errorf("a call that does not wait: %v", err)
 	}
-	ok(t, s.Decide(t.Context(), s.ID(), worker.Decision{Call: "c_1", Answer: run.Allow, Digest: waiting[0].Preview.Digest, By: "ann"}))
-	if err := s.Decide(t.Context(), s.ID(), worker.Decision{Call: "c_1", Answer: run.Never}); err == nil {
+	ok(t, s.Decide(t.Context(), s.ID(), request.Decide{Call: "c_1", Answer: run.Allow, Digest: waiting[0].Preview.Digest, By: "ann"}))
+	if err := s.Decide(t.Context(), s.ID(), request.Decide{Call: "c_1", Answer: run.Never}); err == nil {
 		t.Error("a second answer was taken too")
 	}
 	if state := rest(t, s); state.Turn.End.End != run.Completed || state.Answer() != "Done." {
@@ -165,7 +166,7 @@ func TestACallThatWaitsIsAllowedFromAnotherProcessAndTheSessionContinues(t *test
 	other := p.open(nil)
 	waiting, err := other.Approvals(t.Context(), s.ID())
 	ok(t, err)
-	taken, err := other.Decide(t.Context(), s.ID(), worker.Decision{Call: "c_1", Answer: run.Allow, Digest: waiting[0].Preview.Digest})
+	taken, err := other.Decide(t.Context(), s.ID(), request.Decide{Call: "c_1", Answer: run.Allow, Digest: waiting[0].Preview.Digest})
 	if err != nil || !taken {
 		t.Fatalf("taken: %t, %v", taken, err)
 	}
@@ -266,8 +267,34 @@ func TestAnInterruptBeforeAnOpenTurnContinuesBeginsNoOther(t *testing.T) {
 	}
 }
 
+// What is said to a run means the same in the process that drives it and in another.
 func TestWordsSteerAreQueuedAndWithdrawnWhileItWorks(t *testing.T) {
 	t.Parallel()
+	for _, who := range []string{"owner", "visitor"} {
+		t.Run(who, func(t *testing.T) {
+			t.Parallel()
+			wordsAreSteeredQueuedAndWithdrawn(t, func(s *app.Session, other *app.Workspace) talk {
+				if who == "owner" {
+					return s
+				}
+				a, err := other.Attach(t.Context(), s.ID())
+				ok(t, err)
+				return a
+			})
+		})
+	}
+}
+
+// A talk is what a face says to a run with.
+type talk interface {
+	Say(ctx context.Context, id string, delivery run.Delivery, parts ...run.Part) error
+	Withdraw(ctx context.Context, id string) error
+	Configure(ctx context.Context, c run.ConfigChange) error
+	Decide(ctx context.Context, of run.ID, d request.Decide) error
+	Answer(ctx context.Context, q app.Question, parts ...run.Part) error
+}
+
+func wordsAreSteeredQueuedAndWithdrawn(t *testing.T, of func(*app.Session, *app.Workspace) talk) {
 	p := newPlace(t, `{"calls":[{"tool":"shell","args":{"command":"echo working; while [ ! -e go ]; do sleep 0.01; done"}}]}
 {"text":"First."}
 {"text":"Second."}
@@ -276,19 +303,26 @@ func TestWordsSteerAreQueuedAndWithdrawnWhileItWorks(t *testing.T) {
 	s := p.start(ws)
 	ok(t, s.Prompt(t.Context(), run.Text("go")))
 	until(t, s, func(u view.Update) bool { return u.Progress != nil })
-	ok(t, s.Say(t.Context(), "m_1", run.Steer, run.Text("faster")))
-	ok(t, s.Say(t.Context(), "m_2", run.Queue, run.Text("then this")))
-	ok(t, s.Say(t.Context(), "m_3", run.Queue, run.Text("never mind")))
-	ok(t, s.Withdraw(t.Context(), "m_3"))
-	if err := s.Withdraw(t.Context(), "m_3"); err == nil {
+	c := of(s, p.open(nil))
+	ok(t, c.Say(t.Context(), "m_1", run.Steer, run.Text("faster")))
+	ok(t, c.Say(t.Context(), "m_2", run.Queue, run.Text("then this")))
+	ok(t, c.Say(t.Context(), "m_3", run.Queue, run.Text("never mind")))
+	ok(t, c.Withdraw(t.Context(), "m_3"))
+	if err := c.Withdraw(t.Context(), "m_3"); err == nil {
 		t.Error("it was withdrawn twice")
 	}
 	bad := "nonsense"
-	if err := s.Configure(t.Context(), run.ConfigChange{Mode: &bad}); err == nil {
-		t.Error("a mode that does not exist was set")
+	if err := c.Configure(t.Context(), run.ConfigChange{Mode: &bad}); err == nil || !strings.Contains(err.Error(), bad) {
+		t.Errorf("a mode that does not exist: %v", err)
+	}
+	if err := c.Decide(t.Context(), s.ID(), request.Decide{Call: "c_1", Answer: run.Allow}); err == nil {
+		t.Error("a call that runs was allowed")
+	}
+	if err := c.Answer(t.Context(), app.Question{Call: "c_1"}, run.Text("blue")); err == nil {
+		t.Error("a call that asks nothing was answered")
 	}
 	plan := "plan"
-	ok(t, s.Configure(t.Context(), run.ConfigChange{Mode: &plan}))
+	ok(t, c.Configure(t.Context(), run.ConfigChange{Mode: &plan}))
 	ok(t, os.WriteFile(filepath.Join(p.dir, "go"), nil, 0o600))
 	state := rest(t, s)
 	if state.Answer() != "Second." || state.Turn.N != 2 || state.Config.Mode != "plan" {

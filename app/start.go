@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"reflect"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"pawl/agent"
 	"pawl/config"
 	"pawl/external"
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 )
@@ -137,9 +137,10 @@ func waiting(ctx context.Context, st store.Store, s run.State) (c run.Config, pe
 	rows, err := st.Inbox(ctx, s.Created.Run)
 	c = s.Config
 	for _, row := range rows {
-		var change run.ConfigChange
-		if row.Kind == store.Configure && json.Unmarshal([]byte(row.Payload), &change) == nil {
-			c, pending = change.Apply(c), true
+		if r, err := request.Decode(row.Kind, row.Payload); err == nil {
+			if change, ok := r.(request.Configure); ok {
+				c, pending = change.Change.Apply(c), true
+			}
 		}
 	}
 	return c, pending, err

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"pawl/internal/text"
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/task"
@@ -99,12 +100,12 @@ func (w *Workspace) recordRefused(ctx context.Context, id task.ID, r run.ID, too
 }
 
 // CallTool makes a call for the agent of a run from outside; see [worker.Worker.Call].
-func (w *Workspace) CallTool(ctx context.Context, id run.ID, key string, c worker.OutsideCall) (worker.OutsideAnswer, error) {
+func (w *Workspace) CallTool(ctx context.Context, id run.ID, c request.Call) (request.Result, error) {
 	d, err := w.driver()
 	if err != nil {
-		return worker.OutsideAnswer{}, err
+		return request.Result{}, err
 	}
-	return d.Call(ctx, id, key, c)
+	return d.Call(ctx, id, c)
 }
 
 // OpenTaskRun opens the run of an assignment: the existing one, or a new one of its agent.

@@ -15,9 +15,9 @@ import (
 	"pawl/permission"
 	"pawl/policy"
 	"pawl/render"
+	"pawl/request"
 	"pawl/run"
 	"pawl/view"
-	"pawl/worker"
 )
 
 // answers are the possible answers to a call that needs approval.
@@ -247,7 +247,7 @@ func (d decider) decide(ctx context.Context, a app.Approval, q answerRequest) er
 	if err != nil {
 		return err
 	}
-	taken, err := d.Decide(ctx, a.Run, worker.Decision{Call: a.Call.ID, Answer: run.Answer(q.answer), Text: q.words, Rules: rules, Digest: a.Preview.Digest})
+	taken, err := d.Decide(ctx, a.Run, request.Decide{Call: a.Call.ID, Answer: run.Answer(q.answer), Text: q.words, Rules: rules, Digest: a.Preview.Digest})
 	if decided, ok := errors.AsType[*app.DecidedError](err); ok {
 		return fmt.Errorf("too late: call %s was %s", a.Call.ID, view.DecisionWords(decided.Was))
 	}

@@ -152,7 +152,7 @@ func TestAStoreIsReadOnAReadOnlyAndOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	full := func(t *testing.T) *SQLite {
 		s := withRun(t, Options{})
-		if err := s.Put(t.Context(), "r", Row{Key: "a", Kind: Prompt}); err != nil {
+		if err := s.Put(t.Context(), "r", Row{Key: "a", Kind: "say"}); err != nil {
 			t.Fatal(err)
 		}
 		return s
@@ -328,7 +328,7 @@ func TestAReaderChangesNothing(t *testing.T) {
 	ctx := context.Background()
 	_, own := r.Own(ctx, "r", "")
 	for what, err := range map[string]error{
-		"Own": own, "Append": r.Append(ctx, "r", 2, []run.Event{{Payload: run.Synthesized{}}}), "Put": r.Put(ctx, "r", Row{Key: "a", Kind: Prompt}),
+		"Own": own, "Append": r.Append(ctx, "r", 2, []run.Event{{Payload: run.Synthesized{}}}), "Put": r.Put(ctx, "r", Row{Key: "a", Kind: "say"}),
 	} {
 		if !errors.Is(err, errForReading) {
 			t.Errorf("%s: got error %v, want %v", what, err, errForReading)

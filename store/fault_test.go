@@ -102,7 +102,7 @@ func TestADatabaseThatIsDeletedOrReplacedStopsTheRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantFault(t, s.Append(t.Context(), "r", 1, newRun("r")), ErrReplaced, s.path+c.named)
-			wantFault(t, s.Put(t.Context(), "r", Row{Key: "a", Kind: Prompt}), ErrReplaced, s.path+c.named)
+			wantFault(t, s.Put(t.Context(), "r", Row{Key: "a", Kind: "say"}), ErrReplaced, s.path+c.named)
 		})
 	}
 }
@@ -114,7 +114,7 @@ func TestADatabaseThatMayNotBeWrittenIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantFault(t, s.Append(t.Context(), "r", 5, newRun("r")), ErrReadOnly, s.path)
-	wantFault(t, s.Put(t.Context(), "r", Row{Key: "a", Kind: Prompt}), ErrReadOnly, s.path)
+	wantFault(t, s.Put(t.Context(), "r", Row{Key: "a", Kind: "say"}), ErrReadOnly, s.path)
 }
 
 func TestAFileInPlaceOfTheFolderIsSaid(t *testing.T) {
@@ -181,7 +181,7 @@ func TestADamagedDatabaseIsSaid(t *testing.T) {
 		}
 		s = openTest(t, s.dir, Options{})
 		ctx := t.Context()
-		errs := []error{s.Append(ctx, "r", 5, newRun("r")), s.Put(ctx, "r", Row{Key: "a", Kind: Prompt}), s.Verify(ctx, "r")}
+		errs := []error{s.Append(ctx, "r", 5, newRun("r")), s.Put(ctx, "r", Row{Key: "a", Kind: "say"}), s.Verify(ctx, "r")}
 		note := func(err error) { errs = append(errs, err) }
 		_, err = s.Run(ctx, "r")
 		note(err)

@@ -33,7 +33,7 @@ func (s *SQLite) Put(ctx context.Context, id run.ID, row Row) error {
 			return rejection{ErrNotFound}
 		}
 		_, err = w.exec(`INSERT OR IGNORE INTO inbox (run, key, kind, payload, at) VALUES (?, ?, ?, ?, ?)`,
-			string(id), row.Key, string(row.Kind), row.Payload, toNano(row.At))
+			string(id), row.Key, row.Kind, row.Payload, toNano(row.At))
 		return err
 	})
 	if err != nil {

@@ -72,7 +72,7 @@ func TestARemovedRunLeavesNothing(t *testing.T) {
 	family(t, s, run.Created{Run: "child", Parent: "r"}, testTime, run.Completed)
 	family(t, s, run.Created{Run: "below", Parent: "child"}, testTime, "")
 	for _, id := range []run.ID{"r", "kept", "child"} {
-		if err := s.Put(t.Context(), id, Row{Key: "a", Kind: Prompt}); err != nil {
+		if err := s.Put(t.Context(), id, Row{Key: "a", Kind: "say"}); err != nil {
 			t.Fatal(err)
 		}
 	}

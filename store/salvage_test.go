@@ -35,7 +35,7 @@ func manyRuns(t *testing.T) (dir string, ids []run.ID) {
 			t.Fatal(err)
 		}
 		for _, key := range []string{"taken", "waits"} {
-			if err := s.Put(t.Context(), id, Row{Key: key, Kind: Steer, Payload: key, At: testTime}); err != nil {
+			if err := s.Put(t.Context(), id, Row{Key: key, Kind: "say", Payload: key, At: testTime}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -120,8 +120,8 @@ type Lease interface{ Release() error }
 type Row struct {
 	ID      int64  // assigned by the store
 	Key     string // idempotency key, unique in the run; not empty
-	Kind    Kind
-	Payload string // by kind: the words, the decision as JSON, …
+	Kind    string // what is wanted; see package request
+	Payload string // JSON, by kind
 	At      time.Time
 }
 
@@ -130,21 +130,6 @@ type Taken struct {
 	ID     int64
 	Answer string // JSON; may be empty
 }
-
-// A Kind is the kind of a row's request.
-type Kind string
-
-const (
-	Prompt    Kind = "prompt"    // words: a new turn, or the answer to an open question
-	Steer     Kind = "steer"     // words, delivered with the next results
-	Queue     Kind = "queue"     // words, delivered when the turn has ended
-	Message   Kind = "message"   // JSON: a worker.Message, words with what is attached to them
-	Withdraw  Kind = "withdraw"  // the id of a steering or queued message
-	Interrupt Kind = "interrupt" // JSON: a worker.Stopping
-	Decide    Kind = "decide"    // JSON: a worker.Decision
-	Configure Kind = "configure" // JSON: a run.ConfigChange
-	Call      Kind = "call"      // JSON: a worker.OutsideCall; answered with a worker.OutsideAnswer
-)
 
 var (
 	ErrNotFound = errors.New("no such run")

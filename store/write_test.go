@@ -57,7 +57,7 @@ func TestWritesThatWaitShareATransactionAndKeepTheirOwnErrors(t *testing.T) {
 		"new run a":          func() error { return s.Append(t.Context(), "a", 0, newRun("a")) },
 		"new run b":          func() error { return s.Append(t.Context(), "b", 0, newRun("b")) },
 		"conflict":           func() error { return s.Append(t.Context(), "r", 1, newRun("r")) },
-		"row for no run":     func() error { return s.Put(t.Context(), "nobody", Row{Key: "k", Kind: Prompt}) },
+		"row for no run":     func() error { return s.Put(t.Context(), "nobody", Row{Key: "k", Kind: "say"}) },
 		"row that is not in": func() error { return s.Append(t.Context(), "r", 5, newRun("r"), Taken{ID: 99}) },
 		"given up":           func() error { return s.Append(gone, "c", 0, newRun("c")) },
 	}

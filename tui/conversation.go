@@ -13,10 +13,10 @@ import (
 
 	"pawl/app"
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/view"
-	"pawl/worker"
 )
 
 // A conversation is a run that is shown and talked to: an [app.Session], which this process
@@ -28,7 +28,7 @@ type conversation interface {
 	Say(ctx context.Context, id string, delivery run.Delivery, parts ...run.Part) error
 	Withdraw(ctx context.Context, id string) error
 	Configure(ctx context.Context, c run.ConfigChange) error
-	Decide(ctx context.Context, of run.ID, d worker.Decision) error
+	Decide(ctx context.Context, of run.ID, d request.Decide) error
 	Approvals() ([]app.Approval, error)
 	Answer(ctx context.Context, q app.Question, parts ...run.Part) error
 	Questions() ([]app.Question, error)

@@ -13,9 +13,9 @@ import (
 	"pawl/internal/visible"
 	"pawl/permission"
 	"pawl/render"
+	"pawl/request"
 	"pawl/run"
 	"pawl/tui/editor"
-	"pawl/worker"
 )
 
 // A dialog asks the person whether calls may run, one after the other. What stores a rule has a second
@@ -372,7 +372,7 @@ func (d *dialog) answer(m *model, answer run.Answer, rules permission.Rules) []e
 	m.sent[ofCall(call)] = true
 	d.storing, d.held = nil, "" // what was pressed was the answer
 	m.printDecision(answer, rules)
-	decision := worker.Decision{Call: call.Call.ID, Answer: answer, Rules: rules, Digest: call.Preview.Digest}
+	decision := request.Decide{Call: call.Call.ID, Answer: answer, Rules: rules, Digest: call.Preview.Digest}
 	d.drop(m, ofCall(call))
 	if answer == run.Wait {
 		m.ask = nil

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/tool"
@@ -224,10 +225,10 @@ func TestAChildWhoseModeIsWidenedStaysInThatOfItsParent(t *testing.T) {
 		r.w.Authorizer = inPlan()
 		d := r.createWith(run.Created{Config: run.Config{Model: "m/m", Mode: "plan"}})
 		r.w.Tools = r.w.Tools.With(during{newFake("widen", run.Reads), func() {
-			if err := r.mem.Put(context.Background(), theChild, store.Row{Key: "k", Kind: store.Configure, Payload: `{"mode":"bypass"}`}); err != nil {
+			if err := r.mem.Put(context.Background(), theChild, store.Row{Key: "k", Kind: "configure", Payload: `{"change":{"mode":"bypass"}}`}); err != nil {
 				t.Error(err)
 			}
-			if err := d.Post(d.Configured(run.ConfigChange{Name: new("painter")}), false)(t.Context()); err != nil {
+			if err := d.Post(t.Context(), request.Configure{Change: run.ConfigChange{Name: new("painter")}})(t.Context()); err != nil {
 				t.Error(err)
 			}
 		}})
@@ -258,7 +259,7 @@ func TestAGrandchildIsInNoWiderModeThanTheFirstRun(t *testing.T) {
 		r.w.Authorizer = inPlan()
 		d := r.createWith(inBypass)
 		r.w.Tools = r.w.Tools.With(during{newFake("stricter", run.Reads), func() {
-			if err := d.Post(d.Configured(run.ConfigChange{Mode: new("plan")}), false)(t.Context()); err != nil {
+			if err := d.Post(t.Context(), request.Configure{Change: run.ConfigChange{Mode: new("plan")}})(t.Context()); err != nil {
 				t.Error(err)
 			}
 		}})

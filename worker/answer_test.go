@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
 )
 
@@ -31,23 +32,23 @@ func TestAnAnswerWithoutItsRuleCountsForTheCall(t *testing.T) {
 	own := rule(t, permission.Deny, "edit(*.go)")
 	for name, c := range map[string]struct {
 		change func(r *rig, c *ruleSet)
-		answer Decision
+		answer request.Decide
 		notice string // empty: none
 		result string
 		ran    bool
 		rule   string
 	}{
-		"allowed": {answer: Decision{Answer: run.Allow}, ran: true, result: "c_1 false"},
-		"always":  {answer: Decision{Answer: run.Always}, ran: true, result: "c_1 false", rule: "edit(a.go)"},
-		"always, and it cannot be stored": {change: func(_ *rig, c *ruleSet) { c.fails = errors.New("the disk is full") }, answer: Decision{Answer: run.Always}, ran: true,
+		"allowed": {answer: request.Decide{Answer: run.Allow}, ran: true, result: "c_1 false"},
+		"always":  {answer: request.Decide{Answer: run.Always}, ran: true, result: "c_1 false", rule: "edit(a.go)"},
+		"always, and it cannot be stored": {change: func(_ *rig, c *ruleSet) { c.fails = errors.New("the disk is full") }, answer: request.Decide{Answer: run.Always}, ran: true,
 			notice: "the rule edit(a.go) could not be stored: the disk is full; the answer applies to this call only", result: "c_1 false", rule: "edit(a.go)"},
 		"always, and no rule is proposed": {change: func(r *rig, _ *ruleSet) {
 			r.w.Authorizer = authorizer(func(permission.Request) permission.Decision { return permission.Decision{Verdict: permission.Ask} })
-		}, answer: Decision{Answer: run.Always}, ran: true, notice: "no rule is stored: ; the answer applies to this call only", result: "c_1 false"},
-		"always, of something else": {answer: Decision{Answer: run.Always, Digest: "0000"}, result: ""},
-		"denied":                    {answer: Decision{Answer: run.Deny}, result: "c_1 true The person refused this call."},
-		"denied with words":         {answer: Decision{Answer: run.Deny, Text: "It is generated."}, result: "c_1 true The person refused this call. They say: It is generated."},
-		"never, by a rule of their own": {answer: Decision{Answer: run.Never, Rules: permission.Rules{own}, Text: "No Go."},
+		}, answer: request.Decide{Answer: run.Always}, ran: true, notice: "no rule is stored: ; the answer applies to this call only", result: "c_1 false"},
+		"always, of something else": {answer: request.Decide{Answer: run.Always, Digest: "0000"}, result: ""},
+		"denied":                    {answer: request.Decide{Answer: run.Deny}, result: "c_1 true The person refused this call."},
+		"denied with words":         {answer: request.Decide{Answer: run.Deny, Text: "It is generated."}, result: "c_1 true The person refused this call. They say: It is generated."},
+		"never, by a rule of their own": {answer: request.Decide{Answer: run.Never, Rules: permission.Rules{own}, Text: "No Go."},
 			result: "c_1 true The person refused this call, and calls like it from now on (rule edit(*.go)). They say: No Go.", rule: "edit(*.go)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +61,7 @@ func TestAnAnswerWithoutItsRuleCountsForTheCall(t *testing.T) {
 				r, d, set := waiting(t, change)
 				answer := c.answer
 				answer.Call, answer.By = "c_1", "ann"
-				wait := d.Post(d.Decided(answer), true)
+				wait := d.Post(t.Context(), answer)
 				s, err := d.Run(t.Context())
 				if werr := wait(t.Context()); err != nil || werr != nil {
 					t.Fatal(err, werr)
@@ -92,8 +93,8 @@ func TestAnAnswerToWhatDoesNotWaitIsNone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, d, _ := waiting(t, func(*rig, *ruleSet) {})
-		late := d.Post(d.Decided(Decision{Call: "c_9", Answer: run.Allow}), true)
-		odd := d.Post(d.Decided(Decision{Call: "c_1", Answer: "perhaps"}), true)
+		late := d.Post(t.Context(), request.Decide{Call: "c_9", Answer: run.Allow})
+		odd := d.Post(t.Context(), request.Decide{Call: "c_1", Answer: "perhaps"})
 		if !d.HasMail() {
 			t.Error("nothing was posted")
 		}
@@ -109,7 +110,7 @@ func TestAnAnswerToWhatDoesNotWaitIsNone(t *testing.T) {
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Post(d.Decided(Decision{Call: "c_1", Answer: run.Allow}), true)(t.Context()); !errors.Is(err, ErrClosed) {
+		if err := d.Post(t.Context(), request.Decide{Call: "c_1", Answer: run.Allow})(t.Context()); !errors.Is(err, ErrClosed) {
 			t.Errorf("posted to a run that was closed: %v", err)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"pawl/request"
 	"pawl/run"
 	"pawl/sandbox"
 	"pawl/store"
@@ -129,7 +130,7 @@ func TestWhoShowsATaskIsToldThatItWaits(t *testing.T) {
 			t.Errorf("told %v, want that it waits for a permission", got)
 		}
 		d = r.open()
-		d.Post(d.Decided(Decision{Call: "c_1", Answer: run.Allow, By: "anna"}), true)
+		d.Post(t.Context(), request.Decide{Call: "c_1", Answer: run.Allow, By: "anna"})
 		r.run(d)
 		if got := told.Load(); got == nil || *got != "" {
 			t.Errorf("told %v, want that it waits for nothing", got)

@@ -44,7 +44,7 @@ func drive(t *testing.T, ctx context.Context, d *Runner, given ...run.Payload) (
 // approve allows the first call of a run, as a person does from another process.
 func approve(t *testing.T, r *rig, id run.ID) {
 	t.Helper()
-	row := store.Row{Key: "approved", Kind: store.Decide, Payload: `{"call":"c_1","answer":"allow","by":"ann"}`}
+	row := store.Row{Key: "approved", Kind: "decide", Payload: `{"call":"c_1","answer":"allow","by":"ann"}`}
 	if err := r.mem.Put(t.Context(), id, row); err != nil {
 		t.Fatal(err)
 	}

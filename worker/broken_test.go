@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/task"
@@ -147,7 +148,7 @@ func TestWhatTheStoreCannotDoIsAnError(t *testing.T) {
 			return err
 		},
 		"call": func(ctx context.Context, w *Worker) error {
-			_, err := w.Call(ctx, "r", "k2", OutsideCall{Tool: "read", Arguments: "{}"})
+			_, err := w.Call(ctx, "r", request.Call{Key: "k2", Tool: "read", Arguments: "{}"})
 			return err
 		},
 		"do": func(ctx context.Context, w *Worker) error {

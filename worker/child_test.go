@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/tool"
@@ -257,8 +258,8 @@ func TestAChildThatWaitsForAPersonParksItsCall(t *testing.T) {
 		call   string
 		answer store.Row
 	}{
-		"a question":  {aQuestion, store.Row{Kind: store.Prompt, Payload: "blue"}},
-		"an approval": {anEdit, store.Row{Kind: store.Decide, Payload: `{"call":"c_1","answer":"allow","by":"ann"}`}},
+		"a question":  {aQuestion, store.Row{Kind: "say", Payload: `{"delivery":"queue","parts":[{"type":"text","text":"blue"}]}`}},
+		"an approval": {anEdit, store.Row{Kind: "decide", Payload: `{"call":"c_1","answer":"allow","by":"ann"}`}},
 	}
 	for name, c := range answers {
 		for _, restart := range []bool{false, true} {
@@ -508,7 +509,7 @@ func TestAChildsNoticesAreShownWithItsName(t *testing.T) {
 {"text":"Done."}`)
 		go func() {
 			<-r.edit.begun
-			if err := r.mem.Put(context.Background(), theChild, store.Row{Key: "k", Kind: store.Configure, Payload: `{"parallel":-1}`}); err != nil {
+			if err := r.mem.Put(context.Background(), theChild, store.Row{Key: "k", Kind: "configure", Payload: `{"change":{"parallel":-1}}`}); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -537,7 +538,7 @@ func TestAChildRunIsNeverInAWiderModeThanItsParent(t *testing.T) {
 		d := r.createWith(run.Created{Config: run.Config{Model: "m/m", Mode: "bypass"}})
 		r.w.Tools = r.w.Tools.With(during{stricter, func() {
 			rules.change("2")
-			if err := d.Post(d.Configured(run.ConfigChange{Mode: new("plan")}), false)(t.Context()); err != nil {
+			if err := d.Post(t.Context(), request.Configure{Change: run.ConfigChange{Mode: new("plan")}})(t.Context()); err != nil {
 				t.Error(err)
 			}
 		}})
@@ -626,8 +627,8 @@ func TestAParentHearsWhatIsAnsweredToItsChild(t *testing.T) {
 		call   string
 		answer store.Row
 	}{
-		"a question":  {aQuestion, store.Row{Key: "k", Kind: store.Prompt, Payload: "blue"}},
-		"an approval": {anEdit, store.Row{Key: "k", Kind: store.Decide, Payload: `{"call":"c_1","answer":"allow","by":"ann"}`}},
+		"a question":  {aQuestion, store.Row{Key: "k", Kind: "say", Payload: `{"delivery":"queue","parts":[{"type":"text","text":"blue"}]}`}},
+		"an approval": {anEdit, store.Row{Key: "k", Kind: "decide", Payload: `{"call":"c_1","answer":"allow","by":"ann"}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

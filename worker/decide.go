@@ -12,28 +12,13 @@ import (
 	"syscall"
 
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
 	"pawl/tool"
 )
 
 // byPerson is the source of a person's decision.
 const byPerson = "person"
-
-// A Decision is the payload of an inbox row of kind decide: a person's answer to a call
-// that needs approval. The first one for a call counts.
-type Decision struct {
-	Call   run.CallID `json:"call"`
-	Answer run.Answer `json:"answer"` // allow, always, wait, never
-	By     string     `json:"by,omitempty"`
-	// Text is for the model: with wait it is the prompt of the next turn, with never and
-	// deny it is part of the result.
-	Text string `json:"text,omitempty"`
-	// Rules are stored with always and never; none: those that are proposed.
-	Rules permission.Rules `json:"rules,omitempty"`
-	// Digest is the digest, or a prefix of it, of what the person was shown. The answer has
-	// no effect if the call would do something else by now.
-	Digest string `json:"digest,omitempty"`
-}
 
 // PermissionRequest returns a call in the form that rules decide on, with its paths
 // resolved on the disk as it is now. Everything that a decision depends on is an argument: own
@@ -127,16 +112,15 @@ func contentHash(path string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// decided returns the events of a person's decision in s; none if the call does not need
-// one: the first answer counts.
-func (d *Runner) decided(s run.State, a Decision) []run.Payload {
+// Decided implements [request.World]: the first answer to a call counts.
+func (d world) Decided(s run.State, a request.Decide) ([]run.Payload, error) {
 	c, ok := s.Turn.Call(a.Call)
 	if !ok || c.Status != run.CallIsInspected {
-		return nil
+		return nil, fmt.Errorf("call %s does not need approval: another answer was first, or its turn has ended", a.Call)
 	}
 	r, _, err := d.permissionRequest(s, c)
 	if err != nil {
-		return nil // the next step fails the same way and tells the model
+		return nil, err // the next step fails the same way and tells the model
 	}
 	// The answer is valid for what was shown. If the call would do something else by now,
 	// Recheck invalidates the approval when the call is about to start.
@@ -149,7 +133,7 @@ func (d *Runner) decided(s run.State, a Decision) []run.Payload {
 			decision.Rule = d.rulesOf(s, a, r, permission.Allow)
 		}
 		decision.Digest, decision.Sandbox = shown, r.Sandbox
-		return []run.Payload{run.CallDecided{Call: a.Call, Decision: decision}}
+		return []run.Payload{run.CallDecided{Call: a.Call, Decision: decision}}, nil
 	case run.Never, run.Deny:
 		text := "The person refused this call."
 		decision.Reason = "denied by a person"
@@ -163,22 +147,22 @@ func (d *Runner) decided(s run.State, a Decision) []run.Payload {
 			text += " They say: " + a.Text
 			decision.Reason += ": " + a.Text
 		}
-		return []run.Payload{run.CallDecided{Call: a.Call, Decision: decision, Content: text}}
+		return []run.Payload{run.CallDecided{Call: a.Call, Decision: decision, Content: text}}, nil
 	case run.Wait:
 		f := run.Interrupted{Cause: run.ByWait, Call: a.Call, By: a.By}
 		if a.Text != "" {
 			f.Then = []run.Part{run.Text(a.Text)}
 		}
-		return []run.Payload{f}
+		return []run.Payload{f}, nil
 	}
-	return nil
+	return nil, fmt.Errorf("%q is no answer to a call", a.Answer)
 }
 
 // A Preview is what a call of a run would do now, to be shown to a person.
 type Preview struct {
 	Request permission.Request
 	Intent  tool.Intent
-	Digest  string // for [Decision].Digest
+	Digest  string // for [request.Decide]
 }
 
 // Preview returns what a call of a run in state s would do now. The run need not be owned.
@@ -197,7 +181,7 @@ func (w *Worker) Preview(s run.State, c run.CallState) (Preview, error) {
 
 // rulesOf returns the last of the rules that a decision stores; they are stored when it is
 // durable. If there is none, a notice says why and it returns "".
-func (d *Runner) rulesOf(s run.State, a Decision, r permission.Request, effect permission.Verdict) string {
+func (d *Runner) rulesOf(s run.State, a request.Decide, r permission.Request, effect permission.Verdict) string {
 	rules := a.Rules
 	if len(rules) == 0 {
 		mode, err := d.mode(s)

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
-	"pawl/store"
 	"pawl/store/storetest"
 	"pawl/tool"
 	"pawl/view"
@@ -77,13 +77,9 @@ func asks(t *testing.T, replies string) (*rig, *ruleSet) {
 	return r, c
 }
 
-func decideRow(t *testing.T, r *rig, d Decision) {
+func decideRow(t *testing.T, r *rig, d request.Decide) {
 	t.Helper()
-	payload, err := json.Marshal(d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, r, string(d.Call)+string(d.Answer), store.Decide, string(payload))
+	put(t, r, string(d.Call)+string(d.Answer), d)
 }
 
 func TestMixedAnswersWithinOneMessage(t *testing.T) {
@@ -97,10 +93,10 @@ func TestMixedAnswersWithinOneMessage(t *testing.T) {
 		if s, err := d.Run(t.Context(), prompt("go")); err != nil || !s.Turn.Open() {
 			t.Fatalf("%+v, %v", s.Turn.End, err)
 		}
-		decideRow(t, r, Decision{Call: "c_2", Answer: run.Never, By: "ann", Text: "b is generated."})
-		decideRow(t, r, Decision{Call: "c_1", Answer: run.Always, By: "ann"})
-		decideRow(t, r, Decision{Call: "c_4", Answer: run.Allow, By: "bob"})
-		decideRow(t, r, Decision{Call: "c_4", Answer: run.Never, By: "late"})
+		decideRow(t, r, request.Decide{Call: "c_2", Answer: run.Never, By: "ann", Text: "b is generated."})
+		decideRow(t, r, request.Decide{Call: "c_1", Answer: run.Always, By: "ann"})
+		decideRow(t, r, request.Decide{Call: "c_4", Answer: run.Allow, By: "bob"})
+		decideRow(t, r, request.Decide{Call: "c_4", Answer: run.Never, By: "late"})
 		s, err := d.Run(t.Context())
 		if err != nil || s.Turn.End.End != run.Completed {
 			t.Fatalf("%+v, %v", s.Turn.End, err)
@@ -132,7 +128,7 @@ func TestWaitWithWordsGoesOnWithThem(t *testing.T) {
 		if _, err := d.Run(t.Context(), prompt("go")); err != nil {
 			t.Fatal(err)
 		}
-		decideRow(t, r, Decision{Call: "c_2", Answer: run.Wait, Text: "Use c.go."})
+		decideRow(t, r, request.Decide{Call: "c_2", Answer: run.Wait, Text: "Use c.go."})
 		s, err := d.Run(t.Context())
 		if err != nil || s.Turn.End.End != run.Completed || s.Turn.N != 2 || s.Answer() != "As you like." {
 			t.Fatalf("turn %d %+v %q, %v", s.Turn.N, s.Turn.End, s.Answer(), err)
@@ -159,7 +155,7 @@ func TestARuleThatCannotBeStoredIsToldAndTheAnswerCounts(t *testing.T) {
 		if _, err := d.Run(t.Context(), prompt("go")); err != nil {
 			t.Fatal(err)
 		}
-		decideRow(t, r, Decision{Call: "c_1", Answer: run.Always})
+		decideRow(t, r, request.Decide{Call: "c_1", Answer: run.Always})
 		if s, err := d.Run(t.Context()); err != nil || s.Turn.End.End != run.Completed || len(r.edit.Ran()) != 1 {
 			t.Errorf("%+v, %v, ran %q", s.Turn.End, err, r.edit.Ran())
 		}
@@ -183,7 +179,7 @@ func TestARuleIsStoredOnlyAfterItsDecisionIsDurable(t *testing.T) {
 		}
 		before := len(c.rules)
 		r.mem.Fault = storetest.FailNth("append", 1, storetest.Fault{Err: errors.New("no space left on device")})
-		decideRow(t, r, Decision{Call: "c_1", Answer: run.Always})
+		decideRow(t, r, request.Decide{Call: "c_1", Answer: run.Always})
 		if _, err := d.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "no space left") {
 			t.Fatalf("error %v", err)
 		}
@@ -226,8 +222,8 @@ func TestADecisionIsBoundToWhatWasShown(t *testing.T) {
 	if _, err := d.Run(t.Context(), prompt("go")); err != nil {
 		t.Fatal(err)
 	}
-	decideRow(t, r, Decision{Call: "c_1", Answer: run.Allow})
-	decideRow(t, r, Decision{Call: "c_2", Answer: run.Allow})
+	decideRow(t, r, request.Decide{Call: "c_1", Answer: run.Allow})
+	decideRow(t, r, request.Decide{Call: "c_2", Answer: run.Allow})
 	s, err := d.Run(t.Context())
 	if err != nil || !s.Turn.Open() {
 		t.Fatalf("%+v, %v", s.Turn.End, err)
@@ -239,11 +235,11 @@ func TestADecisionIsBoundToWhatWasShown(t *testing.T) {
 		t.Errorf("log %s", log)
 	}
 	// What was shown may also have changed before the answer came.
-	decideRow(t, r, Decision{Call: "c_2", Answer: run.Always, Digest: "of something else"})
+	decideRow(t, r, request.Decide{Call: "c_2", Answer: run.Always, Digest: "of something else"})
 	if s, err = d.Run(t.Context()); err != nil || !s.Turn.Open() || len(r.edit.Ran()) != 1 {
 		t.Fatalf("%+v, %v, ran %q", s.Turn.End, err, r.edit.Ran())
 	}
-	put(t, r, "again", store.Decide, `{"call":"c_2","answer":"allow"}`)
+	putRow(t, r, "again", "decide", `{"call":"c_2","answer":"allow"}`)
 	if s, err = d.Run(t.Context()); err != nil || s.Turn.End.End != run.Completed || len(r.edit.Ran()) != 2 {
 		t.Errorf("%+v, %v, ran %q", s.Turn.End, err, r.edit.Ran())
 	}
@@ -279,8 +275,8 @@ func TestTheModeCanBeSwitchedInTheMiddleOfATurn(t *testing.T) {
 		if _, err := d.Run(t.Context(), prompt("go")); err != nil {
 			t.Fatal(err)
 		}
-		put(t, r, "x", store.Configure, `{"mode":"no such mode"}`)
-		put(t, r, "y", store.Configure, `{"mode":"accept-edits"}`)
+		putRow(t, r, "x", "configure", `{"change":{"mode":"no such mode"}}`)
+		putRow(t, r, "y", "configure", `{"change":{"mode":"accept-edits"}}`)
 		s, err := d.Run(t.Context())
 		if err != nil || s.Turn.End.End != run.Completed || s.Config.Mode != "accept-edits" || len(r.edit.Ran()) != 1 {
 			t.Errorf("%+v, %v, mode %q, ran %q", s.Turn.End, err, s.Config.Mode, r.edit.Ran())
@@ -297,7 +293,7 @@ func TestWhatWaitsToBeGivenUpIsOfItsTurnAlone(t *testing.T) {
 {"text":"Done."}`)
 		d := r.create()
 		defer d.Close()
-		after(time.Second, func() { decideRow(t, r, Decision{Call: "c_2", Answer: run.Wait, Text: "Use free/c.go."}) })
+		after(time.Second, func() { decideRow(t, r, request.Decide{Call: "c_2", Answer: run.Wait, Text: "Use free/c.go."}) })
 		s, err := d.Run(t.Context(), prompt("go"))
 		if err != nil || s.Turn.N != 2 || s.Turn.End.End != run.Completed {
 			t.Fatalf("turn %d %+v, %v", s.Turn.N, s.Turn.End, err)
@@ -321,7 +317,7 @@ func TestAnInterruptAfterWaitWithWordsTakesTheWordsBack(t *testing.T) {
 {"text":"never asked for"}`)
 		defer time.Sleep(2 * time.Hour) // until the deaf one has ended
 		d := r.create()
-		after(time.Second, func() { decideRow(t, r, Decision{Call: "c_2", Answer: run.Wait, Text: "Use c.go."}) })
+		after(time.Second, func() { decideRow(t, r, request.Decide{Call: "c_2", Answer: run.Wait, Text: "Use c.go."}) })
 		after(1500*time.Millisecond, interrupt(d)) // c_1 is still being stopped
 		s, err := d.Run(t.Context(), prompt("go"))
 		if err != nil || s.Turn.N != 1 || s.Turn.End.End != run.EndInterrupted || !returned(s, "Use c.go.") {
@@ -369,8 +365,8 @@ func TestWhatWasDecidedWhileNobodyDroveTheRunComesFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Close()
-		decideRow(t, r, Decision{Call: "c_1", Answer: run.Allow})
-		put(t, r, "set", store.Configure, `{"mode":"plan"}`)
+		decideRow(t, r, request.Decide{Call: "c_1", Answer: run.Allow})
+		putRow(t, r, "set", "configure", `{"change":{"mode":"plan"}}`)
 		r.w.OnAsk = AskDeny // whoever takes the run up has no one to ask
 		d, err := r.w.Open(t.Context(), "r", nil)
 		if err != nil {
@@ -410,11 +406,7 @@ func TestAnAnswerToSomethingElseDoesNotCount(t *testing.T) {
 	}
 	answer := func(key string, a run.Answer, digest string) run.State {
 		t.Helper()
-		payload, err := json.Marshal(Decision{Call: "c_1", Answer: a, Digest: digest})
-		if err != nil {
-			t.Fatal(err)
-		}
-		put(t, r, key, store.Decide, string(payload))
+		put(t, r, key, request.Decide{Call: "c_1", Answer: a, Digest: digest})
 		return r.run(r.open())
 	}
 	// The file changes between what the person was shown and the taking of the answer.
@@ -516,7 +508,7 @@ func TestTheTimeAPersonTakesIsNotTheTurns(t *testing.T) {
 		r.w.Authorizer = authorizer(func(permission.Request) permission.Decision { return permission.Decision{Verdict: permission.Ask} })
 		r.run(d, prompt("go"))
 		time.Sleep(7 * time.Hour) // more than the limit of six
-		decideRow(t, r, Decision{Call: "c_1", Answer: run.Allow})
+		decideRow(t, r, request.Decide{Call: "c_1", Answer: run.Allow})
 		s := r.run(r.open())
 		if s.Turn.End.End != run.Completed {
 			t.Fatalf("ended %+v", s.Turn.End)
@@ -654,7 +646,7 @@ func TestAnApprovalToReadIsNotBoundToTheContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, dir, "a", "after")
-	decideRow(t, r, Decision{Call: "c_1", Answer: run.Allow, Digest: shown.Digest})
+	decideRow(t, r, request.Decide{Call: "c_1", Answer: run.Allow, Digest: shown.Digest})
 	if s := r.run(d); s.Turn.End.End != run.Completed {
 		t.Errorf("ended %+v, log %q", s.Turn.End, r.log(r.mem))
 	}

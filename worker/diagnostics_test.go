@@ -2,7 +2,6 @@ package worker
 
 import (
 	"bytes"
-	"context"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -11,7 +10,7 @@ import (
 	"testing/synctest"
 
 	"pawl/permission"
-	"pawl/run"
+	"pawl/request"
 )
 
 // diagnostics lets the rig's worker write its diagnostics; lines returns those so far that begin with one
@@ -112,17 +111,14 @@ func TestTheDiagnosticsSayWhatWasRefused(t *testing.T) {
 		_, lines := diagnostics(r)
 		d := r.create()
 		defer d.Close()
-		late := func(run.State) ([]run.Payload, error) {
-			return []run.Payload{run.Interrupted{Cause: run.ByWait, Call: "c_9", Turn: 0}}, nil
-		}
-		wait := d.Post(late, false)
-		if _, err := d.Run(context.Background()); err != nil {
+		if _, err := d.Run(t.Context(), prompt("go")); err != nil {
 			t.Fatal(err)
 		}
-		if err := wait(t.Context()); err != nil {
-			t.Error(err)
+		put(t, r, "k", request.Withdraw{ID: "delivered long ago"})
+		if _, err := d.Run(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		if got := lines("refused"); len(got) != 1 || !strings.Contains(got[0], "run=r event=interrupted error=") {
+		if got := lines("refused"); len(got) != 1 || !strings.Contains(got[0], "run=r row=1 error=") {
 			t.Errorf("the diagnostics are %q", got)
 		}
 	})

@@ -1,14 +1,13 @@
 package worker
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 	"testing/synctest"
 
+	"pawl/request"
 	"pawl/run"
 	"pawl/sandbox"
-	"pawl/store"
 )
 
 // Another process adds a folder to a run, again and again, while its calls start and end.
@@ -26,11 +25,7 @@ func TestACallRunsInTheSandboxItWasJudgedInWhileFoldersAreAdded(t *testing.T) {
 		defer d.Close()
 		r.read.runs = func() {
 			added++
-			payload, err := json.Marshal(run.ConfigChange{AddDirs: []string{fmt.Sprintf("/more/%d", added)}})
-			if err != nil {
-				t.Error(err)
-			}
-			put(t, r, fmt.Sprint("dirs", added), store.Configure, string(payload))
+			put(t, r, fmt.Sprint("dirs", added), request.Configure{Change: run.ConfigChange{AddDirs: []string{fmt.Sprintf("/more/%d", added)}}})
 			d.Wake()
 		}
 		s, err := d.Run(t.Context(), prompt("go"))

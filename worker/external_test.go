@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/store/storetest"
@@ -97,7 +98,7 @@ func (r *rig) call(ctx context.Context, key, tool, args string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	a, err := w.Call(ctx, "r", key, OutsideCall{Tool: tool, Arguments: args})
+	a, err := w.Call(ctx, "r", request.Call{Key: key, Tool: tool, Arguments: args})
 	return fmt.Sprint(a.IsError, " ", run.PlainText(a.Content)), err
 }
 
@@ -190,7 +191,7 @@ func TestACallOfAnExternalAgentWaitsForAPerson(t *testing.T) {
 		})
 		r.w.OnAsk = AskWait
 		r.w.Authorizer = &ruleSet{}
-		after(time.Minute, func() { put(t, r, "d", store.Decide, `{"call":"c_1","answer":"allow","by":"ann"}`) })
+		after(time.Minute, func() { putRow(t, r, "d", "decide", `{"call":"c_1","answer":"allow","by":"ann"}`) })
 		s := r.run(r.createExternal(run.Config{}), prompt("go"))
 		if s.Turn.End.End != run.Completed || len(r.edit.Ran()) != 1 {
 			t.Errorf("ended %+v, ran %q", s.Turn.End, r.edit.Ran())
@@ -513,7 +514,7 @@ func TestAnAgentIsNotStartedWhileItsLastTurnIsBeingStopped(t *testing.T) {
 			time.Sleep(4 * time.Second) // it tidies up
 		}, func(_ context.Context, yield func(run.Payload) bool) { yield(replies("As you like.")) })
 		r.w.OnAsk, r.w.Authorizer = AskWait, &ruleSet{}
-		after(time.Second, func() { put(t, r, "w", store.Decide, `{"call":"c_1","answer":"wait","text":"Use b.go."}`) })
+		after(time.Second, func() { putRow(t, r, "w", "decide", `{"call":"c_1","answer":"wait","text":"Use b.go."}`) })
 		s := r.run(r.createExternal(run.Config{}), prompt("go"))
 		if s.Turn.N != 2 || s.Answer() != "As you like." {
 			t.Errorf("turn %d ended %+v with %q", s.Turn.N, s.Turn.End, s.Answer())
@@ -603,8 +604,8 @@ func TestWordsSaidWhileTheAgentWorksGoWithItsNextTurn(t *testing.T) {
 			time.Sleep(time.Minute)
 			yield(replies("Done."))
 		})
-		after(time.Second, func() { put(t, r, "s", store.Steer, "use tabs") })
-		after(2*time.Second, func() { put(t, r, "q", store.Queue, "then commit") })
+		after(time.Second, func() { put(t, r, "s", saying("s", run.Steer, "use tabs")) })
+		after(2*time.Second, func() { put(t, r, "q", saying("q", run.Queue, "then commit")) })
 		s := r.run(r.createExternal(run.Config{}), prompt("go"))
 		if s.Turn.End.End != run.Completed || s.Turn.N != 2 {
 			t.Errorf("turn %d ended %+v", s.Turn.N, s.Turn.End)
@@ -662,15 +663,11 @@ func TestACallWhileTheAgentDoesNotWorkIsNotMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := external(t, func(_ context.Context, yield func(run.Payload) bool) { yield(replies("Done.")) })
 		r.run(r.createExternal(run.Config{}), prompt("go"))
-		payload, err := json.Marshal(OutsideCall{Tool: "edit", Arguments: `{"do":"ok never"}`})
-		if err != nil {
-			t.Fatal(err)
-		}
-		put(t, r, "late", store.Call, string(payload))
-		put(t, r, "odd", store.Call, "not JSON")
+		put(t, r, "late", request.Call{Key: "late", Tool: "edit", Arguments: `{"do":"ok never"}`})
+		putRow(t, r, "odd", "call", "not JSON")
 		r.run(r.open())
 		r.calls(t.Context(), "late", "edit", `{}`, "true The call was not made: the run does not accept calls now.")
-		r.calls(t.Context(), "odd", "edit", `{}`, "true The call was not made: it could not be read.")
+		r.calls(t.Context(), "odd", "edit", `{}`, "true The call was not made: decode a request (call): invalid character 'o' in literal null (expecting 'u')")
 		if len(r.edit.Ran()) > 0 {
 			t.Errorf("ran %q", r.edit.Ran())
 		}
@@ -715,7 +712,7 @@ func TestADecisionAfterTheAgentsTurnBeginsAnother(t *testing.T) {
 			})
 		r.w.AgentTools = []tool.Tool{asPermission{}}
 		r.w.OnAsk, r.w.Authorizer = AskWait, &ruleSet{}
-		after(time.Hour, func() { put(t, r, "d", store.Decide, `{"call":"c_1","answer":"allow","by":"ann"}`) })
+		after(time.Hour, func() { putRow(t, r, "d", "decide", `{"call":"c_1","answer":"allow","by":"ann"}`) })
 		d := r.createExternal(run.Config{})
 		s, err := d.Run(t.Context(), prompt("Edit it."))
 		if err != nil || !s.Turn.Open() || len(s.Turn.Calls) != 1 {
@@ -805,7 +802,7 @@ func TestTheModelOfARunStaysOfItsKind(t *testing.T) {
 		d := r.createExternal(run.Config{Model: "agent/fast"})
 		r.run(d, prompt("go"))
 		for model, ok := range map[string]bool{"agent/slow": true, "anthropic/x": false} {
-			if err := d.checkChange(d.State(), run.ConfigChange{Model: &model}); (err == nil) != ok {
+			if err := d.CheckConfig(d.State(), run.ConfigChange{Model: &model}); (err == nil) != ok {
 				t.Errorf("a change to %s: %v", model, err)
 			}
 		}

@@ -66,7 +66,7 @@ func TestRunsThatWaitAreLookedAtTogether(t *testing.T) {
 		if one, all := st.one.Load()-before, st.all.Load(); one != 0 || all != 10 {
 			t.Errorf("in 10 rounds %d inboxes were read one by one, and all of them %d times", one, all)
 		}
-		if err := st.Put(t.Context(), "r7", store.Row{Key: "k", Kind: store.Steer, Payload: "go on"}); err != nil {
+		if err := st.Put(t.Context(), "r7", store.Row{Key: "k", Kind: "say", Payload: `{"id":"k","delivery":"steer","parts":[{"type":"text","text":"go on"}]}`}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(pollIdle)

@@ -3,46 +3,22 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"pawl/internal/stable"
 	"pawl/llm"
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 )
 
-// A Stopping is the payload of an inbox row of kind interrupt.
-type Stopping struct {
-	Turn int    `json:"turn,omitempty"` // the turn to stop; 0: the one that is open when the row is read
-	By   string `json:"by,omitempty"`
-}
-
-// A Message is the payload of an inbox row of kind message.
-type Message struct {
-	Delivery run.Delivery `json:"delivery"`
-	Parts    []run.Part   `json:"parts"`
-}
-
-// An OutsideCall is the payload of an inbox row of kind call: a call that an external
-// agent makes through pawl's tools. The row's key identifies the request.
-type OutsideCall struct {
-	Tool      string `json:"tool"`
-	Arguments string `json:"arguments"` // a JSON object
-}
-
-// An OutsideAnswer is the answer to an inbox row of kind call.
-type OutsideAnswer struct {
-	Content []run.Part `json:"content,omitempty"`
-	IsError bool       `json:"is_error,omitempty"`
-}
-
 // inbox returns the new rows of the run's inbox as input of a step. Each row is offered
 // once, and taken with the append that follows, whether or not it leads to events. Rows of
-// unknown kinds are not taken. only, if given, restricts the kinds.
-func (d *Runner) inbox(only ...store.Kind) []func(run.State) []run.Payload {
+// unknown kinds are not taken. only, if given, says which are offered.
+func (d *Runner) inbox(only func(request.Request) bool) []func(run.State) []run.Payload {
 	if d.created != nil {
 		return nil // the run is not in the store yet
 	}
@@ -53,87 +29,40 @@ func (d *Runner) inbox(only ...store.Kind) []func(run.State) []run.Payload {
 	}
 	var wanted []func(run.State) []run.Payload
 	for _, row := range rows {
-		if d.rows[row.ID] || len(only) > 0 && !slices.Contains(only, row.Kind) {
+		r, err := request.Decode(row.Kind, row.Payload)
+		if d.rows[row.ID] || errors.Is(err, request.ErrUnknown) || only != nil && (err != nil || !only(r)) {
 			continue
 		}
-		if want := d.want(row); want != nil {
-			d.rows[row.ID] = true
-			if f, ok := stopping(d.core.State, row); ok && d.Interrupt(f) {
+		d.rows[row.ID] = true
+		l := &letter{row: row.ID, refused: err}
+		if err == nil {
+			l.requests = []request.Request{r}
+		}
+		switch r := r.(type) {
+		case request.Interrupt:
+			if f, err := r.Events(d.core.State, nil); err == nil && d.Interrupt(f[0].(run.Interrupted)) {
 				continue // at once: the step that follows records it
 			}
-			wanted = append(wanted, want)
+		case request.Call:
+			d.calls[r.Key] = row.ID
 		}
+		wanted = append(wanted, d.meaning(l))
 	}
 	return wanted
 }
 
-// want returns a function from the state to the events that a row leads to; nil for a row
-// of an unknown kind.
-func (d *Runner) want(row store.Row) func(run.State) []run.Payload {
-	words := []run.Part{run.Text(row.Payload)}
-	switch row.Kind {
-	case store.Prompt, store.Queue:
-		return func(s run.State) []run.Payload { return []run.Payload{run.Say(s, row.Key, run.Queue, words)} }
-	case store.Steer:
-		return func(s run.State) []run.Payload { return []run.Payload{run.Say(s, row.Key, run.Steer, words)} }
-	case store.Message:
-		return func(s run.State) []run.Payload {
-			var m Message
-			if json.Unmarshal([]byte(row.Payload), &m) != nil {
-				return nil
-			}
-			return []run.Payload{run.Say(s, row.Key, m.Delivery, m.Parts)}
-		}
-	case store.Withdraw:
-		return always(run.Withdrawn{ID: row.Payload})
-	case store.Interrupt:
-		return func(s run.State) []run.Payload {
-			if f, ok := stopping(s, row); ok {
-				return []run.Payload{f}
-			}
-			return nil
-		}
-	case store.Decide:
-		return func(s run.State) []run.Payload {
-			var a Decision
-			if json.Unmarshal([]byte(row.Payload), &a) != nil {
-				return nil
-			}
-			return d.decided(s, a)
-		}
-	case store.Configure:
-		return func(s run.State) []run.Payload { return d.configured(s, row.Payload) }
-	case store.Call:
-		return func(s run.State) []run.Payload { return d.received(s, row) }
+// settings are the requests that are read before what Run is called for: decisions and changes of the
+// configuration that were made while the run was not driven.
+func settings(r request.Request) bool {
+	switch r.(type) {
+	case request.Decide, request.Configure, request.Call:
+		return true
 	}
-	return nil
+	return false
 }
 
-// stopping returns the interrupt that a row means in s; false if it means none.
-func stopping(s run.State, row store.Row) (run.Interrupted, bool) {
-	var p Stopping
-	if row.Kind != store.Interrupt || json.Unmarshal([]byte(row.Payload), &p) != nil || !s.Turn.Open() || p.Turn != 0 && p.Turn != s.Turn.N {
-		return run.Interrupted{}, false
-	}
-	return run.Interrupted{Turn: s.Turn.N, Cause: run.ByPerson, By: p.By}, true
-}
-
-// configured returns the events of a requested configuration change in s.
-func (d *Runner) configured(s run.State, payload string) []run.Payload {
-	var c run.ConfigChange
-	err := json.Unmarshal([]byte(payload), &c)
-	if err == nil {
-		err = d.checkChange(s, c)
-	}
-	if err != nil {
-		d.notices = append(d.notices, fmt.Sprintf("the configuration was not changed: %v", err))
-		return nil
-	}
-	return []run.Payload{run.Configured{Change: c}}
-}
-
-// checkChange returns why a configuration change cannot be made in s.
-func (d *Runner) checkChange(s run.State, c run.ConfigChange) error {
+// CheckConfig returns why a change of the run's configuration cannot be made in s.
+func (d *Runner) CheckConfig(s run.State, c run.ConfigChange) error {
 	if c.Mode != nil {
 		if err := permission.CheckMode(permission.Mode(*c.Mode), permission.ForUser); err != nil {
 			return err
@@ -149,24 +78,8 @@ func (d *Runner) checkChange(s run.State, c run.ConfigChange) error {
 	return d.w.check(to)
 }
 
-// received returns the events of a call from outside in s. Its row is taken when the call
-// is settled.
-func (d *Runner) received(s run.State, row store.Row) []run.Payload {
-	var c OutsideCall
-	if json.Unmarshal([]byte(row.Payload), &c) != nil {
-		return nil
-	}
-	d.calls[row.Key] = row.ID
-	if s.Turn.Received(row.Key) != "" {
-		return nil // received by a previous process
-	}
-	return []run.Payload{run.CallReceived{Key: row.Key, Call: run.Call{
-		ID: run.CallID(fmt.Sprintf("c_%d", s.NextCall())), Tool: d.toolNamed(s, c.Tool), Arguments: c.Arguments}}}
-}
-
-// toolNamed returns the tool of the run that an external agent means by a name: its own
-// name, or the one on wires.
-func (d *Runner) toolNamed(s run.State, name string) string {
+// ToolNamed implements [request.World]: the name is the tool's own, or the one on wires.
+func (d world) ToolNamed(s run.State, name string) string {
 	tools, _ := d.tools(s.Config)
 	if _, ok := tools.Get(name); ok {
 		return name
@@ -183,24 +96,30 @@ func (d *Runner) taken(events []run.Event) (taken []store.Taken, forget func()) 
 	for _, id := range d.calls {
 		outside[id] = true
 	}
-	for id, offered := range d.rows {
-		if offered && !outside[id] {
-			taken = append(taken, store.Taken{ID: id})
+	refused := map[int64]string{}
+	for _, l := range d.letters {
+		if l.row != 0 && l.err != nil {
+			refused[l.row] = encode(request.Result{Refused: l.err.Error()})
 		}
 	}
-	settled := map[run.CallID]OutsideAnswer{}
+	for id, offered := range d.rows {
+		if offered && !outside[id] {
+			taken = append(taken, store.Taken{ID: id, Answer: refused[id]})
+		}
+	}
+	settled := map[run.CallID]request.Result{}
 	received := map[string]run.CallID{}
 	for _, e := range events {
 		switch p := e.Payload.(type) {
 		case run.CallReceived:
 			received[p.Key] = p.Call.ID
 		case run.CallSettled:
-			settled[p.Call] = OutsideAnswer{p.Content, p.IsError}
+			settled[p.Call] = result(p.Content, p.IsError)
 		case run.Prompted: // the answer to a question that was still open when its turn ended
-			settled[p.Answers] = OutsideAnswer{p.Parts, false}
+			settled[p.Answers] = result(p.Parts, false)
 		case run.CallDecided:
 			if !p.Decision.Allows() {
-				settled[p.Call] = OutsideAnswer{[]run.Part{run.Text(p.Content)}, true}
+				settled[p.Call] = result([]run.Part{run.Text(p.Content)}, true)
 			}
 		}
 	}
@@ -212,15 +131,14 @@ func (d *Runner) taken(events []run.Event) (taken []store.Taken, forget func()) 
 		answer, ok := settled[call]
 		switch c, _ := d.core.State.Turn.Call(call); {
 		case call == "":
-			answer = OutsideAnswer{[]run.Part{run.Text("The call was not made: the run does not accept calls now.")}, true}
+			answer = result([]run.Part{run.Text("The call was not made: the run does not accept calls now.")}, true)
 		case ok:
 		case c.Status == run.CallDone:
-			answer = OutsideAnswer{c.Result.Content, c.Result.IsError}
+			answer = result(c.Result.Content, c.Result.IsError)
 		default:
 			continue // it is not settled yet
 		}
-		b, _ := json.Marshal(answer) // of strings and bytes
-		taken = append(taken, store.Taken{ID: id, Answer: string(b)})
+		taken = append(taken, store.Taken{ID: id, Answer: encode(answer)})
 		answered = append(answered, key)
 	}
 	stable.Sort(taken, func(a, b store.Taken) int { return int(a.ID - b.ID) })
@@ -234,40 +152,64 @@ func (d *Runner) taken(events []run.Event) (taken []store.Taken, forget func()) 
 	}
 }
 
+func result(content []run.Part, isError bool) request.Result {
+	return request.Result{Content: content, IsError: isError}
+}
+
+// encode encodes a result for its sender.
+func encode(r request.Result) string {
+	b, _ := json.Marshal(r) // of strings and bytes
+	return string(b)
+}
+
 // Call makes a call for the external agent of a run and waits for the result. The key
 // identifies the request: if it is repeated, even after a restart of either side, the
 // result of the first call is returned and nothing runs. Any process may use Call; the
 // owner of the run performs the call.
-func (w *Worker) Call(ctx context.Context, id run.ID, key string, c OutsideCall) (OutsideAnswer, error) {
-	payload, err := json.Marshal(c)
-	if err != nil {
-		return OutsideAnswer{}, err
+func (w *Worker) Call(ctx context.Context, id run.ID, c request.Call) (request.Result, error) {
+	if err := Put(ctx, w.Store, id, c.Key, c); err != nil {
+		return request.Result{}, err
 	}
-	if err := w.Store.Put(ctx, id, store.Row{Key: key, Kind: store.Call, Payload: string(payload)}); err != nil {
-		return OutsideAnswer{}, err
-	}
-	Wake(ctx, w.Store, id)
 	poll := time.NewTicker(callPoll)
 	defer poll.Stop()
 	for {
-		text, taken, err := w.Store.Answer(ctx, id, key)
-		if err != nil {
-			return OutsideAnswer{}, err
+		r, taken, err := ResultOf(ctx, w.Store, id, c.Key)
+		if r.Refused != "" {
+			r = result([]run.Part{run.Text("The call was not made: " + r.Refused)}, true)
 		}
-		if taken && text == "" {
-			return OutsideAnswer{Content: []run.Part{run.Text("The call was not made: it could not be read.")}, IsError: true}, nil
-		}
-		if taken {
-			var a OutsideAnswer
-			err := json.Unmarshal([]byte(text), &a)
-			return a, err
+		if taken || err != nil {
+			return r, err
 		}
 		select {
 		case <-ctx.Done():
-			return OutsideAnswer{}, context.Cause(ctx)
+			return request.Result{}, context.Cause(ctx)
 		case <-poll.C:
 		}
 	}
+}
+
+// Put puts a request into the inbox of a run and wakes the process that takes it; a second one with its
+// key is ignored.
+func Put(ctx context.Context, s store.Store, id run.ID, key string, r request.Request) error {
+	kind, payload, err := request.Encode(r)
+	if err != nil {
+		return err
+	}
+	if err := s.Put(ctx, id, store.Row{Key: key, Kind: kind, Payload: payload}); err != nil {
+		return err
+	}
+	Wake(ctx, s, id)
+	return nil
+}
+
+// ResultOf returns what a request that was put into the inbox of a run has come to; taken is false if it
+// still waits.
+func ResultOf(ctx context.Context, s store.Store, id run.ID, key string) (r request.Result, taken bool, err error) {
+	text, taken, err := s.Answer(ctx, id, key)
+	if err == nil && text != "" {
+		err = json.Unmarshal([]byte(text), &r)
+	}
+	return r, taken, err
 }
 
 // callPoll is how often Call looks for the answer.

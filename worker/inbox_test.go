@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 )
@@ -20,9 +21,9 @@ func TestAWishFromTheInboxChangesWhatItNamesAndNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, d := afterATurn(t)
 		defer d.Close()
-		put(t, r, "a", store.Configure, `{"model":"p/other","window":9000}`)
-		put(t, r, "b", store.Configure, `{"mode":"plan"}`)
-		put(t, r, "c", store.Configure, `{"limits":{"steps":7,"cost":50}}`)
+		putRow(t, r, "a", "configure", `{"change":{"model":"p/other","window":9000}}`)
+		putRow(t, r, "b", "configure", `{"change":{"mode":"plan"}}`)
+		putRow(t, r, "c", "configure", `{"change":{"limits":{"steps":7,"cost":50}}}`)
 		given := run.Configured{Change: run.ConfigChange{Limits: run.Limits{Cost: 3}}}
 		s, err := d.Run(t.Context(), given, prompt("on"))
 		if err != nil {
@@ -38,11 +39,11 @@ func TestAWishFromTheInboxChangesWhatItNamesAndNothingElse(t *testing.T) {
 func TestAConfigurationThatCannotBeIsRefusedWithANotice(t *testing.T) {
 	t.Parallel()
 	for payload, reason := range map[string]string{
-		`{"parallel":-1}`:         "parallel is -1",
-		`{"compact_at":2}`:        "compact_at is 2",
-		`{"mode":"no such mode"}`: "no such mode",
-		`{"mode":`:                "JSON",
-		`{"model":"p/keyless"}`:   "no key for provider p",
+		`{"change":{"parallel":-1}}`:         "the configuration was not changed: parallel is -1",
+		`{"change":{"compact_at":2}}`:        "compact_at is 2",
+		`{"change":{"mode":"no such mode"}}`: "no such mode",
+		`{"change":`:                         "is not done: decode a request (configure)",
+		`{"change":{"model":"p/keyless"}}`:   "no key for provider p",
 	} {
 		t.Run(payload, func(t *testing.T) {
 			t.Parallel()
@@ -60,14 +61,14 @@ func TestAConfigurationThatCannotBeIsRefusedWithANotice(t *testing.T) {
 				defer d.Close()
 				go func() {
 					<-r.read.begun
-					put(t, r, "k", store.Configure, payload)
+					putRow(t, r, "k", "configure", payload)
 				}()
 				s, err := d.Run(t.Context(), prompt("go"))
 				if err != nil || s.Turn.End.End != run.Completed || !reflect.DeepEqual(s.Config, run.Config{}) {
 					t.Errorf("ended %+v with %+v, %v", s.Turn.End, s.Config, err)
 				}
 				told := r.noticed()
-				if len(told) != 1 || !strings.Contains(told[0], "the configuration was not changed") || !strings.Contains(told[0], reason) {
+				if len(told) != 1 || !strings.Contains(told[0], reason) {
 					t.Errorf("notices %q, want one with %q", told, reason)
 				}
 				waits(t, r) // the row does not come back
@@ -116,8 +117,8 @@ func TestARowOfANewerKindStaysInTheInbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, d := afterATurn(t)
 		defer d.Close()
-		put(t, r, "newer", "teleport", `{"to":"the moon"}`)
-		put(t, r, "known", store.Queue, "and on")
+		putRow(t, r, "newer", "teleport", `{"to":"the moon"}`)
+		put(t, r, "known", saying("known", run.Queue, "and on"))
 		for range 2 {
 			if _, err := d.Run(t.Context()); err != nil {
 				t.Fatal(err)
@@ -137,13 +138,13 @@ func TestRowsThatMakeNoSenseAreTakenAndDoNothing(t *testing.T) {
 		defer d.Close()
 		go func() {
 			<-r.read.begun
-			put(t, r, "1", store.Interrupt, `not JSON`)
-			put(t, r, "2", store.Decide, `not JSON`)
-			put(t, r, "3", store.Decide, `{"call":"c_9","answer":"allow"}`)
-			put(t, r, "4", store.Decide, `{"call":"c_1","answer":"perhaps"}`)
-			put(t, r, "5", store.Withdraw, `nothing of this name`)
-			put(t, r, "6", store.Call, `not JSON`)
-			put(t, r, "7", store.Call, `{"tool":"read","arguments":"{}"}`) // not a run of an external agent
+			putRow(t, r, "1", "interrupt", `not JSON`)
+			putRow(t, r, "2", "decide", `not JSON`)
+			putRow(t, r, "3", "decide", `{"call":"c_9","answer":"allow"}`)
+			putRow(t, r, "4", "decide", `{"call":"c_1","answer":"perhaps"}`)
+			putRow(t, r, "5", "withdraw", `nothing of this name`)
+			putRow(t, r, "6", "call", `not JSON`)
+			putRow(t, r, "7", "call", `{"tool":"read","arguments":"{}"}`) // not a run of an external agent
 		}()
 		s, err := d.Run(t.Context(), prompt("go"))
 		if err != nil || s.Turn.End.End != run.Completed || s.Answer() != "Done." {
@@ -163,10 +164,10 @@ func TestAMessageCanBeTakenBackBeforeItIsDelivered(t *testing.T) {
 		defer d.Close()
 		go func() {
 			<-r.read.begun
-			put(t, r, "s", store.Steer, "use tabs")
-			put(t, r, "q", store.Queue, "then commit")
-			put(t, r, "1", store.Withdraw, "s")
-			put(t, r, "2", store.Withdraw, "q")
+			put(t, r, "s", saying("s", run.Steer, "use tabs"))
+			put(t, r, "q", saying("q", run.Queue, "then commit"))
+			put(t, r, "1", request.Withdraw{ID: "s"})
+			put(t, r, "2", request.Withdraw{ID: "q"})
 		}()
 		s, err := d.Run(t.Context(), prompt("go"))
 		if err != nil || s.Turn.N != 1 || s.Answer() != "go" {
@@ -222,7 +223,7 @@ func TestAnInterruptRowStopsTheTurnThatItNamesAndNoOther(t *testing.T) {
 				}
 				go func() {
 					<-r.read.begun
-					put(t, r, "k", store.Interrupt, c.payload)
+					putRow(t, r, "k", "interrupt", c.payload)
 				}()
 				s, err := d.Run(t.Context(), prompt("on"))
 				if err != nil || s.Turn.End.End != c.end {
@@ -246,9 +247,9 @@ func TestAnInterruptRowBehindAPromptStopsItsTurnBeforeAnythingIsSent(t *testing.
 	synctest.Test(t, func(t *testing.T) {
 		r, d := afterATurn(t)
 		defer d.Close()
-		put(t, r, "1", store.Interrupt, `{}`)
-		put(t, r, "2", store.Prompt, "one more thing")
-		put(t, r, "3", store.Interrupt, `{}`)
+		putRow(t, r, "1", "interrupt", `{}`)
+		put(t, r, "2", saying("2", run.Queue, "one more thing"))
+		putRow(t, r, "3", "interrupt", `{}`)
 		s, err := d.Run(t.Context())
 		if err != nil || s.Turn.N != 2 || s.Turn.End.End != run.EndInterrupted || s.Turn.Steps != 0 {
 			t.Errorf("turn %d ended %+v after %d steps, %v", s.Turn.N, s.Turn.End, s.Turn.Steps, err)
@@ -276,8 +277,8 @@ func TestTheTimesInALogNeverGoBackwards(t *testing.T) {
 			return permission.Decision{Verdict: permission.Allow}
 		})
 		r.run(r.create(), prompt("go"))
-		put(t, r, "k", store.Decide, `{"call":"c_2","answer":"allow"}`)
-		put(t, r, "q", store.Queue, "and on")
+		putRow(t, r, "k", "decide", `{"call":"c_2","answer":"allow"}`)
+		put(t, r, "q", saying("q", run.Queue, "and on"))
 		r.run(r.open())
 		last := time.Time{}
 		for e, err := range r.mem.Events(t.Context(), "r", 0) {

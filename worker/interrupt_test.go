@@ -15,6 +15,7 @@ import (
 
 	"pawl/llm"
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/tool"
@@ -220,7 +221,7 @@ func TestWaitFromElsewhereIsAnInterruptLikeAnyOther(t *testing.T) {
 		defer d.Close()
 		go func() {
 			<-r.read.begun
-			put(t, r, "k", store.Decide, `{"call":"c_2","answer":"wait"}`)
+			putRow(t, r, "k", "decide", `{"call":"c_2","answer":"wait"}`)
 		}()
 		s, err := d.Run(t.Context(), prompt("go"))
 		if err != nil || s.Turn.End.End != run.EndInterrupted || s.Turn.End.Reason != "wait" {
@@ -234,7 +235,16 @@ func TestWaitFromElsewhereIsAnInterruptLikeAnyOther(t *testing.T) {
 	})
 }
 
-func put(t *testing.T, r *rig, key string, kind store.Kind, payload string) {
+// put lets another process want something of the run.
+func put(t *testing.T, r *rig, key string, q request.Request) {
+	kind, payload, err := request.Encode(q)
+	if err != nil {
+		t.Error(err)
+	}
+	putRow(t, r, key, kind, payload)
+}
+
+func putRow(t *testing.T, r *rig, key, kind, payload string) {
 	if err := r.mem.Put(context.Background(), "r", store.Row{Key: key, Kind: kind, Payload: payload}); err != nil {
 		t.Error(err)
 	}
@@ -245,9 +255,9 @@ func TestTwoPeopleWhoSpeakAtRestAreBothHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, d := afterATurn(t)
 		defer d.Close()
-		put(t, r, "k0", store.Interrupt, `{"by":"someone who is too late: there is nothing to stop"}`)
-		put(t, r, "k1", store.Queue, "one")
-		put(t, r, "k2", store.Prompt, "two")
+		putRow(t, r, "k0", "interrupt", `{"by":"someone who is too late: there is nothing to stop"}`)
+		put(t, r, "k1", saying("k1", run.Queue, "one"))
+		put(t, r, "k2", saying("k2", run.Queue, "two"))
 		s, err := d.Run(t.Context())
 		if err != nil || s.Turn.End.End != run.Completed {
 			t.Fatalf("ended %+v, %v", s.Turn.End, err)
@@ -280,7 +290,7 @@ func TestADecisionAfterAMonthIsNotTooLate(t *testing.T) {
 		}
 		d.Close()
 		time.Sleep(30 * 24 * time.Hour) // of the bubble
-		put(t, r, "k", store.Decide, `{"call":"c_1","answer":"allow"}`)
+		putRow(t, r, "k", "decide", `{"call":"c_1","answer":"allow"}`)
 		d, err := r.w.Open(t.Context(), "r", nil)
 		if err != nil {
 			t.Fatal(err)

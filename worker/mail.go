@@ -7,29 +7,27 @@ import (
 	"slices"
 	"sync"
 
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/task"
 )
 
-// A Want is what a face wants of a run: it returns the events that it means in the state
-// in which they are recorded, or why they mean nothing there.
-type Want func(run.State) ([]run.Payload, error)
-
-// A letter is a want on its way into the log.
+// A letter is what is wanted of a run on its way into the log: requests that are recorded together.
 type letter struct {
-	want   Want
-	begins bool // it may begin a turn
-	err    error
+	requests []request.Request
+	until    context.Context // if it has ended, the turn that begins with them is interrupted; nil: it does not end
+	row      int64           // of the inbox that they come from; 0: none
+	err      error
 	// note returns what is done to the run's task together with the events; turn is the
 	// number of a turn that they begin. nil: nothing.
 	note    func(turn int) []task.Action
 	refused error         // the task does not take it
-	done    chan struct{} // closed when it is recorded, or err says why not
+	done    chan struct{} // closed when it is recorded, or err says why not; nil for a row
 }
 
-// A mailbox holds the wants of this process's faces. Those of other processes come as rows
-// of the inbox.
+// A mailbox holds what this process's faces want. What other processes want comes as rows of the
+// inbox.
 type mailbox struct {
 	mu      sync.Mutex
 	letters []*letter
@@ -39,19 +37,19 @@ type mailbox struct {
 // ErrClosed says that a run was closed before what was wanted of it was recorded.
 var ErrClosed = errors.New("the run was closed")
 
-// Post hands w to the run: it is read in Run, which must be under way or be called. wait
-// returns when its events are durable; its error says why they were not recorded, or, if
-// it is that of its context, that they still may be. A w that begins says something to the
-// agent: it waits while the turn before is being interrupted.
-func (d *Runner) Post(w Want, begins bool) (wait func(context.Context) error) {
-	return d.post(&letter{want: w, begins: begins}).wait
+// Post hands requests to the run, which are recorded together or not at all: they are read in Run,
+// which must be under way or be called. wait returns when they are durable; its error says why they
+// were not recorded, or, if it is that of its context, that they still may be. If until has ended when
+// they are read, the turn that begins with them is interrupted.
+func (d *Runner) Post(until context.Context, requests ...request.Request) (wait func(context.Context) error) {
+	return d.post(&letter{requests: requests, until: until}).wait
 }
 
 // PostForTask is Post of what is recorded together with actions on the task that the run
 // belongs to: both are, or neither. note is given the number of the turn that begins with it,
 // if one does. If the task refuses one, that is the error of wait.
-func (d *Runner) PostForTask(w Want, note func(turn int) []task.Action) (wait func(context.Context) error) {
-	return d.post(&letter{want: w, begins: true, note: note}).wait
+func (d *Runner) PostForTask(note func(turn int) []task.Action, requests ...request.Request) (wait func(context.Context) error) {
+	return d.post(&letter{requests: requests, note: note}).wait
 }
 
 func (d *Runner) post(l *letter) *letter {
@@ -77,25 +75,9 @@ func (l *letter) wait(ctx context.Context) error {
 	}
 }
 
-// Decided returns the want of a person's answer to a call, as a row of the inbox means it.
-func (d *Runner) Decided(a Decision) Want {
-	return func(s run.State) ([]run.Payload, error) {
-		if payloads := d.decided(s, a); len(payloads) > 0 {
-			return payloads, nil
-		}
-		return nil, fmt.Errorf("call %s does not need approval: another answer was first, or its turn has ended", a.Call)
-	}
-}
-
-// Configured returns the want of a change of the run's configuration.
-func (d *Runner) Configured(c run.ConfigChange) Want {
-	return func(s run.State) ([]run.Payload, error) {
-		if err := d.checkChange(s, c); err != nil {
-			return nil, err
-		}
-		return []run.Payload{run.Configured{Change: c}}, nil
-	}
-}
+// begins reports whether a letter says something to the agent: it waits while the turn before is being
+// interrupted.
+func (l *letter) begins() bool { return slices.ContainsFunc(l.requests, request.Request.Begins) }
 
 // openMail takes the letters that can be read now, as input of a step. They are taken with the
 // append that follows; see [Runner.delivered].
@@ -107,35 +89,46 @@ func (d *Runner) openMail() []func(run.State) []run.Payload {
 	var wanted []func(run.State) []run.Payload
 	var rest []*letter
 	for _, l := range d.mail.letters {
-		if l.begins && hold {
+		if l.begins() && hold {
 			rest = append(rest, l)
 			continue
 		}
-		d.letters = append(d.letters, l)
-		wanted = append(wanted, func(s run.State) []run.Payload { return l.read(s) })
+		wanted = append(wanted, d.meaning(l))
 	}
 	d.mail.letters = rest
 	return wanted
 }
 
-// read returns the events of a letter that can follow s.
-func (l *letter) read(s run.State) []run.Payload {
-	var payloads []run.Payload
-	if l.err = l.refused; l.err == nil {
-		payloads, l.err = l.want(s)
-	}
-	for _, p := range payloads {
-		if _, ok := p.(run.Interrupted); ok {
-			continue // the runner has rules of its own for these
+// meaning returns what a letter means, as input of a step.
+func (d *Runner) meaning(l *letter) func(run.State) []run.Payload {
+	d.letters = append(d.letters, l)
+	return func(s run.State) (payloads []run.Payload) {
+		if l.err = l.refused; l.err == nil {
+			payloads, l.err = request.All(s, world{d}, l.requests...)
 		}
-		next, err := s.Apply(run.Event{At: s.At, Payload: p})
-		if err != nil {
-			l.err = err
-			return nil
+		if l.row != 0 && l.err != nil {
+			d.noteRefused(l)
 		}
-		s = next
+		if l.until != nil && l.until.Err() != nil && !s.Turn.Open() && slices.ContainsFunc(payloads, isPrompted) {
+			payloads = append(payloads, StopOf(l.until).Interrupted)
+		}
+		return payloads
 	}
-	return payloads
+}
+
+func isPrompted(p run.Payload) bool { _, ok := p.(run.Prompted); return ok }
+
+// noteRefused shows what another process wanted in vain, where it may have gone away.
+func (d *Runner) noteRefused(l *letter) {
+	d.w.debug("refused", "run", d.id, "row", l.row, "error", l.err)
+	if len(l.requests) == 0 { // it could not be read
+		d.notices = append(d.notices, fmt.Sprintf("what another process wants of the run is not done: %v", l.err))
+	}
+	for _, r := range l.requests {
+		if _, ok := r.(request.Configure); ok {
+			d.notices = append(d.notices, fmt.Sprintf("the configuration was not changed: %v", l.err))
+		}
+	}
 }
 
 // delivered tells the senders of the letters of a step that their events are durable, or
@@ -145,7 +138,9 @@ func (d *Runner) delivered(err error) {
 		if l.err == nil {
 			l.err = err
 		}
-		close(l.done)
+		if l.done != nil {
+			close(l.done)
+		}
 	}
 	d.letters = nil
 }
@@ -202,5 +197,8 @@ func (d *Runner) hasRows() bool {
 	if err != nil {
 		d.w.debug("inbox", "run", d.id, "error", err)
 	}
-	return slices.ContainsFunc(rows, func(r store.Row) bool { return !d.rows[r.ID] && d.want(r) != nil })
+	return slices.ContainsFunc(rows, func(r store.Row) bool {
+		_, err := request.Decode(r.Kind, r.Payload)
+		return !errors.Is(err, request.ErrUnknown) && !d.rows[r.ID]
+	})
 }

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,13 +9,16 @@ import (
 	"time"
 
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
-	"pawl/store"
 )
 
-// said is the want of words to the run.
-func said(words string) Want {
-	return func(s run.State) ([]run.Payload, error) { return []run.Payload{say(s, words)}, nil }
+// said is a request that says something to the agent.
+func said(words string) request.Request { return saying(words, run.Steer, words) }
+
+// saying is a request that says something as message id.
+func saying(id string, delivery run.Delivery, words string) request.Say {
+	return request.Say{ID: id, Delivery: delivery, Parts: []run.Part{run.Text(words)}}
 }
 
 // What a face of this process wants is recorded, or it is told why not.
@@ -27,22 +29,21 @@ func TestWhoPostsIsTold(t *testing.T) {
 {"text":"Done."}`)
 		r.w.OnAsk, r.w.Authorizer = AskWait, authorizer(needsApproval)
 		d := r.create()
-		refused := errors.New("not now")
 		for _, c := range []struct {
 			what string
-			want Want
+			want request.Request
 			err  string // "": it is recorded
 		}{
 			{"words", said("go"), ""},
-			{"a decision on no call", d.Decided(Decision{Call: "c_9", Answer: run.Allow}), "call c_9 does not need approval"},
-			{"a mode that is not one", d.Configured(run.ConfigChange{Mode: new("bold")}), "bold"},
-			{"a mode", d.Configured(run.ConfigChange{Mode: new("plan")}), ""},
-			{"nothing", func(run.State) ([]run.Payload, error) { return nil, refused }, refused.Error()},
-			{"what cannot follow", func(run.State) ([]run.Payload, error) { return []run.Payload{run.Ended{End: run.Completed}}, nil }, "out of order"},
-			{"a decision", d.Decided(Decision{Call: "c_1", Answer: run.Allow}), ""},
-			{"the same again", d.Decided(Decision{Call: "c_1", Answer: run.Deny}), "call c_1 does not need approval"},
+			{"a decision on no call", request.Decide{Call: "c_9", Answer: run.Allow}, "call c_9 does not need approval"},
+			{"a mode that is not one", request.Configure{Change: run.ConfigChange{Mode: new("bold")}}, "bold"},
+			{"a mode", request.Configure{Change: run.ConfigChange{Mode: new("plan")}}, ""},
+			{"nothing", request.Interrupt{Turn: 7}, request.ErrNoTurn.Error()},
+			{"what cannot follow", request.Withdraw{ID: "never said"}, "does not wait to be delivered"},
+			{"a decision", request.Decide{Call: "c_1", Answer: run.Allow}, ""},
+			{"the same again", request.Decide{Call: "c_1", Answer: run.Deny}, "call c_1 does not need approval"},
 		} {
-			wait := d.Post(c.want, c.what == "words")
+			wait := d.Post(t.Context(), c.want)
 			impatient, cancel := context.WithCancelCause(t.Context())
 			cancel(errKilled)
 			if err := wait(impatient); err != errKilled {
@@ -62,14 +63,14 @@ func TestWhoPostsIsTold(t *testing.T) {
 		if s := d.State(); s.Turn.End.End != run.Completed || s.Config.Mode != string(permission.Plan) || len(r.edit.Ran()) != 1 {
 			t.Errorf("ended %+v in mode %s, edits %q", s.Turn.End, s.Config.Mode, r.edit.Ran())
 		}
-		unread := d.Post(said("more"), true)
+		unread := d.Post(t.Context(), said("more"))
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
 		if err := unread(t.Context()); err != ErrClosed {
 			t.Errorf("what was not read: %v", err)
 		}
-		if err := d.Post(said("more"), true)(t.Context()); err != ErrClosed {
+		if err := d.Post(t.Context(), said("more"))(t.Context()); err != ErrClosed {
 			t.Errorf("after Close: %v", err)
 		}
 	})
@@ -79,9 +80,9 @@ func TestWhoPostsIsTold(t *testing.T) {
 // held back.
 func TestWordsWaitForTheEndOfAnInterruptedTurn(t *testing.T) {
 	t.Parallel()
-	for name, post := range map[string]func(d *Runner, w Want) (wait func(context.Context) error){
-		"of a person": func(d *Runner, w Want) func(context.Context) error { return d.Post(w, true) },
-		"of its task": func(d *Runner, w Want) func(context.Context) error { return d.PostForTask(w, nil) },
+	for name, post := range map[string]func(d *Runner, r request.Request) (wait func(context.Context) error){
+		"of a person": func(d *Runner, r request.Request) func(context.Context) error { return d.Post(context.Background(), r) },
+		"of its task": func(d *Runner, r request.Request) func(context.Context) error { return d.PostForTask(nil, r) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -95,7 +96,7 @@ func TestWordsWaitForTheEndOfAnInterruptedTurn(t *testing.T) {
 				synctest.Wait()
 				d.Interrupt(run.Interrupted{Cause: run.ByPerson})
 				words := post(d, said("and then"))
-				if err := d.Post(d.Configured(run.ConfigChange{Mode: new("plan")}), false)(t.Context()); err != nil {
+				if err := d.Post(t.Context(), request.Configure{Change: run.ConfigChange{Mode: new("plan")}})(t.Context()); err != nil {
 					t.Error(err)
 				}
 				if s := d.State(); !s.Turn.Open() || s.Config.Mode != string(permission.Plan) {
@@ -128,11 +129,11 @@ func TestMessagesOfOtherProcesses(t *testing.T) {
 		if err != nil || s.Turn.End.End != run.Asked {
 			t.Fatalf("ended %+v, %v", s.Turn.End, err)
 		}
-		put(t, r, "bad", store.Message, `{"parts":`)
-		put(t, r, "bad decision", store.Decide, `[`)
-		put(t, r, "bad call", store.Call, `[`)
-		put(t, r, "unknown", "sing", "la")
-		put(t, r, "good", store.Message, `{"delivery":"queue","parts":[{"type":"text","text":"blue"}]}`)
+		putRow(t, r, "bad", "say", `{"parts":`)
+		putRow(t, r, "bad decision", "decide", `[`)
+		putRow(t, r, "bad call", "call", `[`)
+		putRow(t, r, "unknown", "sing", "la")
+		putRow(t, r, "good", "say", `{"delivery":"queue","parts":[{"type":"text","text":"blue"}]}`)
 		if s, err = d.Run(t.Context()); err != nil || s.Answer() != "blue it is." {
 			t.Errorf("ended %+v with %q, %v", s.Turn.End, s.Answer(), err)
 		}
@@ -140,7 +141,7 @@ func TestMessagesOfOtherProcesses(t *testing.T) {
 		if err != nil || len(rows) != 1 || rows[0].Key != "unknown" {
 			t.Errorf("left are %+v, %v: a row of a newer pawl is for that one", rows, err)
 		}
-		put(t, r, "prompt", store.Message, `{"delivery":"steer","parts":[{"type":"text","text":"more"}]}`)
+		putRow(t, r, "prompt", "say", `{"delivery":"steer","parts":[{"type":"text","text":"more"}]}`)
 		if s, err = d.Run(t.Context()); err != nil || s.Answer() != "Done." || s.Turn.N != 3 {
 			t.Errorf("turn %d ended %+v with %q, %v", s.Turn.N, s.Turn.End, s.Answer(), err)
 		}
@@ -166,7 +167,7 @@ func TestWhatIsPostedWakesARunThatWaits(t *testing.T) {
 		if awaits() || d.HasMail() {
 			t.Error("something is to be done for a run to which nothing was said")
 		}
-		d.Post(said("go"), true)
+		d.Post(t.Context(), said("go"))
 		if !d.HasMail() || !awaits() {
 			t.Error("what was posted before is not seen")
 		}
@@ -176,7 +177,7 @@ func TestWhatIsPostedWakesARunThatWaits(t *testing.T) {
 		if awaits() {
 			t.Error("something is to be done although all was read")
 		}
-		after(10*time.Second, func() { d.Post(said("more"), true) })
+		after(10*time.Second, func() { d.Post(t.Context(), said("more")) })
 		began := time.Now()
 		if !awaits() || time.Since(began) != 10*time.Second {
 			t.Errorf("it is woken after %v, not when something is posted", time.Since(began))

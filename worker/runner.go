@@ -60,7 +60,7 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 	if d.created == nil {
 		// Decisions and settings made while the run was not driven come first; the
 		// caller's (a limit on the command line) override them.
-		in.Wanted = d.inbox(store.Decide, store.Configure, store.Call)
+		in.Wanted = d.inbox(settings)
 	}
 	in.Wanted = append(in.Wanted, d.openMail()...)
 	for {
@@ -467,7 +467,7 @@ func (d *Runner) await() run.Input {
 
 // wanted returns what others want of the run: rows of the inbox, and letters.
 func (d *Runner) wanted() []func(run.State) []run.Payload {
-	return append(d.inbox(), d.openMail()...)
+	return append(d.inbox(nil), d.openMail()...)
 }
 
 // showWaiting shows which calls wait for a person, when that has changed.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
 	"pawl/tool"
 	"pawl/tool/journal"
@@ -100,7 +101,7 @@ func TestTheShellsFolderSurvivesTheProcess(t *testing.T) {
 		if s := r.run(r.create(), prompt("go")); !s.Turn.Open() {
 			t.Fatalf("ended %+v", s.Turn.End)
 		}
-		decideRow(t, r, Decision{Call: "c_2", Answer: run.Allow})
+		decideRow(t, r, request.Decide{Call: "c_2", Answer: run.Allow})
 		r.run(r.open())
 		check(t, r, dir)
 	})
@@ -140,7 +141,7 @@ func TestAFileReadByOneProcessCanBeWrittenByTheNext(t *testing.T) {
 		return permission.Decision{Verdict: permission.Allow}
 	})
 	r.run(r.create(), prompt("go"))
-	decideRow(t, r, Decision{Call: "c_2", Answer: run.Allow})
+	decideRow(t, r, request.Decide{Call: "c_2", Answer: run.Allow})
 	s := r.run(r.open())
 	if got := read(t, dir, "a.txt"); got != "new\n" {
 		t.Errorf("the file has %q; results %q", got, results(s))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pawl/metrics"
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/submission"
@@ -56,7 +57,7 @@ func (w *Worker) Submit(ctx context.Context, r SubmitRequest) (Receipt, error) {
 		w.countSubmission(err)
 		return done, err
 	}
-	answer, err := w.Call(ctx, r.Run, r.Key, OutsideCall{Tool: r.Tool, Arguments: string(r.Payload)})
+	answer, err := w.Call(ctx, r.Run, request.Call{Key: r.Key, Tool: r.Tool, Arguments: string(r.Payload)})
 	if err != nil {
 		return Receipt{}, err
 	}

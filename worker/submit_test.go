@@ -12,7 +12,6 @@ import (
 
 	"pawl/llm"
 	"pawl/run"
-	"pawl/store"
 	"pawl/submission"
 	"pawl/tool"
 )
@@ -135,7 +134,7 @@ func TestWordsThatComeWithTheResultGoBackToThePerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := stagedRig(t, says(`{"n":3}`, time.Second))
 		r.w.Structured = func(string) bool { return true }
-		after(500*time.Millisecond, func() { put(t, r, "s1", store.Steer, "Count the hidden ones too.") })
+		after(500*time.Millisecond, func() { put(t, r, "s1", saying("s1", run.Steer, "Count the hidden ones too.")) })
 		s, err := r.createAsked(countSchema).Run(t.Context(), prompt("How many?"))
 		if err != nil || s.Turn.End.End != run.Completed {
 			t.Fatalf("%+v, %v", s.Turn.End, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/store/storetest"
@@ -86,10 +87,9 @@ func (r *rig) createPlanner() *Runner {
 
 // assign says the words of the task's assignment to its run.
 func assign(d *Runner, number int, words string) (wait func(context.Context) error) {
-	return d.PostForTask(func(run.State) ([]run.Payload, error) { return []run.Payload{prompt(words)}, nil },
-		func(turn int) []task.Action {
-			return []task.Action{task.Prompt{Run: d.ID(), Number: number, Turn: turn}}
-		})
+	return d.PostForTask(func(turn int) []task.Action {
+		return []task.Action{task.Prompt{Run: d.ID(), Number: number, Turn: turn}}
+	}, said(words))
 }
 
 func TestARunAndItsTaskChangeTogether(t *testing.T) {
@@ -249,7 +249,7 @@ func TestACallThatWaitsForAPersonShowsOnTheTask(t *testing.T) {
 			t.Errorf("the task waits for %q, %+v", k.WaitsFor(), k.Permissions)
 		}
 		d = r.open()
-		d.Post(d.Decided(Decision{Call: "c_1", Answer: run.Allow, By: "anna"}), true)
+		d.Post(t.Context(), request.Decide{Call: "c_1", Answer: run.Allow, By: "anna"})
 		r.run(d)
 		r.wantTask(task.PlannedName)
 		events, err := TaskEvents(t.Context(), r.mem, "t1", 0, 0)
@@ -510,7 +510,7 @@ func TestAFullDiskLeavesATaskThatCanBeResumed(t *testing.T) {
 		r.wantTask(task.WaitingName)
 		r.does("anna", task.Resume{})
 		d = r.open()
-		wait := d.PostForTask(func(run.State) ([]run.Payload, error) { return nil, nil }, func(int) []task.Action { return []task.Action{task.Prompt{Run: "r", Number: 2}} })
+		wait := d.PostForTask(func(int) []task.Action { return []task.Action{task.Prompt{Run: "r", Number: 2}} })
 		r.run(d)
 		if err := wait(t.Context()); err != nil {
 			t.Error(err)
@@ -556,7 +556,7 @@ func TestARunWhoseTaskWasRemovedGoesOn(t *testing.T) {
 					}
 					d = r.open()
 				}
-				decideRow(t, r, Decision{Call: "c_1", Answer: run.Allow})
+				decideRow(t, r, request.Decide{Call: "c_1", Answer: run.Allow})
 				if s := r.run(d); s.Turn.End.End != run.Completed || s.Submission().Value != goodPlan {
 					t.Errorf("ended %+v with %+v", s.Turn.End, s.Submission())
 				}

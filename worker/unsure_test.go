@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pawl/request"
 	"pawl/run"
 	"pawl/sandbox"
 	"pawl/store"
@@ -75,7 +76,7 @@ func TestNoRuleIsMadeWhileTheModeAboveIsNotKnown(t *testing.T) {
 		}
 		before := len(rules.rules)
 		gone.Store(true)
-		decideRow(t, r, Decision{Call: "c_1", Answer: run.Always, By: "ann"})
+		decideRow(t, r, request.Decide{Call: "c_1", Answer: run.Always, By: "ann"})
 		s := r.run(d)
 		if got := results(s); !slices.Equal(got, []string{"c_1 true " + unknownMode}) || len(r.edit.Ran()) > 0 || len(rules.rules) != before {
 			t.Errorf("results %q, ran %q, rules %v", got, r.edit.Ran(), rules.rules[before:])
@@ -171,7 +172,7 @@ func TestAnAnswerToACallWhoseToolHasGoneIsNone(t *testing.T) {
 		}
 		before := len(rules.rules)
 		r.w.SetTools(tool.NewRegistry(r.read))
-		decideRow(t, r, Decision{Call: "c_1", Answer: run.Always})
+		decideRow(t, r, request.Decide{Call: "c_1", Answer: run.Always})
 		s := r.run(d)
 		if got := results(s); len(got) != 1 || !strings.HasPrefix(got[0], `c_1 true there is no tool "edit"`) || len(rules.rules) != before {
 			t.Errorf("results %q, rules %v", got, rules.rules[before:])

@@ -86,14 +86,14 @@ func TestAViewerInAnotherProcessSeesWhatTheOwnerShows(t *testing.T) {
 		runtime.Gosched()
 	}
 	// What this process wants of the run is read because it wakes the owner.
-	put(t, r, "s", store.Steer, "faster")
+	put(t, r, "s", saying("s", run.Steer, "faster"))
 	if err := v.Wake(); err != nil {
 		t.Error(err)
 	}
 	r.until(func(v view.Update) bool { return v.Event != nil && store.Type(v.Event.Payload) == "said" })
 	close(k.goOn)
 	r.until(func(v view.Update) bool { return v.Progress != nil })
-	put(t, r, "k", store.Interrupt, `{"by":"ann"}`)
+	putRow(t, r, "k", "interrupt", `{"by":"ann"}`)
 	if err := v.Wake(); err != nil {
 		t.Error(err)
 	}

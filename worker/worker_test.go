@@ -18,6 +18,7 @@ import (
 	"pawl/llm"
 	"pawl/llm/script"
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/store/storetest"
@@ -601,7 +602,7 @@ func TestAnAskIsARefusalWithNobodyThere(t *testing.T) {
 				}
 				// The decision is given later, elsewhere, once.
 				for range 2 {
-					if err := r.mem.Put(t.Context(), "r", store.Row{Key: "k", Kind: store.Decide, Payload: `{"call":"c_1","answer":"allow","by":"ann"}`}); err != nil {
+					if err := r.mem.Put(t.Context(), "r", store.Row{Key: "k", Kind: "decide", Payload: `{"call":"c_1","answer":"allow","by":"ann"}`}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -624,7 +625,7 @@ func TestWordsInTheInboxAreDeliveredWithTheNextResults(t *testing.T) {
 		defer d.Close()
 		go func() {
 			<-r.read.begun
-			if err := r.mem.Put(context.Background(), "r", store.Row{Key: "k1", Kind: store.Steer, Payload: "use tabs"}); err != nil {
+			if err := r.mem.Put(context.Background(), "r", store.Row{Key: "k1", Kind: "say", Payload: `{"id":"k1","delivery":"steer","parts":[{"type":"text","text":"use tabs"}]}`}); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -673,8 +674,8 @@ func TestAFailingLogIsToldAtOnceOnceWhatRanHasStopped(t *testing.T) {
 		row     store.Row
 	}{
 		"when a call has ended":        {`{"calls":[{"tool":"edit","args":{"do":"ok x"}}]}`, 3, store.Row{}},
-		"while a call runs":            {`{"calls":[{"tool":"edit","args":{"do":"wait"}}]}`, 3, store.Row{Key: "k", Kind: store.Steer, Payload: "faster"}},
-		"while the model is answering": {`{"text":"I was about to","hang":true}`, 2, store.Row{Key: "k", Kind: store.Steer, Payload: "faster"}},
+		"while a call runs":            {`{"calls":[{"tool":"edit","args":{"do":"wait"}}]}`, 3, store.Row{Key: "k", Kind: "say", Payload: `{"id":"k","delivery":"steer","parts":[{"type":"text","text":"faster"}]}`}},
+		"while the model is answering": {`{"text":"I was about to","hang":true}`, 2, store.Row{Key: "k", Kind: "say", Payload: `{"id":"k","delivery":"steer","parts":[{"type":"text","text":"faster"}]}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -772,7 +773,7 @@ func TestTheEffortGoesWithEveryRequestAndIsSpokenOfOnce(t *testing.T) {
 		low := "low"
 		for _, before := range []*run.ConfigChange{nil, nil, {Effort: &low}} {
 			if before != nil {
-				d.Post(d.Configured(*before), false)
+				d.Post(t.Context(), request.Configure{Change: *before})
 			}
 			if _, err := d.Run(t.Context(), run.Prompted{Parts: []run.Part{run.Text("go")}}); err != nil {
 				t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"pawl/app"
 	"pawl/app/board"
+	"pawl/request"
 	"pawl/run"
 	"pawl/task"
 	"pawl/worker"
@@ -167,7 +168,7 @@ func TestATaskIsPlannedAskedStartedAndCompleted(t *testing.T) {
 	_, err = other.DoTask(t.Context(), id, "ben", task.Say{ID: "m1", Text: "Be quick."})
 	ok(t, err)
 	until(t, ws, id, "told", func(s task.State) bool { return s.Messages[0].State == task.MessageIsDelivered })
-	_, err = other.Decide(t.Context(), s.Permissions[0].Run, worker.Decision{Call: s.Permissions[0].Call, Answer: run.Allow, By: "ben"})
+	_, err = other.Decide(t.Context(), s.Permissions[0].Run, request.Decide{Call: s.Permissions[0].Call, Answer: run.Allow, By: "ben"})
 	ok(t, err)
 	s = wait(t, ws, id, task.CompletedName)
 	if s.Report.Output != "3" || s.Messages[0].State != task.MessageIsDelivered || len(s.Permissions) != 0 {
@@ -209,7 +210,7 @@ func TestACallOfAChildRunOfATaskIsAllowedFromElsewhere(t *testing.T) {
 	if w, _ := s.Work(); ask.Run != run.ChildID(w.Run, "c_1") {
 		t.Errorf("the call of %s waits, not that of the child of %s", ask.Run, w.Run)
 	}
-	taken, err := other.Decide(t.Context(), ask.Run, worker.Decision{Call: ask.Call, Answer: run.Allow, By: "ben"})
+	taken, err := other.Decide(t.Context(), ask.Run, request.Decide{Call: ask.Call, Answer: run.Allow, By: "ben"})
 	if err != nil || !taken {
 		t.Errorf("taken: %t, %v", taken, err)
 	}
@@ -285,7 +286,7 @@ func TestADriverSeesWhatAnotherProcessDoesToTasksThatWait(t *testing.T) {
 	w, _ := s.Work()
 	calls, err := other.Approvals(t.Context(), w.Run)
 	ok(t, err)
-	_, err = other.Decide(t.Context(), w.Run, worker.Decision{Call: calls[0].Call.ID, Answer: run.Allow, Digest: calls[0].Preview.Digest, By: "anna"})
+	_, err = other.Decide(t.Context(), w.Run, request.Decide{Call: calls[0].Call.ID, Answer: run.Allow, Digest: calls[0].Preview.Digest, By: "anna"})
 	ok(t, err)
 	wait(t, other, allowed, task.CompletedName)
 }

@@ -20,7 +20,7 @@ func TestACrashKeepsWhatWasAppendedAndFreesTheLeases(t *testing.T) {
 	t.Parallel()
 	m := NewMemory()
 	begin(t, m, "r")
-	put(t, m, "r", store.Row{Key: "a", Kind: store.Prompt, At: start})
+	put(t, m, "r", store.Row{Key: "a", Kind: "say", At: start})
 	if _, err := m.Own(t.Context(), "r", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -74,5 +74,5 @@ func TestAConflictCanBeOrdered(t *testing.T) {
 		return Fault{}
 	}
 	wantErr(t, "append", m.Append(t.Context(), "r", 1, []run.Event{noted(1)}), store.ErrConflict)
-	put(t, m, "r", store.Row{Key: "a", Kind: store.Prompt, At: start})
+	put(t, m, "r", store.Row{Key: "a", Kind: "say", At: start})
 }

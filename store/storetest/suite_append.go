@@ -96,8 +96,8 @@ func testTwoWriters(t *testing.T, st store.Store, reopen func() store.Store) {
 func testAtomic(t *testing.T, st store.Store, _ func() store.Store) {
 	begin(t, st, "r")
 	begin(t, st, "another")
-	put(t, st, "r", store.Row{Key: "a", Kind: store.Steer, Payload: "left", At: start})
-	put(t, st, "another", store.Row{Key: "a", Kind: store.Steer, Payload: "right", At: start})
+	put(t, st, "r", store.Row{Key: "a", Kind: "say", Payload: "left", At: start})
+	put(t, st, "another", store.Row{Key: "a", Kind: "say", Payload: "right", At: start})
 	mine, theirs := inbox(t, st, "r")[0].ID, inbox(t, st, "another")[0].ID
 
 	ctx := t.Context()
@@ -204,7 +204,7 @@ func appendAfterLast(ctx context.Context, st store.Store, id run.ID, events ...r
 
 func testNoEvents(t *testing.T, st store.Store, _ func() store.Store) {
 	begin(t, st, "r")
-	put(t, st, "r", store.Row{Key: "a", Kind: store.Withdraw, At: start})
+	put(t, st, "r", store.Row{Key: "a", Kind: "withdraw", At: start})
 	row := inbox(t, st, "r")[0].ID
 	wantErr(t, "a stale number", st.Append(t.Context(), "r", 0, nil, taking(row)...), store.ErrConflict)
 	if err := st.Append(t.Context(), "r", 1, nil, taking(row)...); err != nil {

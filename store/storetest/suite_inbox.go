@@ -13,10 +13,10 @@ func testInbox(t *testing.T, st store.Store, reopen func() store.Store) {
 	begin(t, st, "another")
 	other := reopen()
 	zone := time.FixedZone("elsewhere", 3*3600)
-	put(t, st, "r", store.Row{Key: "b", Kind: store.Prompt, Payload: "first", At: start.In(zone)})
-	put(t, other, "r", store.Row{Key: "a", Kind: store.Steer, Payload: "second", At: start})
-	put(t, other, "r", store.Row{Key: "b", Kind: store.Queue, Payload: "a repeat", At: start})
-	put(t, st, "another", store.Row{Key: "b", Kind: store.Queue, Payload: "not a repeat", At: start})
+	put(t, st, "r", store.Row{Key: "b", Kind: "say", Payload: "first", At: start.In(zone)})
+	put(t, other, "r", store.Row{Key: "a", Kind: "say", Payload: "second", At: start})
+	put(t, other, "r", store.Row{Key: "b", Kind: "say", Payload: "a repeat", At: start})
+	put(t, st, "another", store.Row{Key: "b", Kind: "say", Payload: "not a repeat", At: start})
 
 	rows := inbox(t, st, "r")
 	diff(t, "rows seen by the other process", inbox(t, other, "r"), rows)
@@ -27,26 +27,26 @@ func testInbox(t *testing.T, st store.Store, reopen func() store.Store) {
 		rows[i].ID = 0
 	}
 	diff(t, "rows", rows, []store.Row{
-		{Key: "b", Kind: store.Prompt, Payload: "first", At: start},
-		{Key: "a", Kind: store.Steer, Payload: "second", At: start},
+		{Key: "b", Kind: "say", Payload: "first", At: start},
+		{Key: "a", Kind: "say", Payload: "second", At: start},
 	})
 	diff(t, "rows of the other run", len(inbox(t, st, "another")), 1)
 
 	diff(t, "runs with rows", inboxes(t, other), []run.ID{"another", "r"})
 
 	before := time.Now()
-	put(t, st, "r", store.Row{Key: "now", Kind: store.Interrupt})
+	put(t, st, "r", store.Row{Key: "now", Kind: "interrupt"})
 	if got := inbox(t, st, "r")[2].At; got.Before(before.Round(0)) || got.After(time.Now()) {
 		t.Errorf("a row without a time got %v, want the present", got)
 	}
-	wantErr(t, "a row without a key", st.Put(t.Context(), "r", store.Row{Kind: store.Prompt}), store.ErrNoKey)
+	wantErr(t, "a row without a key", st.Put(t.Context(), "r", store.Row{Kind: "say"}), store.ErrNoKey)
 }
 
 func testTake(t *testing.T, st store.Store, reopen func() store.Store) {
 	begin(t, st, "r")
-	row := store.Row{Key: "a", Kind: store.Steer, Payload: "left", At: start}
+	row := store.Row{Key: "a", Kind: "say", Payload: "left", At: start}
 	put(t, reopen(), "r", row)
-	put(t, st, "r", store.Row{Key: "b", Kind: store.Steer, Payload: "right", At: start})
+	put(t, st, "r", store.Row{Key: "b", Kind: "say", Payload: "right", At: start})
 	rows := inbox(t, st, "r")
 
 	if err := st.Append(t.Context(), "r", 1, []run.Event{noted(1)}, taking(rows[0].ID)...); err != nil {
@@ -66,7 +66,7 @@ func testAnswer(t *testing.T, st store.Store, reopen func() store.Store) {
 	ask := func(key string) store.Taken {
 		put(t, reopen(), "r", store.Row{Key: key, Kind: "of a newer pawl", Payload: "do it", At: start})
 		rows := inbox(t, st, "r")
-		diff(t, "the row of an unknown kind", rows[len(rows)-1].Kind, store.Kind("of a newer pawl"))
+		diff(t, "the row of an unknown kind", rows[len(rows)-1].Kind, "of a newer pawl")
 		return store.Taken{ID: rows[len(rows)-1].ID}
 	}
 	want := func(what, key, answer string, taken bool) {
@@ -89,7 +89,7 @@ func testAnswer(t *testing.T, st store.Store, reopen func() store.Store) {
 	want("a row that was taken", "a", `{"ok":true}`, true)
 	want("a row that was taken without an answer", "b", "", true)
 
-	put(t, st, "r", store.Row{Key: "a", Kind: store.Prompt, Payload: "do it again", At: start})
+	put(t, st, "r", store.Row{Key: "a", Kind: "say", Payload: "do it again", At: start})
 	want("a row that was repeated", "a", `{"ok":true}`, true)
 	diff(t, "rows that wait", len(inbox(t, st, "r")), 0)
 

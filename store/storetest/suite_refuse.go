@@ -15,7 +15,7 @@ func testNotFound(t *testing.T, st store.Store, _ func() store.Store) {
 	_, err := st.Run(ctx, "r")
 	wantErr(t, "Run", err, store.ErrNotFound)
 	wantErr(t, "Verify", st.Verify(ctx, "r"), store.ErrNotFound)
-	wantErr(t, "Put", st.Put(ctx, "r", store.Row{Key: "a", Kind: store.Prompt}), store.ErrNotFound)
+	wantErr(t, "Put", st.Put(ctx, "r", store.Row{Key: "a", Kind: "say"}), store.ErrNotFound)
 	for _, err := range st.Events(ctx, "r", 0) {
 		wantErr(t, "Events", err, store.ErrNotFound)
 	}
@@ -58,7 +58,7 @@ func testContext(t *testing.T, st store.Store, _ func() store.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	wantErr(t, "Append", st.Append(ctx, "r", 1, []run.Event{noted(1)}), context.Canceled)
-	wantErr(t, "Put", st.Put(ctx, "r", store.Row{Key: "a", Kind: store.Prompt}), context.Canceled)
+	wantErr(t, "Put", st.Put(ctx, "r", store.Row{Key: "a", Kind: "say"}), context.Canceled)
 	_, err := st.Own(ctx, "r", "")
 	wantErr(t, "Own", err, context.Canceled)
 	for name, err := range reads(ctx, st) {
@@ -86,7 +86,7 @@ func testClosed(t *testing.T, st store.Store, reopen func() store.Store) {
 	}
 	ctx := t.Context()
 	wantErr(t, "Append", st.Append(ctx, "r", 1, []run.Event{noted(1)}), store.ErrClosed)
-	wantErr(t, "Put", st.Put(ctx, "r", store.Row{Key: "a", Kind: store.Prompt}), store.ErrClosed)
+	wantErr(t, "Put", st.Put(ctx, "r", store.Row{Key: "a", Kind: "say"}), store.ErrClosed)
 	for name, err := range reads(ctx, st) {
 		wantErr(t, name, err, store.ErrClosed)
 	}

@@ -75,7 +75,7 @@ func testRuns(t *testing.T, st store.Store, reopen func() store.Store) {
 	diff(t, "two runs", list(2), []run.ID{"d", "b"})
 	appendTo(t, reopen(), "c", 1, noted(1))
 	diff(t, "after an append to the oldest", list(0), []run.ID{"c", "d", "b", "a"})
-	put(t, st, "a", store.Row{Key: "a", Kind: store.Prompt})
+	put(t, st, "a", store.Row{Key: "a", Kind: "say"})
 	diff(t, "after a row for another, which nobody took", list(1), []run.ID{"c"})
 	if sum, err := st.Run(t.Context(), "child"); err != nil || sum.Parent != "a" {
 		t.Errorf("the child run: parent %q, error %v; want a, nil", sum.Parent, err)
