@@ -105,7 +105,7 @@ func (s *Server) decide(ctx context.Context, id run.ID, call run.CallID, b Decis
 	if !a.Is(b.Digest) {
 		return app.DecidedForm{}, &Problem{Status: http.StatusConflict, Code: "CALL_CHANGED", Message: "the call has changed since it was shown: look at it again"}
 	}
-	d := request.Decide{Call: call, Answer: run.Answer(b.Answer), Text: b.Message, Digest: a.Preview.Digest}
+	d := request.Decide{Call: call, Answer: run.Answer(b.Answer), Text: b.Message, Digest: a.Digest}
 	if b.Answer == "no" {
 		d.Answer = run.Deny
 	}

@@ -42,6 +42,10 @@ func (noRules) Decide(run.ID, permission.Mode, permission.Request) permission.De
 func (noRules) Propose(run.ID, permission.Mode, permission.Request) permission.Proposal {
 	return permission.Proposal{}
 }
+func (noRules) Explain(run.ID, permission.Mode, permission.Request) (permission.Explanation, error) {
+	return permission.Explanation{}, nil
+}
+
 func (noRules) AddRules(run.ID, permission.Rules) error { return nil }
 func (noRules) Inherit(run.ID, run.ID) error            { return nil }
 func (noRules) Versions(ids ...run.ID) []string         { return make([]string, len(ids)) }

@@ -15,10 +15,10 @@ import (
 
 	"pawl/external"
 	"pawl/internal/atomicfile"
+	"pawl/judge"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/tool"
-	"pawl/worker"
 )
 
 // AgentHook says what pawl's rules say of a use of a tool before Claude Code looks at rules of
@@ -87,8 +87,8 @@ func (w *Workspace) hookVerdict(ctx context.Context, id run.ID, asked permission
 	if err != nil {
 		return permission.Deny, err.Error(), nil
 	}
-	r := worker.PermissionRequest(env, in.As, in.Class, in, w.own(), w.asRoot())
 	mode := modeOf(state.Config)
+	r := w.judge(p).Of(judge.Call{Run: id, Mode: mode, Intent: in, Args: args, Env: env}).Request
 	if mode == permission.Plan && in.As != permissionName {
 		// What only reads is not refused for want of a sandbox: without this hook the agent
 		// allows it by itself.

@@ -12,26 +12,26 @@ import (
 	"pawl/request"
 	"pawl/run"
 	"pawl/store"
+	"pawl/tool"
 	"pawl/worker"
 )
 
 // An Approval is a call that waits for a person, with everything the person has to see to
 // decide.
 type Approval struct {
-	Run      run.ID // that makes the call: the one that was asked for, or one below it
-	Agent    string // of a run below: its agent, or its id if it has none
-	Call     run.Call
-	Preview  worker.Preview         // what it would do now; its Digest goes into the decision
-	Explain  permission.Explanation // part by part, with the rule that decides each
-	Proposal permission.Proposal    // what Always and Never would store
+	Run   run.ID // that makes the call: the one that was asked for, or one below it
+	Agent string // of a run below: its agent, or its id if it has none
+	Call  run.Call
+	// What it would do when this was read, and the digest of that, which goes into the decision.
+	Intent      tool.Intent
+	Request     permission.Request
+	Digest      string
+	Explanation permission.Explanation // part by part, with the rule that decides each
+	Proposal    permission.Proposal    // what Always and Never would store
 }
 
 // approvals returns the calls of a state that wait for a person, and those of the runs below it.
 func (w *Workspace) approvals(d *worker.Worker, s run.State) ([]Approval, error) {
-	set, err := w.load()
-	if err != nil {
-		return nil, err
-	}
 	below, err := w.below(s)
 	if err != nil {
 		return nil, err
@@ -43,16 +43,15 @@ func (w *Workspace) approvals(d *worker.Worker, s run.State) ([]Approval, error)
 			agent = agentOf(of)
 		}
 		for _, c := range Undecided(of) {
-			p, err := d.Preview(of, c)
+			j, err := d.Judge(of, c)
 			if err != nil {
 				return nil, err
 			}
-			id, mode := of.Created.Run, modeOf(of.Config)
-			e, err := set.policy.Explain(id, mode, p.Request)
+			e, err := j.Explain()
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, Approval{id, agent, c.Call, p, e, set.policy.Propose(id, mode, p.Request)})
+			all = append(all, Approval{of.Created.Run, agent, c.Call, j.Intent, j.Request, j.Digest(), e, j.Propose()})
 		}
 	}
 	return all, nil
@@ -258,7 +257,7 @@ func (a Approval) Rules(answer run.Answer, scope permission.Scope, given permiss
 		stored[i] = r
 	}
 	decides := func(p permission.Part) bool { return p.Rule != "" }
-	if len(given) > 0 && !slices.ContainsFunc(stored.Explain(a.Preview.Request, permission.Default).Parts, decides) {
+	if len(given) > 0 && !slices.ContainsFunc(stored.Explain(a.Request, permission.Default).Parts, decides) {
 		return nil, config.Errorf("the rule %s does not cover any part of this call", stored[0])
 	}
 	return stored, nil
@@ -266,4 +265,4 @@ func (a Approval) Rules(answer run.Answer, scope permission.Scope, given permiss
 
 // Is reports whether the digest that a person was shown, or its beginning, is that of the
 // call as it is now.
-func (a Approval) Is(shown string) bool { return strings.HasPrefix(a.Preview.Digest, shown) }
+func (a Approval) Is(shown string) bool { return strings.HasPrefix(a.Digest, shown) }

@@ -81,12 +81,11 @@ func (w *Workspace) allowing(state run.State, c *view.Call) permission.Rules {
 	if err != nil {
 		return nil
 	}
-	p, err := d.Preview(state, run.CallState{Call: run.Call{ID: c.ID, Tool: c.Tool, Arguments: c.Arguments}, Class: c.Class})
+	j, err := d.Judge(state, run.CallState{Call: run.Call{ID: c.ID, Tool: c.Tool, Arguments: c.Arguments}, Class: c.Class})
 	if err != nil {
 		return nil
 	}
-	mode := modeOf(state.Config)
-	proposed := set.policy.Propose(state.Created.Run, mode, p.Request).Rules
+	proposed := j.Propose().Rules
 	rules, err := set.policy.Rules(state.Created.Run)
 	if err != nil || len(proposed) == 0 {
 		return nil
@@ -99,7 +98,7 @@ func (w *Workspace) allowing(state run.State, c *view.Call) permission.Rules {
 		}
 		given[i].Effect = permission.Allow
 	}
-	if permission.Merge(rules, given).Decide(p.Request, mode).Verdict != permission.Allow {
+	if permission.Merge(rules, given).Decide(j.Request, modeOf(state.Config)).Verdict != permission.Allow {
 		return nil
 	}
 	return given

@@ -44,8 +44,8 @@ func (f *face) show(i view.Item) {
 		waiting, err := f.session.Approvals()
 		check(err)
 		for _, a := range waiting {
-			fmt.Println("? may this run:", a.Preview.Request.Command)
-			check(f.session.Decide(context.Background(), a.Run, request.Decide{Call: a.Call.ID, Answer: run.Allow, Digest: a.Preview.Digest}))
+			fmt.Println("? may this run:", a.Request.Command)
+			check(f.session.Decide(context.Background(), a.Run, request.Decide{Call: a.Call.ID, Answer: run.Allow, Digest: a.Digest}))
 		}
 	case i.Kind == view.KindCall && i.Call.State == view.Running && i.Call.Tail == "working":
 		f.session.Interrupt(run.Interrupted{Cause: run.ByPerson})

@@ -51,12 +51,12 @@ func TestExplainJudgesACallAsARunDoes(t *testing.T) {
 			}
 			got, err := ws.Explain(t.Context(), s.ID(), permission.Default, c.tool, c.what, run.Confined)
 			ok(t, err)
-			if diff := cmp.Diff(waiting[0].Explain.String(), got.String()); diff != "" {
+			if diff := cmp.Diff(waiting[0].Explanation.String(), got.String()); diff != "" {
 				t.Errorf("explain (-run +explain):\n%s", diff)
 			}
 			request, err := app.RequestFor(ws, c.tool, args)
 			ok(t, err)
-			if diff := cmp.Diff(waiting[0].Preview.Request, request); diff != "" {
+			if diff := cmp.Diff(waiting[0].Request, request); diff != "" {
 				t.Errorf("the request (-run +explain):\n%s", diff)
 			}
 		})

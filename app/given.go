@@ -15,12 +15,12 @@ import (
 	"pawl/config"
 	"pawl/internal/lazy"
 	"pawl/internal/text"
+	"pawl/judge"
 	"pawl/output"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/tool"
 	"pawl/tool/outputs"
-	"pawl/worker"
 )
 
 // Attachments are what a person attaches to words.
@@ -118,7 +118,8 @@ func (w *Workspace) mention(ctx context.Context, s *settings, env tool.Env, path
 	if err != nil {
 		return nil, err.Error()
 	}
-	if d := s.policy.Decide("", permission.Default, worker.PermissionRequest(env, name, in.Class, in, w.own(), w.asRoot())); d.Verdict != permission.Allow {
+	call := judge.Call{Mode: permission.Default, Tool: name, Class: in.Class, Intent: in, Args: args, Env: env}
+	if d := w.judge(s.policy).Of(call).Decision(); d.Verdict != permission.Allow {
 		return nil, d.Reason
 	}
 	r, err := t.Run(ctx, env, tool.Call{Args: args})

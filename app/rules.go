@@ -10,11 +10,11 @@ import (
 
 	"pawl/agent"
 	"pawl/config"
+	"pawl/judge"
 	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
 	"pawl/tool"
-	"pawl/worker"
 )
 
 // openPolicy opens what holds in this workspace, without the rules of the settings.
@@ -44,6 +44,11 @@ func Person() string {
 
 // Tools returns the names of the tools of every run, but for those that are offered.
 func (w *Workspace) Tools() []string { return ToolNames() }
+
+// judge returns what judges calls by a policy.
+func (w *Workspace) judge(p *policy.Policy) *judge.Judge {
+	return &judge.Judge{Rules: p, Own: w.own(), Root: w.asRoot()}
+}
 
 // callsOf returns the calls that an event brings.
 func callsOf(p run.Payload) []run.Call {
@@ -95,7 +100,7 @@ func (w *Workspace) requests(dirs []string) (func(name string, class run.Class, 
 	}
 	env := w.toolEnv()
 	env.Sandbox, env.Dirs, _ = w.confineDirs(s, w.Dir, dirs)
-	tools, own, root := registry(nil, s.shellOptions(), agent.Delegation{}), w.own(), w.asRoot()
+	tools, j := registry(nil, s.shellOptions(), agent.Delegation{}), w.judge(s.policy)
 	return func(name string, class run.Class, arguments string) permission.Request {
 		a := readArgs(arguments)
 		in := tool.Intent{Command: a.Command, URL: a.URL, Sandbox: a.Sandbox}
@@ -107,7 +112,7 @@ func (w *Workspace) requests(dirs []string) (func(name string, class run.Class, 
 				in, class = inspected, inspected.Class
 			}
 		}
-		return worker.PermissionRequest(env, name, class, in, own, root)
+		return j.Of(judge.Call{Tool: name, Class: class, Intent: in, Args: json.RawMessage(arguments), Env: env}).Request
 	}, nil
 }
 

@@ -110,13 +110,13 @@ func TestACallThatWaitsIsAllowedInTheProcessItself(t *testing.T) {
 	}
 	waiting, err := s.Approvals()
 	ok(t, err)
-	if len(waiting) != 1 || waiting[0].Preview.Request.Command != "touch a" || len(waiting[0].Proposal.Rules) == 0 {
+	if len(waiting) != 1 || waiting[0].Request.Command != "touch a" || len(waiting[0].Proposal.Rules) == 0 {
 		t.Fatalf("what a person sees: %+v", waiting)
 	}
 	if err := s.Decide(t.Context(), s.ID(), request.Decide{Call: "c_9", Answer: run.Allow}); err == nil || !strings.Contains(err.Error(), "c_9 does not need approval") {
 		t.Errorf("a call that does not wait: %v", err)
 	}
-	ok(t, s.Decide(t.Context(), s.ID(), request.Decide{Call: "c_1", Answer: run.Allow, Digest: waiting[0].Preview.Digest, By: "ann"}))
+	ok(t, s.Decide(t.Context(), s.ID(), request.Decide{Call: "c_1", Answer: run.Allow, Digest: waiting[0].Digest, By: "ann"}))
 	if err := s.Decide(t.Context(), s.ID(), request.Decide{Call: "c_1", Answer: run.Never}); err == nil {
 		t.Error("a second answer was taken too")
 	}
@@ -166,7 +166,7 @@ func TestACallThatWaitsIsAllowedFromAnotherProcessAndTheSessionContinues(t *test
 	other := p.open(nil)
 	waiting, err := other.Approvals(t.Context(), s.ID())
 	ok(t, err)
-	taken, err := other.Decide(t.Context(), s.ID(), request.Decide{Call: "c_1", Answer: run.Allow, Digest: waiting[0].Preview.Digest})
+	taken, err := other.Decide(t.Context(), s.ID(), request.Decide{Call: "c_1", Answer: run.Allow, Digest: waiting[0].Digest})
 	if err != nil || !taken {
 		t.Fatalf("taken: %t, %v", taken, err)
 	}

@@ -156,8 +156,8 @@ func RuleLines(rules permission.Rules) []RuleLine {
 // Waiting returns an approval as it is part of JSON.
 func (a Approval) Waiting() WaitingCall {
 	return WaitingCall{Run: a.Run, Call: a.Call.ID, Tool: a.Call.Tool, Input: InputOf(a.Call.Arguments), Title: view.Title(a.Call.Tool, a.Call.Arguments),
-		Reason: a.Explain.Decision.Reason, Parts: a.Explain.Parts, Proposed: RuleLines(a.Proposal.Rules), Exact: a.Proposal.Exact, Denying: RuleLines(a.Proposal.Deny),
-		Sandbox: a.Preview.Request.Sandbox, Digest: a.Preview.Digest}
+		Reason: a.Explanation.Decision.Reason, Parts: a.Explanation.Parts, Proposed: RuleLines(a.Proposal.Rules), Exact: a.Proposal.Exact, Denying: RuleLines(a.Proposal.Deny),
+		Sandbox: a.Request.Sandbox, Digest: a.Digest}
 }
 
 // Line returns an update of the session as a line of its stream. It is for one goroutine,

@@ -164,7 +164,7 @@ func (a *asker) approval(ctx context.Context) bool {
 			lines = []string{"  this call is not shown whole: d shows all of it"}
 			continue
 		}
-		d := request.Decide{Call: call.Call.ID, Answer: choice.Answer, Digest: call.Preview.Digest}
+		d := request.Decide{Call: call.Call.ID, Answer: choice.Answer, Digest: call.Digest}
 		if choice.Stores() {
 			if d.Rules, ok = a.storing(call, choice, elsewhere, width); !ok {
 				lines = a.keys(call, choices, width)

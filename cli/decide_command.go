@@ -132,14 +132,14 @@ func (d decider) show(ctx context.Context, asJSON bool) error {
 		for _, l := range lines {
 			fmt.Fprintf(d.inv.Stdout, "      %s\n", policy.Visible(l))
 		}
-		for _, p := range a.Explain.Parts {
+		for _, p := range a.Explanation.Parts {
 			if p.Verdict != permission.Allow {
 				fmt.Fprintf(d.inv.Stdout, "    %s: %s\n", p.Verdict, policy.Visible(p.Reason))
 			}
 		}
 		fmt.Fprintf(d.inv.Stdout, "    always would store: %s\n", policy.Visible(proposedWords(a.Proposal)))
 		fmt.Fprintf(d.inv.Stdout, "    never would store: %s\n", policy.Visible(render.RuleTexts(a.Proposal.Deny)))
-		fmt.Fprintf(d.inv.Stdout, "    answer with `pawl runs decide %s %s allow|always|wait|never|no --shown %.12s`\n", a.Run, a.Call.ID, a.Preview.Digest)
+		fmt.Fprintf(d.inv.Stdout, "    answer with `pawl runs decide %s %s allow|always|wait|never|no --shown %.12s`\n", a.Run, a.Call.ID, a.Digest)
 	}
 	return nil
 }
@@ -247,7 +247,7 @@ func (d decider) decide(ctx context.Context, a app.Approval, q answerRequest) er
 	if err != nil {
 		return err
 	}
-	taken, err := d.Decide(ctx, a.Run, request.Decide{Call: a.Call.ID, Answer: run.Answer(q.answer), Text: q.words, Rules: rules, Digest: a.Preview.Digest})
+	taken, err := d.Decide(ctx, a.Run, request.Decide{Call: a.Call.ID, Answer: run.Answer(q.answer), Text: q.words, Rules: rules, Digest: a.Digest})
 	if decided, ok := errors.AsType[*app.DecidedError](err); ok {
 		return fmt.Errorf("too late: call %s was %s", a.Call.ID, view.DecisionWords(decided.Was))
 	}

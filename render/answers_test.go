@@ -10,7 +10,6 @@ import (
 	"pawl/render"
 	"pawl/run"
 	"pawl/view"
-	"pawl/worker"
 )
 
 // An answer is its key, its word or its label alone; what begins like one is none, and nothing can be stored
@@ -19,7 +18,7 @@ func TestAnAnswerIsExactlyWhatIsOffered(t *testing.T) {
 	t.Parallel()
 	offered := func(command string) (app.Approval, []render.Choice) {
 		r := permission.Request{Tool: "shell", Command: command, Workspace: "/w", Dir: "/w"}
-		a := app.Approval{Call: run.Call{ID: "c", Tool: "shell"}, Preview: worker.Preview{Request: r}, Proposal: permission.Rules(nil).Propose(r, permission.Default, nil)}
+		a := app.Approval{Call: run.Call{ID: "c", Tool: "shell"}, Request: r, Proposal: permission.Rules(nil).Propose(r, permission.Default, nil)}
 		return a, render.Choices(a)
 	}
 	a, choices := offered("make all")

@@ -45,10 +45,10 @@ func (s Style) ApprovalHead(a app.Approval, n, width int) []string {
 		say(Faint, "asked by the sub-agent "+visible.Escape(a.Agent))
 	}
 	lines = append(lines, s.LiftedLines(a, width)...)
-	if r := a.Preview.Request; r.Command != "" && r.Dir != "" && r.Dir != r.Workspace {
+	if r := a.Request; r.Command != "" && r.Dir != "" && r.Dir != r.Workspace {
 		say(Faint, "in "+visible.Escape(r.Dir))
 	}
-	for _, p := range a.Explain.Parts {
+	for _, p := range a.Explanation.Parts {
 		if p.Verdict != permission.Allow {
 			say(Faint, view.OneLine(p.Reason, 8*view.MaxLine))
 		}
@@ -59,7 +59,7 @@ func (s Style) ApprovalHead(a app.Approval, n, width int) []string {
 // LiftedLines says what of the sandbox the call would lift; none: it would run in it.
 func (s Style) LiftedLines(a app.Approval, width int) []string {
 	words, paint := "runs outside the sandbox, with your own authority", Bad
-	switch a.Preview.Request.Sandbox {
+	switch a.Request.Sandbox {
 	case run.Unconfined:
 	case run.WithNetwork:
 		words, paint = "runs with the network open", Warning
@@ -76,8 +76,8 @@ func (s Style) ApprovalBody(a app.Approval, fold, width int, before func(path st
 	switch {
 	case known:
 		return s.wholeDiff(change, fold, width)
-	case a.Preview.Request.Command != "":
-		return s.whole(a.Preview.Request.Command, width)
+	case a.Request.Command != "":
+		return s.whole(a.Request.Command, width)
 	}
 	return s.whole(WholeCall(a.Call), width)
 }

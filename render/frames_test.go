@@ -18,7 +18,6 @@ import (
 	"pawl/render"
 	"pawl/run"
 	"pawl/view"
-	"pawl/worker"
 )
 
 // A player plays a run to a transcript, a second an event.
@@ -327,7 +326,7 @@ func TestEverythingIsSafeToPrint(t *testing.T) {
 		}
 		onlyStyles(t, s.QuestionLines(app.Question{Text: evil, Options: []string{evil}}, 60))
 		for _, call := range []run.Call{{Tool: "shell", Arguments: `{"command":"\u001b[2J"}`}, {Tool: "edit", Arguments: `{"path":"a","edits":[{"old":"b\u001b","new":"\u001b[2J"}]}`}, {Tool: "write", Arguments: `{"path":"a","content":"\u001b[2J"}`}, {Tool: evil, Arguments: evil}} {
-			a := app.Approval{Call: call, Preview: worker.Preview{Request: permission.Request{Sandbox: run.Unconfined}}, Explain: permission.Explanation{Parts: []permission.Part{{Decision: permission.Decision{Reason: evil}}}}}
+			a := app.Approval{Call: call, Request: permission.Request{Sandbox: run.Unconfined}, Explanation: permission.Explanation{Parts: []permission.Part{{Decision: permission.Decision{Reason: evil}}}}}
 			onlyStyles(t, s.ApprovalLines(a, 2, 5, 60, func(string) (string, error) { return "a\nb\x1b\nc", nil }))
 		}
 	}

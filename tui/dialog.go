@@ -82,7 +82,7 @@ func loadApprovals(n int) effect {
 		}
 		files := map[string]string{}
 		for _, a := range calls {
-			r := a.Preview.Request
+			r := a.Request
 			if a.Call.Tool != "write" && a.Call.Tool != "edit" || len(r.Resolved) != len(r.Paths) {
 				continue
 			}
@@ -133,7 +133,7 @@ func (m *model) askAbout(a approvals) {
 		m.ask = &dialog{}
 		m.notify("approve " + render.CallTitle(calls[0].Call.Tool, ""))
 	}
-	same := len(m.ask.calls) > 0 && ofCall(m.ask.calls[0]) == ofCall(calls[0]) && m.ask.calls[0].Preview.Digest == calls[0].Preview.Digest
+	same := len(m.ask.calls) > 0 && ofCall(m.ask.calls[0]) == ofCall(calls[0]) && m.ask.calls[0].Digest == calls[0].Digest
 	m.ask.calls, m.ask.files = calls, a.files
 	if !same {
 		m.intoInput(m.ask)
@@ -372,7 +372,7 @@ func (d *dialog) answer(m *model, answer run.Answer, rules permission.Rules) []e
 	m.sent[ofCall(call)] = true
 	d.storing, d.held = nil, "" // what was pressed was the answer
 	m.printDecision(answer, rules)
-	decision := request.Decide{Call: call.Call.ID, Answer: answer, Rules: rules, Digest: call.Preview.Digest}
+	decision := request.Decide{Call: call.Call.ID, Answer: answer, Rules: rules, Digest: call.Digest}
 	d.drop(m, ofCall(call))
 	if answer == run.Wait {
 		m.ask = nil
@@ -400,7 +400,7 @@ func (d *dialog) editKey(name, text string) []effect {
 	case "enter":
 		r, err := permission.ParseRule(strings.TrimSpace(s.edit.text.Text()))
 		if err == nil && d.liftsSandbox() {
-			if r.Sandbox = d.calls[0].Preview.Request.Sandbox; !r.Exact() {
+			if r.Sandbox = d.calls[0].Request.Sandbox; !r.Exact() {
 				err = errors.New("a rule " + strings.TrimPrefix(render.RuleText(permission.Rule{Sandbox: r.Sandbox}), " ") + " names one command, without *")
 			}
 		}
@@ -421,7 +421,7 @@ func (d *dialog) editKey(name, text string) []effect {
 
 // liftsSandbox reports whether what is allowed would not run in the sandbox.
 func (d *dialog) liftsSandbox() bool {
-	return d.storing.answer == run.Always && d.calls[0].Preview.Request.Sandbox != run.Confined
+	return d.storing.answer == run.Always && d.calls[0].Request.Sandbox != run.Confined
 }
 
 // everything returns all that there is to see of the first call.

@@ -16,7 +16,6 @@ import (
 	"pawl/run"
 	"pawl/tui/keys"
 	"pawl/view"
-	"pawl/worker"
 )
 
 // A scene is a model with a clock that stands still, on a terminal in memory. Nothing performs
@@ -142,7 +141,7 @@ func (c *scene) asks(requests map[run.CallID]permission.Request, calls ...run.Ca
 	for _, call := range calls {
 		r := requests[call.ID]
 		r.Tool, r.Workspace, r.Dir = call.Tool, c.Dir, c.Dir
-		all = append(all, app.Approval{Run: c.id, Call: call, Preview: worker.Preview{Request: r}, Explain: permission.Rules(nil).Explain(r, permission.Default),
+		all = append(all, app.Approval{Run: c.id, Call: call, Request: r, Explanation: permission.Rules(nil).Explain(r, permission.Default),
 			Proposal: permission.Rules(nil).Propose(r, permission.Default, nil)})
 	}
 	ids := []run.CallID{}

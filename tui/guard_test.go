@@ -99,8 +99,8 @@ func TestWhatIsTypedIsNeverAnAnswer(t *testing.T) {
 }
 
 func approvalOf(call run.Call, r permission.Request) app.Approval {
-	a := app.Approval{Run: "r", Call: call, Explain: permission.Rules(nil).Explain(r, permission.Default), Proposal: permission.Rules(nil).Propose(r, permission.Default, nil)}
-	a.Preview.Request = r
+	a := app.Approval{Run: "r", Call: call, Explanation: permission.Rules(nil).Explain(r, permission.Default), Proposal: permission.Rules(nil).Propose(r, permission.Default, nil)}
+	a.Request = r
 	return a
 }
 

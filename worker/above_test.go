@@ -40,6 +40,10 @@ func (a *rulesOfRuns) Propose(run.ID, permission.Mode, permission.Request) permi
 	return permission.Proposal{}
 }
 
+func (a *rulesOfRuns) Explain(run.ID, permission.Mode, permission.Request) (permission.Explanation, error) {
+	return permission.Explanation{}, nil
+}
+
 func (a *rulesOfRuns) AddRules(id run.ID, rules permission.Rules) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"pawl/judge"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/tool"
@@ -47,12 +48,11 @@ func (d *Runner) prepareTools(ctx context.Context, s run.State, m *modelSession)
 // without a question.
 func (d *Runner) prepare(s run.State, env tool.Env, name string, p tool.Preparer) {
 	in := p.Expected()
-	r := PermissionRequest(env, name, in.Class, in, d.w.Own, d.w.Root)
 	mode, err := d.mode(s)
 	if err != nil {
 		return // the call says so
 	}
-	if v := d.w.Authorizer.Decide(d.id, mode, r); v.Verdict == permission.Allow {
+	if v := d.w.judge().Of(judge.Call{Run: d.id, Mode: mode, Tool: name, Class: in.Class, Intent: in, Env: env}).Decision(); v.Verdict == permission.Allow {
 		p.Prepare(d.life, env, v.Sandbox)
 	}
 }

@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -82,28 +81,6 @@ func TestAStopSaysWhatStopped(t *testing.T) {
 	cancel()
 	if got := StopOf(ctx).Interrupted.Cause; got != run.ByShutdown {
 		t.Errorf("of a context that says nothing: %s", got)
-	}
-}
-
-// Files that programs outside obey are named to the rules, if the call edits them.
-func TestRulesAreToldWhichFilesProgramsObey(t *testing.T) {
-	t.Parallel()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	policy, err := sandbox.For(dir, sandbox.Options{StateDir: t.TempDir(), Getenv: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer policy.Close()
-	env := tool.Env{Workspace: dir, Session: tool.NewSession(dir, run.ToolState{}), Sandbox: policy}
-	in := tool.Intent{Paths: []string{".hg/hgrc", "a.go"}}
-	if q := PermissionRequest(env, "edit", run.Writes, in, nil, false); !slices.Equal(q.Obeyed, []string{".hg/hgrc"}) || !q.Sandboxed {
-		t.Errorf("of an edit: %+v", q)
-	}
-	if q := PermissionRequest(env, "read", run.Reads, in, nil, false); len(q.Obeyed) > 0 {
-		t.Errorf("of a read: %q", q.Obeyed)
 	}
 }
 

@@ -2,15 +2,10 @@ package worker
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 
+	"pawl/judge"
 	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
@@ -20,96 +15,60 @@ import (
 // byPerson is the source of a person's decision.
 const byPerson = "person"
 
-// PermissionRequest returns a call in the form that rules decide on, with its paths
-// resolved on the disk as it is now. Everything that a decision depends on is an argument: own
-// are pawl's own folders, and root says that commands have the machine's authority; see
-// [permission.Request].
-func PermissionRequest(env tool.Env, name string, class run.Class, in tool.Intent, own []string, root bool) permission.Request {
-	r := permission.Request{Tool: name, Class: class, Command: in.Command, Runs: in.Runs, Hooks: in.Hooks, URL: in.URL, Paths: in.Paths,
-		Workspace: env.Workspace, Folders: env.Dirs, Dir: cmp.Or(in.Dir, env.Session.ShellDir()), Own: own, Root: root,
-		Sandbox: in.Sandbox, Sandboxed: env.Sandbox != nil, EnforcesReadOnly: env.Sandbox != nil && env.Sandbox.EnforcesReadOnly()}
-	if in.Command != "" {
-		r.LocalPrograms = localPrograms(env, in.Command)
-	}
-	for _, p := range in.Paths {
-		resolved, _, err := tool.Resolve(env, p)
-		if err != nil {
-			r.Outside = true
-			continue
-		}
-		r.Resolved = append(r.Resolved, resolved)
-	}
-	for _, p := range in.Below {
-		resolved, _, err := tool.Resolve(env, p)
-		if err != nil {
-			r.Outside = true
-			continue
-		}
-		r.Below = append(r.Below, p, resolved)
-	}
-	r.Edits = class == run.Writes && len(in.Paths) > 0 && in.Command == ""
-	if r.Edits {
-		for _, p := range r.Resolved {
-			if at := absolute(env, p); env.Sandbox.Obeys(at) {
-				r.Obeyed = append(r.Obeyed, p)
-			}
-		}
-	}
-	return r
+// An inspection is what is known of a call in the batch that is made, in which nothing runs: it is inspected
+// and judged once.
+type inspection struct {
+	tools     *tool.Registry // of the configuration in which it was inspected
+	intent    tool.Intent
+	err       error // for the model
+	mode      permission.Mode
+	judgement *judge.Judgement // in that mode; nil: it was not judged yet
 }
 
-// absolute returns a resolved path of a request as an absolute one.
-func absolute(env tool.Env, resolved string) string {
-	if filepath.IsAbs(resolved) {
-		return resolved
+// inspect returns what a call would do.
+func (d *Runner) inspect(s run.State, c run.Call) *inspection {
+	tools, _ := d.tools(s.Config)
+	if i := d.inspected[c.ID]; i != nil && i.tools == tools {
+		return i
 	}
-	return filepath.Join(env.Workspace, resolved)
+	i := &inspection{tools: tools}
+	i.intent, i.err = d.intent(s, tools, c)
+	d.inspected[c.ID] = i
+	return i
 }
 
-// permissionRequest returns a call of the run in the form that rules decide on.
-func (d *Runner) permissionRequest(s run.State, c run.CallState) (permission.Request, tool.Intent, error) {
-	in, err := d.intent(s, c.Call)
+// intent asks the tool of a call what it would do.
+func (d *Runner) intent(s run.State, tools *tool.Registry, c run.Call) (tool.Intent, error) {
+	args := d.arguments(c)
+	if args.err != nil {
+		return tool.Intent{}, args.err
+	}
+	if err := d.notGranted(s, tools, c.Tool); err != nil {
+		return tool.Intent{}, err
+	}
+	if err := tools.Validate(c.Tool, args.json); err != nil {
+		return tool.Intent{}, err
+	}
+	t, _ := tools.Get(c.Tool)
+	return t.Inspect(d.env, args.json)
+}
+
+// judge returns the judgement of a call. The error says why there is none, and is for the model; source
+// is what it comes from.
+func (d *Runner) judge(s run.State, c run.CallState) (j *judge.Judgement, source string, err error) {
+	i := d.inspect(s, c.Call)
+	if i.err != nil { // it could be inspected before, and something has changed since
+		return nil, "inspection", i.err
+	}
+	mode, err := d.mode(s)
 	if err != nil {
-		return permission.Request{}, in, err
+		return nil, "configuration", err
 	}
-	if in.As != "" { // it runs outside of the sandbox
-		env := d.env
-		env.Sandbox = nil
-		return PermissionRequest(env, in.As, in.Class, in, d.w.Own, d.w.Root), in, nil
+	if i.judgement == nil || i.mode != mode {
+		i.mode, i.judgement = mode, d.w.judge().Of(judge.Call{Run: d.id, Mode: mode, Tool: c.Tool, Class: c.Class,
+			Intent: i.intent, Args: d.arguments(c.Call).json, Env: d.env})
 	}
-	return PermissionRequest(d.env, c.Tool, c.Class, in, d.w.Own, d.w.Root), in, nil
-}
-
-// digest identifies what a decision on a call is valid for.
-func (d *Runner) digest(r permission.Request, c run.Call) string {
-	files := map[string]string{}
-	if r.Edits {
-		for _, p := range r.Resolved {
-			files[p] = contentHash(absolute(d.env, p))
-		}
-	}
-	return permission.Digest(r, d.arguments(c).json, files)
-}
-
-// maxHashed bounds how much of a file is hashed: larger files are not edited.
-const maxHashed = 256 << 20
-
-// contentHash returns the SHA-256 of a file, or a word for why there is none.
-func contentHash(path string) string {
-	// Without O_NONBLOCK opening a named pipe would block until it has a writer.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return "none"
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "no file"
-	}
-	h := sha256.New()
-	if _, err := io.Copy(h, io.LimitReader(f, maxHashed)); err != nil {
-		return "unreadable"
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	return i.judgement, "", nil
 }
 
 // Decided implements [request.World]: the first answer to a call counts.
@@ -118,27 +77,27 @@ func (d world) Decided(s run.State, a request.Decide) ([]run.Payload, error) {
 	if !ok || c.Status != run.CallIsInspected {
 		return nil, fmt.Errorf("call %s does not need approval: another answer was first, or its turn has ended", a.Call)
 	}
-	r, _, err := d.permissionRequest(s, c)
+	j, _, err := d.judge(s, c)
 	if err != nil {
 		return nil, err // the next step fails the same way and tells the model
 	}
 	// The answer is valid for what was shown. If the call would do something else by now,
 	// Recheck invalidates the approval when the call is about to start.
-	digest := d.digest(r, c.Call)
+	digest := j.Digest()
 	shown := cmp.Or(a.Digest, digest)
 	decision := run.Decision{Answer: a.Answer, Source: byPerson, By: a.By}
 	switch a.Answer {
 	case run.Allow, run.Always:
 		if a.Answer == run.Always && strings.HasPrefix(digest, shown) {
-			decision.Rule = d.rulesOf(s, a, r, permission.Allow)
+			decision.Rule = d.rulesOf(a, j, permission.Allow)
 		}
-		decision.Digest, decision.Sandbox = shown, r.Sandbox
+		decision.Digest, decision.Sandbox = shown, j.Request.Sandbox
 		return []run.Payload{run.CallDecided{Call: a.Call, Decision: decision}}, nil
 	case run.Never, run.Deny:
 		text := "The person refused this call."
 		decision.Reason = "denied by a person"
 		if a.Answer == run.Never {
-			if decision.Rule = d.rulesOf(s, a, r, permission.Deny); decision.Rule != "" {
+			if decision.Rule = d.rulesOf(a, j, permission.Deny); decision.Rule != "" {
 				decision.Reason += ", and a rule was stored"
 				text = fmt.Sprintf("The person refused this call, and calls like it from now on (rule %s).", decision.Rule)
 			}
@@ -158,38 +117,23 @@ func (d world) Decided(s run.State, a request.Decide) ([]run.Payload, error) {
 	return nil, fmt.Errorf("%q is no answer to a call", a.Answer)
 }
 
-// A Preview is what a call of a run would do now, to be shown to a person.
-type Preview struct {
-	Request permission.Request
-	Intent  tool.Intent
-	Digest  string // for [request.Decide]
-}
-
-// Preview returns what a call of a run in state s would do now. The run need not be owned.
-// An error is the one that the model would receive.
-func (w *Worker) Preview(s run.State, c run.CallState) (Preview, error) {
-	d := &Runner{w: w, id: s.Created.Run, resolved: map[run.CallID]arguments{}}
+// Judge returns what a call of a run in state s would do now, and whether it may: to be shown to a person.
+// The run need not be owned. An error is the one that the model would receive.
+func (w *Worker) Judge(s run.State, c run.CallState) (*judge.Judgement, error) {
+	d := &Runner{w: w, id: s.Created.Run, resolved: map[run.CallID]arguments{}, inspected: map[run.CallID]*inspection{}}
 	if err := d.take(s); err != nil {
-		return Preview{}, err
+		return nil, err
 	}
-	r, in, err := d.permissionRequest(s, c)
-	if err != nil {
-		return Preview{}, err
-	}
-	return Preview{r, in, d.digest(r, c.Call)}, nil
+	j, _, err := d.judge(s, c)
+	return j, err
 }
 
 // rulesOf returns the last of the rules that a decision stores; they are stored when it is
 // durable. If there is none, a notice says why and it returns "".
-func (d *Runner) rulesOf(s run.State, a request.Decide, r permission.Request, effect permission.Verdict) string {
+func (d *Runner) rulesOf(a request.Decide, j *judge.Judgement, effect permission.Verdict) string {
 	rules := a.Rules
 	if len(rules) == 0 {
-		mode, err := d.mode(s)
-		if err != nil {
-			d.notices = append(d.notices, fmt.Sprintf("no rule is stored: %v; the answer applies to this call only", err))
-			return ""
-		}
-		proposal := d.w.Authorizer.Propose(d.id, mode, r)
+		proposal := j.Propose()
 		if rules = proposal.Rules; effect == permission.Deny {
 			rules = proposal.Deny
 		}

@@ -41,6 +41,12 @@ func (c *ruleSet) Propose(_ run.ID, m permission.Mode, r permission.Request) per
 	return c.rules.Propose(r, m, nil)
 }
 
+func (c *ruleSet) Explain(_ run.ID, m permission.Mode, r permission.Request) (permission.Explanation, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rules.Explain(r, m), nil
+}
+
 func (c *ruleSet) AddRules(_ run.ID, rules permission.Rules) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -440,11 +446,11 @@ func digestOf(t *testing.T, d *Runner, s run.State) string {
 	if !ok {
 		t.Fatal("there is no call")
 	}
-	q, _, err := d.permissionRequest(s, c)
+	j, err := d.w.Judge(s, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d.digest(q, c.Call)
+	return j.Digest()
 }
 
 // counted counts how often a call is decided on.
@@ -564,27 +570,51 @@ func (f fickle) Inspect(env tool.Env, args json.RawMessage) (tool.Intent, error)
 	return f.fake.Inspect(env, args)
 }
 
-func TestACallThatCannotBeInspectedAnyMoreDoesNotRun(t *testing.T) {
+// A call is looked at once for its inspection, its decision and its start, if nothing runs in between; and
+// once more when a person has been asked in between.
+func TestACallIsInspectedOnce(t *testing.T) {
 	t.Parallel()
-	for looks, when := range map[int]string{1: "when it is decided on", 2: "when it is about to start"} {
-		t.Run(when, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, `
-{"calls":[{"tool":"read","args":{"do":"ok a"}},{"tool":"flaky","args":{"do":"ok b"}}]}
-{"text":"I see."}`)
-				flaky := newFake("flaky", run.Writes)
-				r.w.Tools = tool.NewRegistry(r.read, fickle{flaky, &looks})
-				s := r.run(r.create(), prompt("go"))
-				if got := results(s); len(got) != 2 || got[1] != "c_2 true the folder is gone" {
-					t.Errorf("results %q", got)
-				}
-				if len(flaky.Ran()) > 0 {
-					t.Errorf("ran %q", flaky.Ran())
-				}
-			})
+	for asked, want := range map[bool]int{false: 1, true: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, `
+{"calls":[{"tool":"edit","args":{"do":"ok a"}}]}
+{"text":"Done."}`)
+			const many = 100
+			flaky, looks := newFake("edit", run.Writes), many
+			r.w.Tools = tool.NewRegistry(fickle{flaky, &looks})
+			if asked {
+				r.w.OnAsk, r.w.Authorizer = AskWait, authorizer(needsApproval)
+			}
+			d := r.create()
+			defer d.Close()
+			s, err := d.Run(t.Context(), prompt("go"))
+			if asked {
+				decideRow(t, r, request.Decide{Call: "c_1", Answer: run.Allow})
+				s, err = d.Run(t.Context())
+			}
+			if err != nil || s.Turn.End.End != run.Completed || len(flaky.Ran()) != 1 || many-looks != want {
+				t.Errorf("ended %+v, %v; ran %q after %d looks, want %d", s.Turn.End, err, flaky.Ran(), many-looks, want)
+			}
 		})
 	}
+}
+
+func TestACallThatCannotBeInspectedAnyMoreDoesNotRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, `
+{"calls":[{"tool":"read","args":{"do":"ok a"}},{"tool":"flaky","args":{"do":"ok b"}}]}
+{"text":"I see."}`)
+		flaky, looks := newFake("flaky", run.Writes), 1 // none is left when it is about to start
+		r.w.Tools = tool.NewRegistry(r.read, fickle{flaky, &looks})
+		s := r.run(r.create(), prompt("go"))
+		if got := results(s); len(got) != 2 || got[1] != "c_2 true the folder is gone" {
+			t.Errorf("results %q", got)
+		}
+		if len(flaky.Ran()) > 0 {
+			t.Errorf("ran %q", flaky.Ran())
+		}
+	})
 }
 
 func TestADecisionThatTheRulesTakeBackIsMadeAgain(t *testing.T) {
@@ -602,25 +632,6 @@ func TestADecisionThatTheRulesTakeBackIsMadeAgain(t *testing.T) {
 			t.Errorf("invalidated %+v", p)
 		}
 	})
-}
-
-func TestWhatLeadsNowhereOrOutsideIsToldToTheRules(t *testing.T) {
-	t.Parallel()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("loop", filepath.Join(dir, "loop")); err != nil {
-		t.Fatal(err)
-	}
-	env := tool.Env{Workspace: dir, Session: tool.NewSession(dir, run.ToolState{})}
-	q := PermissionRequest(env, "edit", run.Writes, tool.Intent{Paths: []string{"loop"}}, nil, false)
-	if !q.Outside || !q.Edits {
-		t.Errorf("a link that leads to itself: %+v", q)
-	}
-	if q := PermissionRequest(env, "read", run.Reads, tool.Intent{Paths: []string{"a.go"}}, nil, false); q.Outside || q.Edits || !slices.Equal(q.Resolved, []string{"a.go"}) {
-		t.Errorf("a file of the workspace: %+v", q)
-	}
 }
 
 // An approval to read a file is not one to read its content as it was.
@@ -641,28 +652,37 @@ func TestAnApprovalToReadIsNotBoundToTheContent(t *testing.T) {
 		t.Fatalf("ended %+v, %v", s.Turn.End, err)
 	}
 	c, _ := s.Turn.Call("c_1")
-	shown, err := r.w.Preview(s, c)
+	j, err := r.w.Judge(s, c)
 	if err != nil {
 		t.Fatal(err)
 	}
+	shown := j.Digest()
 	write(t, dir, "a", "after")
-	decideRow(t, r, request.Decide{Call: "c_1", Answer: run.Allow, Digest: shown.Digest})
+	decideRow(t, r, request.Decide{Call: "c_1", Answer: run.Allow, Digest: shown})
 	if s := r.run(d); s.Turn.End.End != run.Completed {
 		t.Errorf("ended %+v, log %q", s.Turn.End, r.log(r.mem))
 	}
 }
 
-func TestWhatADecisionIsBoundToOfAFile(t *testing.T) {
+func TestAReadOnlyDecisionStaysReadOnly(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	write(t, dir, "a", "content")
-	for path, want := range map[string]string{
-		"a":    "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73",
-		"":     "no file", // a folder
-		"none": "none",
+	for _, c := range []struct {
+		was     run.Confinement
+		verdict permission.Verdict
+		now     run.Confinement
+		want    bool
+	}{
+		{run.ReadOnly, permission.Allow, run.ReadOnly, true},
+		{run.ReadOnly, permission.Allow, run.Confined, true},
+		{run.ReadOnly, permission.Allow, run.Unconfined, true},
+		{run.ReadOnly, permission.Ask, run.Confined, false},
+		{run.Confined, permission.Allow, run.Confined, true},
+		{run.Confined, permission.Allow, run.ReadOnly, false},
+		{run.Confined, permission.Allow, run.WithNetwork, false},
+		{run.Unconfined, permission.Allow, run.Confined, false},
 	} {
-		if got := contentHash(filepath.Join(dir, path)); got != want {
-			t.Errorf("of %q: %s, want %s", path, got, want)
+		if got := stillHolds(run.Decision{Sandbox: c.was}, permission.Decision{Verdict: c.verdict, Sandbox: c.now}); got != c.want {
+			t.Errorf("was %q, is %s in %q: it holds: %t, want %t", c.was, c.verdict, c.now, got, c.want)
 		}
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -184,55 +182,6 @@ func TestFollowersStopWhenTheyWantOrMust(t *testing.T) {
 	}
 	for u, err := range Follow(t.Context(), r.mem.Other(), "other", 0) {
 		t.Errorf("of a run that is not there: %+v, %v", u, err)
-	}
-}
-
-// A result from outside is what a person was shown: what a file was when it was approved.
-func TestTheContentOfAFileIsPartOfWhatIsApproved(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	file := filepath.Join(dir, "f")
-	if got := contentHash(file); got != "none" {
-		t.Errorf("of nothing: %s", got)
-	}
-	if got := contentHash(dir); got != "no file" {
-		t.Errorf("of a folder: %s", got)
-	}
-	if err := os.WriteFile(file, []byte("abc"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := contentHash(file); got != "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" {
-		t.Errorf("of abc: %s", got)
-	}
-}
-
-func TestWhatRulesAreToldOfACall(t *testing.T) {
-	t.Parallel()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := tool.Env{Workspace: dir, Session: tool.NewSession(dir, run.ToolState{})}
-	r := PermissionRequest(env, "edit", run.Writes, tool.Intent{Paths: []string{"a.go"}, Below: []string{"sub"}}, []string{"/own"}, true)
-	if !r.Edits || r.Outside || !r.Root || len(r.Resolved) != 1 || len(r.Below) != 2 || r.Dir != dir && r.Dir != "" || r.Own[0] != "/own" || r.Sandboxed || r.EnforcesReadOnly {
-		t.Errorf("an edit is %+v", r)
-	}
-	for _, in := range []tool.Intent{{Paths: []string{"a\x00"}}, {Below: []string{"a\x00"}}} {
-		if r := PermissionRequest(env, "edit", run.Writes, in, nil, false); !r.Outside {
-			t.Errorf("a path that is none is inside: %+v", r)
-		}
-	}
-	if r := PermissionRequest(env, "read", run.Reads, tool.Intent{Paths: []string{"a"}}, nil, false); r.Edits {
-		t.Errorf("a read edits: %+v", r)
-	}
-	if r := PermissionRequest(env, "shell", run.Writes, tool.Intent{Command: "x > a", Paths: []string{"a"}}, nil, false); r.Edits || r.Command != "x > a" {
-		t.Errorf("a command is %+v", r)
-	}
-	if got := absolute(env, "a/b"); got != filepath.Join(dir, "a/b") {
-		t.Errorf("a/b is %s", got)
-	}
-	if got := absolute(env, "/x"); got != "/x" {
-		t.Errorf("/x is %s", got)
 	}
 }
 

@@ -259,6 +259,7 @@ func (d *Runner) step(in run.Input) error {
 	for again := 0; ; again++ {
 		clear(d.leads)
 		clear(d.rules)
+		clear(d.inspected)
 		d.notices = d.notices[:0]
 		var err error
 		b, err = d.core.Step(d.w.now(), world{d}, in)

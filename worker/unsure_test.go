@@ -81,8 +81,8 @@ func TestNoRuleIsMadeWhileTheModeAboveIsNotKnown(t *testing.T) {
 		if got := results(s); !slices.Equal(got, []string{"c_1 true " + unknownMode}) || len(r.edit.Ran()) > 0 || len(rules.rules) != before {
 			t.Errorf("results %q, ran %q, rules %v", got, r.edit.Ran(), rules.rules[before:])
 		}
-		if got := r.noticed(); !slices.Contains(got, "no rule is stored: "+unknownMode+"; the answer applies to this call only") {
-			t.Errorf("noticed %q", got)
+		if got, taken, err := ResultOf(t.Context(), r.mem, "r", "c_1always"); err != nil || !taken || got.Refused != unknownMode {
+			t.Errorf("who has answered is told %+v, %t, %v", got, taken, err)
 		}
 	})
 }
@@ -143,17 +143,17 @@ func TestAPreviewOfWhatCannotBeIsAnError(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, _ := s.Turn.Call("c_1")
-		if p, err := r.w.Preview(s, c); err != nil || p.Digest == "" || p.Request.Tool != "edit" || p.Intent.Title != "edit" {
+		if p, err := r.w.Judge(s, c); err != nil || p.Digest() == "" || p.Request.Tool != "edit" || p.Intent.Title != "edit" {
 			t.Errorf("%+v, %v", p, err)
 		}
 		loose := errors.New("no sandbox for /w")
 		r.w.SandboxOf = func(string) (*sandbox.Policy, error) { return nil, loose }
-		if p, err := r.w.Preview(s, c); !errors.Is(err, loose) || p.Digest != "" {
+		if p, err := r.w.Judge(s, c); !errors.Is(err, loose) || p != nil {
 			t.Errorf("without a sandbox: %+v, %v", p, err)
 		}
 		r.w.SandboxOf = nil
 		r.w.SetTools(tool.NewRegistry(r.read))
-		if p, err := r.w.Preview(s, c); err == nil || p.Digest != "" {
+		if p, err := r.w.Judge(s, c); err == nil || p != nil {
 			t.Errorf("without the tool: %+v", p)
 		}
 	})

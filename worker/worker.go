@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pawl/judge"
 	"pawl/llm"
 	"pawl/metrics"
 	"pawl/output"
@@ -131,12 +132,14 @@ func New(c Config) (*Worker, error) {
 	return &Worker{Config: c}, nil
 }
 
+// judge returns what judges calls.
+func (w *Worker) judge() *judge.Judge {
+	return &judge.Judge{Rules: w.Authorizer, Own: w.Own, Root: w.Root}
+}
+
 // An Authorizer says what may run. It is safe for concurrent use.
 type Authorizer interface {
-	// Decide decides whether a call of a run may run.
-	Decide(id run.ID, m permission.Mode, r permission.Request) permission.Decision
-	// Propose returns the rules to store when a person always allows or never allows a call.
-	Propose(id run.ID, m permission.Mode, r permission.Request) permission.Proposal
+	judge.Rules
 	// AddRules stores rules of a person; they are in force when it returns.
 	AddRules(id run.ID, rules permission.Rules) error
 	// Inherit stores, for a child run that begins, the rules of its parent that forbid or ask.
@@ -185,9 +188,10 @@ type Runner struct {
 	notices []string
 	// rulesChanged says that rules of the run's own decisions were stored since the last step.
 	rulesChanged bool
-	resolved     map[run.CallID]arguments // of the last message's calls
-	prepared     bool                     // see prepareTools
-	letters      []*letter                // of the step that is made
+	resolved     map[run.CallID]arguments   // of the last message's calls
+	inspected    map[run.CallID]*inspection // in the batch that is being made
+	prepared     bool                       // see prepareTools
+	letters      []*letter                  // of the step that is made
 	done         chan run.Completion
 	model        *modelSession
 	dirs         []string        // of the configuration that env is for
@@ -258,7 +262,7 @@ func (w *Worker) own(ctx context.Context, id run.ID, watch func(view.Update)) (*
 	d := &Runner{
 		w: w, id: id, feed: feed{watch: watch},
 		ops: map[string]*operation{}, rows: map[int64]bool{}, calls: map[string]int64{},
-		asked: map[run.CallID]string{}, leads: map[run.CallID][]string{}, rules: map[run.CallID][]permission.Rule{}, resolved: map[run.CallID]arguments{},
+		asked: map[run.CallID]string{}, leads: map[run.CallID][]string{}, rules: map[run.CallID][]permission.Rule{}, resolved: map[run.CallID]arguments{}, inspected: map[run.CallID]*inspection{},
 		done: make(chan run.Completion, 64), wake: make(chan struct{}, 1),
 	}
 	if w.Metrics != nil {

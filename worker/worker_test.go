@@ -125,6 +125,10 @@ func (a authorizer) Propose(run.ID, permission.Mode, permission.Request) permiss
 	return permission.Proposal{}
 }
 
+func (a authorizer) Explain(run.ID, permission.Mode, permission.Request) (permission.Explanation, error) {
+	return permission.Explanation{}, nil
+}
+
 func (a authorizer) AddRules(run.ID, permission.Rules) error { return nil }
 
 func (a authorizer) Inherit(_, _ run.ID) error { return nil }

@@ -7,7 +7,6 @@ import (
 	"pawl/heuristic"
 	"pawl/permission"
 	"pawl/run"
-	"pawl/tool"
 )
 
 // world is what the core asks of a runner while it makes a batch.
@@ -16,11 +15,12 @@ type world struct{ *Runner }
 // Inspect finds a call's tool, checks its arguments and says what it would do.
 func (d world) Inspect(s run.State, c run.Call) run.CallInspected {
 	p := run.CallInspected{Call: c.ID, Tool: c.Tool, Class: run.Reads, Key: heuristic.CallKey(c.Tool, c.Arguments)}
-	in, err := d.intent(s, c)
-	if err != nil {
-		p.Problem = err.Error()
+	i := d.inspect(s, c)
+	if i.err != nil {
+		p.Problem = i.err.Error()
 		return p
 	}
+	in := i.intent
 	p.Class, p.Priority, p.Polls, p.Question = in.Class, in.Priority, in.Polls, in.Question
 	if in.As != "" { // the call itself only asks, and its answer may come later
 		p.Class, p.Late = run.Reads, true
@@ -39,23 +39,18 @@ func (d world) Decide(s run.State, c run.CallState) run.Payload {
 	if err := d.w.check(s.Config); err != nil {
 		return refusedBy("configuration", c.ID, err.Error())
 	}
-	r, in, err := d.permissionRequest(s, c)
+	j, source, err := d.judge(s, c)
 	if err != nil {
-		// It could be inspected before, and something has changed since.
-		return refusedBy("inspection", c.ID, err.Error())
+		return refusedBy(source, c.ID, err.Error())
 	}
-	mode, err := d.mode(s)
-	if err != nil {
-		return refusedBy("configuration", c.ID, err.Error())
-	}
-	v := d.w.Authorizer.Decide(d.id, mode, r)
+	v := j.Decision()
 	if v.Verdict == permission.Ask && s.AllowedLate(c.Key) {
 		return run.CallDecided{Call: c.ID, Decision: run.Decision{Answer: run.Allow, Source: byPerson,
-			Reason: "a person allowed it when the agent's turn had ended", Digest: d.digest(r, c.Call)}}
+			Reason: "a person allowed it when the agent's turn had ended", Digest: j.Digest()}}
 	}
 	switch v.Verdict {
 	case permission.Allow:
-		d.leads[c.ID] = r.Resolved
+		d.leads[c.ID] = j.Request.Resolved
 		return run.CallDecided{Call: c.ID, Decision: v.Answer()}
 	case permission.Ask:
 		switch d.w.OnAsk {
@@ -66,29 +61,25 @@ func (d world) Decide(s run.State, c run.CallState) run.Payload {
 			return run.Interrupted{Cause: run.ByPolicy, Call: c.ID}
 		}
 	}
-	return run.CallDecided{Call: c.ID, Decision: v.Answer(), Content: refusal(in, v)}
+	return run.CallDecided{Call: c.ID, Decision: v.Answer(), Content: refusal(j.Intent, v)}
 }
 
 // Recheck looks again at a call that is about to start.
 func (d world) Recheck(s run.State, c run.CallState) run.Payload {
-	r, in, err := d.permissionRequest(s, c)
+	j, source, err := d.judge(s, c)
 	if err != nil {
-		return refusedBy("inspection", c.ID, err.Error())
+		return refusedBy(source, c.ID, err.Error())
 	}
-	mode, err := d.mode(s)
-	if err != nil {
-		return refusedBy("configuration", c.ID, err.Error())
-	}
-	v := d.w.Authorizer.Decide(d.id, mode, r)
+	v := j.Decision()
 	switch {
 	case v.Verdict == permission.Deny:
-		return run.CallDecided{Call: c.ID, Decision: v.Answer(), Content: refusal(in, v)}
-	case c.Decision.Digest != "" && !strings.HasPrefix(d.digest(r, c.Call), c.Decision.Digest):
+		return run.CallDecided{Call: c.ID, Decision: v.Answer(), Content: refusal(j.Intent, v)}
+	case c.Decision.Digest != "" && !strings.HasPrefix(j.Digest(), c.Decision.Digest):
 		return run.ApprovalInvalidated{Call: c.ID, Reason: "what the call would do has changed since it was allowed"}
 	case c.Decision.Digest == "" && !stillHolds(c.Decision, v):
 		return run.ApprovalInvalidated{Call: c.ID, Reason: "the rules have changed: " + v.Reason}
 	}
-	d.leads[c.ID] = r.Resolved
+	d.leads[c.ID] = j.Request.Resolved
 	return nil
 }
 
@@ -132,22 +123,5 @@ func (d world) Partial(next int) ([]run.Part, run.Usage) {
 
 // Jobs returns the background jobs that are running.
 func (d world) Jobs() []run.Job { return d.env.Session.Jobs() }
-
-// intent returns what a call would do; the error is for the model.
-func (d *Runner) intent(s run.State, c run.Call) (tool.Intent, error) {
-	args := d.arguments(c)
-	if args.err != nil {
-		return tool.Intent{}, args.err
-	}
-	tools, _ := d.tools(s.Config)
-	if err := d.notGranted(s, tools, c.Tool); err != nil {
-		return tool.Intent{}, err
-	}
-	if err := tools.Validate(c.Tool, args.json); err != nil {
-		return tool.Intent{}, err
-	}
-	t, _ := tools.Get(c.Tool)
-	return t.Inspect(d.env, args.json)
-}
 
 var _ run.World = world{}

@@ -286,7 +286,7 @@ func TestADriverSeesWhatAnotherProcessDoesToTasksThatWait(t *testing.T) {
 	w, _ := s.Work()
 	calls, err := other.Approvals(t.Context(), w.Run)
 	ok(t, err)
-	_, err = other.Decide(t.Context(), w.Run, request.Decide{Call: calls[0].Call.ID, Answer: run.Allow, Digest: calls[0].Preview.Digest, By: "anna"})
+	_, err = other.Decide(t.Context(), w.Run, request.Decide{Call: calls[0].Call.ID, Answer: run.Allow, Digest: calls[0].Digest, By: "anna"})
 	ok(t, err)
 	wait(t, other, allowed, task.CompletedName)
 }

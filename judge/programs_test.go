@@ -1,4 +1,4 @@
-package worker
+package judge
 
 import (
 	"os"
@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"pawl/permission"
-	"pawl/run"
 	"pawl/tool"
 )
 
@@ -67,25 +65,3 @@ func TestABuiltinIsNotFoundInTheWorkspace(t *testing.T) {
 }
 
 // A decision to run read-only is not widened by a rule that is made before the call starts.
-func TestAReadOnlyDecisionStaysReadOnly(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		was     run.Confinement
-		verdict permission.Verdict
-		now     run.Confinement
-		want    bool
-	}{
-		{run.ReadOnly, permission.Allow, run.ReadOnly, true},
-		{run.ReadOnly, permission.Allow, run.Confined, true},
-		{run.ReadOnly, permission.Allow, run.Unconfined, true},
-		{run.ReadOnly, permission.Ask, run.Confined, false},
-		{run.Confined, permission.Allow, run.Confined, true},
-		{run.Confined, permission.Allow, run.ReadOnly, false},
-		{run.Confined, permission.Allow, run.WithNetwork, false},
-		{run.Unconfined, permission.Allow, run.Confined, false},
-	} {
-		if got := stillHolds(run.Decision{Sandbox: c.was}, permission.Decision{Verdict: c.verdict, Sandbox: c.now}); got != c.want {
-			t.Errorf("was %q, is %s in %q: it holds: %t, want %t", c.was, c.verdict, c.now, got, c.want)
-		}
-	}
-}

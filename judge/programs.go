@@ -1,4 +1,4 @@
-package worker
+package judge
 
 import (
 	"os"

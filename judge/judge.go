@@ -1,0 +1,173 @@
+// Package judge says what a call would do, and whether it may.
+//
+// A judgement is made of the whole input: the call's tool and what it intends, the folder and sandbox it
+// would run in, the mode and the rules in force, and the disk as it is at that moment. It has no effects,
+// and everybody who wants to know asks here: the run that decides, the person who is asked, the hook of an
+// external agent, a file that a prompt mentions, `pawl permissions explain`. So all of them are answered
+// about the same call.
+package judge
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"pawl/permission"
+	"pawl/run"
+	"pawl/tool"
+)
+
+// Rules are the rules in force. They are safe for concurrent use.
+type Rules interface {
+	// Decide decides whether a call of a run may run; run "": outside of runs.
+	Decide(id run.ID, m permission.Mode, r permission.Request) permission.Decision
+	// Explain returns how that is decided, part by part.
+	Explain(id run.ID, m permission.Mode, r permission.Request) (permission.Explanation, error)
+	// Propose returns the rules to store when a person always allows or never allows a call.
+	Propose(id run.ID, m permission.Mode, r permission.Request) permission.Proposal
+}
+
+// A Judge judges calls. It is safe for concurrent use.
+type Judge struct {
+	Rules Rules
+	// Own are pawl's own folders and files, which no call may write: absolute paths with
+	// links resolved.
+	Own []string
+	// Root reports that commands run as root; see [permission.Request].
+	Root bool
+}
+
+// A Call is a call to be judged.
+type Call struct {
+	Run    run.ID // empty: outside of runs
+	Mode   permission.Mode
+	Tool   string
+	Class  run.Class
+	Intent tool.Intent
+	Args   json.RawMessage // as the tool gets them
+	Env    tool.Env
+}
+
+// A Judgement is what was found of a call. What it says of the rules and of the content of files is found
+// when it is asked for, once. It is for one goroutine at a time.
+type Judgement struct {
+	Intent  tool.Intent
+	Request permission.Request // the call as the rules look at it, with its paths resolved
+
+	judge    *Judge
+	call     Call
+	decision *permission.Decision
+	digest   string
+}
+
+// Of returns the judgement of a call. One that asks for the use of a tool of an external agent's is judged
+// as that use, which pawl does not confine.
+func (j *Judge) Of(c Call) *Judgement {
+	if c.Intent.As != "" {
+		c.Tool, c.Class, c.Env.Sandbox = c.Intent.As, c.Intent.Class, nil
+	}
+	return &Judgement{Intent: c.Intent, Request: j.request(c), judge: j, call: c}
+}
+
+// Decision returns whether the call may run.
+func (j *Judgement) Decision() permission.Decision {
+	if j.decision == nil {
+		d := j.judge.Rules.Decide(j.call.Run, j.call.Mode, j.Request)
+		j.decision = &d
+	}
+	return *j.decision
+}
+
+// Explain returns how the rules decide, part by part.
+func (j *Judgement) Explain() (permission.Explanation, error) {
+	return j.judge.Rules.Explain(j.call.Run, j.call.Mode, j.Request)
+}
+
+// Propose returns the rules that an answer for good would store.
+func (j *Judgement) Propose() permission.Proposal {
+	return j.judge.Rules.Propose(j.call.Run, j.call.Mode, j.Request)
+}
+
+// Digest identifies what a decision on the call is valid for: what it would do, and the content of the
+// files that it would edit.
+func (j *Judgement) Digest() string {
+	if j.digest == "" {
+		files := map[string]string{}
+		if j.Request.Edits {
+			for _, p := range j.Request.Resolved {
+				files[p] = contentHash(absolute(j.call.Env, p))
+			}
+		}
+		j.digest = permission.Digest(j.Request, j.call.Args, files)
+	}
+	return j.digest
+}
+
+func (j *Judge) request(c Call) permission.Request {
+	env, in := c.Env, c.Intent
+	r := permission.Request{Tool: c.Tool, Class: c.Class, Command: in.Command, Runs: in.Runs, Hooks: in.Hooks, URL: in.URL, Paths: in.Paths,
+		Workspace: env.Workspace, Folders: env.Dirs, Dir: cmp.Or(in.Dir, env.Session.ShellDir()), Own: j.Own, Root: j.Root,
+		Sandbox: in.Sandbox, Sandboxed: env.Sandbox != nil, EnforcesReadOnly: env.Sandbox != nil && env.Sandbox.EnforcesReadOnly()}
+	if in.Command != "" {
+		r.LocalPrograms = localPrograms(env, in.Command)
+	}
+	for _, p := range in.Paths {
+		resolved, _, err := tool.Resolve(env, p)
+		if err != nil {
+			r.Outside = true
+			continue
+		}
+		r.Resolved = append(r.Resolved, resolved)
+	}
+	for _, p := range in.Below {
+		resolved, _, err := tool.Resolve(env, p)
+		if err != nil {
+			r.Outside = true
+			continue
+		}
+		r.Below = append(r.Below, p, resolved)
+	}
+	r.Edits = c.Class == run.Writes && len(in.Paths) > 0 && in.Command == ""
+	if r.Edits {
+		for _, p := range r.Resolved {
+			if at := absolute(env, p); env.Sandbox.Obeys(at) {
+				r.Obeyed = append(r.Obeyed, p)
+			}
+		}
+	}
+	return r
+}
+
+// absolute returns a resolved path of a request as an absolute one.
+func absolute(env tool.Env, resolved string) string {
+	if filepath.IsAbs(resolved) {
+		return resolved
+	}
+	return filepath.Join(env.Workspace, resolved)
+}
+
+// maxHashed bounds how much of a file is hashed: larger files are not edited.
+const maxHashed = 256 << 20
+
+// contentHash returns the SHA-256 of a file, or a word for why there is none.
+func contentHash(path string) string {
+	// Without O_NONBLOCK opening a named pipe would block until it has a writer.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "none"
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "no file"
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(f, maxHashed)); err != nil {
+		return "unreadable"
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
