@@ -3,6 +3,7 @@ package permission
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -324,7 +325,7 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 	if rule, what, ok := t.mightDeny(p, l); ok && !p.speculative && !p.transparent {
 		return atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny "+quote(p.text)+": what "+what+" stands for is only known when it runs"), true
 	}
-	if rule, what, ok := p.mayRun(l, t.deny); ok {
+	if rule, what, ok := t.mayRun(p, l, t.deny); ok {
 		return atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny "+quote(p.text)+": it may run "+what), true
 	}
 	if rule, ok := firstRule(t.deny, Rule.namesProgram); ok && t.m == Bypass && !p.speculative && !p.transparent && t.mayRunOthers(p, l) {
@@ -339,7 +340,7 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 	if rule, ok := speaking(t.ask, p); ok {
 		return atAsk, by(rule, "it names "+quote(p.text)), true
 	}
-	if rule, what, ok := p.mayRun(l, t.ask); ok {
+	if rule, what, ok := t.mayRun(p, l, t.ask); ok {
 		return atAsk, by(rule, "a rule asks: "+quote(p.text)+" may run "+what), true
 	}
 	for _, w := range l.paths {
@@ -625,9 +626,15 @@ func speaksOf(rules []Rule, p *simpleCommand) bool {
 
 // places returns where a file may be, relative to where the command starts.
 func (p *simpleCommand) places(name string) []string {
-	name, isURL := strings.CutPrefix(name, "file:///")
-	if isURL {
-		name = "/" + name
+	if address, ok := strings.CutPrefix(name, "file://"); ok {
+		host, rest, _ := strings.Cut(address, "/")
+		takes := has("git curl", path.Base(p.program())) // they ignore the host, and decode the path
+		if takes || host == "" {
+			name = "/" + rest
+		}
+		if decoded, err := url.PathUnescape(name); err == nil && takes {
+			name = decoded
+		}
 	}
 	if len(p.dirs) == 0 && !strings.HasPrefix(name, "/") {
 		return []string{"/unknown/" + name} // outside

@@ -1,6 +1,8 @@
 package permission_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"pawl/permission"
@@ -82,5 +84,57 @@ func TestTwoRulesInOneTextAreRefused(t *testing.T) {
 		if _, err := permission.ParseRule(text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+// What git runs by a repository's configuration is looked at like words of the command: it may be what a rule
+// denies, whatever allows the command; and in mode bypass what cannot be known asks.
+func TestADenyRuleHoldsInWhatARepositoryMakesGitRun(t *testing.T) {
+	t.Parallel()
+	const config = "/work/.git/config: "
+	long := config + "tar.command=" + strings.Repeat("x", 40<<10) + "; core.editor=rm -rf x"
+	for _, c := range []struct {
+		command, runs, hooks string
+		bypass, allowed      permission.Verdict // in mode bypass, and in mode default where git is allowed
+	}{
+		{"git archive --format=x HEAD", "", "", permission.Allow, permission.Allow},
+		{"git archive --format=x HEAD", "", config + "tar.command=rm -rf x", permission.Ask, permission.Ask},
+		{"git archive --format=x HEAD", "", config + "tar.command=ls", permission.Ask, permission.Allow},
+		{"git archive --format=x HEAD", "", config + "tar.command=ls; core.editor=/bin/rm", permission.Ask, permission.Ask},
+		{"git commit --trailer x=y -m z", "", config + "trailer.cmd=sh -c 'rm x'", permission.Ask, permission.Ask},
+		{"git submodule update", "", config + "submodule.update=!f() { rm x; }; f", permission.Ask, permission.Ask},
+		{"git push", "", "/work/.git/hooks/pre-push", permission.Ask, permission.Allow},
+		{"git push", "", long, permission.Ask, permission.Ask},
+		{"git status", "", config + "core.editor=rm", permission.Allow, permission.Allow},
+		{"git status", config + "core.fsmonitor=rm x", "", permission.Ask, permission.Ask},
+		{"git status", config + "core.fsmonitor=ls", "", permission.Ask, permission.Allow},
+		{"env -i git status", "", "/work/.git/hooks/post-index-change", permission.Ask, permission.Ask},
+		{"timeout 5 git status", "", "/work/.git/hooks/post-index-change", permission.Allow, permission.Allow},
+	} {
+		r := permission.Request{Tool: "shell", Command: c.command, Workspace: "/work", Sandboxed: true, EnforcesReadOnly: true, Runs: c.runs, Hooks: c.hooks}
+		deny := rules(t, permission.Deny, "rm *")
+		if d := deny.Decide(r, permission.Bypass); d.Verdict != c.bypass {
+			t.Errorf("%s with %.80q in mode bypass: %s (%s), want %s", c.command, c.runs+c.hooks, d.Verdict, d.Reason, c.bypass)
+		}
+		if d := append(deny, rules(t, permission.Allow, "git *")...).Decide(r, permission.Default); d.Verdict != c.allowed {
+			t.Errorf("%s with %.80q where git is allowed: %s (%s), want %s", c.command, c.runs+c.hooks, d.Verdict, d.Reason, c.allowed)
+		}
+		if d := append(rules(t, permission.Ask, "rm *"), rules(t, permission.Allow, "git *")...).Decide(r, permission.Default); d.Verdict != c.allowed {
+			t.Errorf("%s with %.80q under a rule that asks: %s (%s), want %s", c.command, c.runs+c.hooks, d.Verdict, d.Reason, c.allowed)
+		}
+	}
+}
+
+// git is led to a repository by more than a plain path.
+func TestWhereARemoteOfGitIsIsToldInEverySpelling(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"git archive --remote=x/y HEAD", "git archive --remote x/y HEAD", "git archive --rem=x/y HEAD", "git push --repo=x/y", "git push file:///work/x/y", "git fetch file://localhost/work/x/y", "git fetch file://host/work/x/%79", "git clone x/y z"} {
+		paths := permission.Classify(command).Paths
+		if !slices.Contains(paths, "x/y") && !slices.Contains(paths, "/work/x/y") {
+			t.Errorf("%s: %q", command, paths)
+		}
+	}
+	if paths := permission.Classify("git archive --remote=bare HEAD").Paths; !slices.Contains(paths, "bare") {
+		t.Errorf("a remote without a slash: %q", paths)
 	}
 }

@@ -73,10 +73,11 @@ type Request struct {
 	// called: changing them decides what runs later.
 	Obeyed []string
 	// Runs says what makes git, and what asks git, run programs of a repository's
-	// choice where it only looks. Empty: nothing does.
+	// choice where it only looks: settings as NAME=COMMAND, separated by semicolons. Rules
+	// for programs find theirs in it. Empty: nothing does.
 	Runs string
-	// Hooks says which hook of a repository git may run where it does more than look.
-	// Empty: there is none.
+	// Hooks is the same for where git does more than look: settings that certain commands
+	// obey, of remotes on this machine too, and the files of hooks. Empty: there are none.
 	Hooks string
 	// Workspace is the workspace's folder and Dir the one the command starts in,
 	// both absolute with links resolved. Without Workspace every absolute path is

@@ -64,6 +64,9 @@ func inspectGit(words []word) commandInfo {
 	}
 	looksUp := c.reads && command == "config" // its operands are keys and no settings
 	for _, w := range rest {
+		if _, name, ok := strings.Cut(w.text, "="); ok && hasAny(w.text, "--remote", "--repo") { // a folder, if there is no such remote
+			c.paths = append(c.paths, word{text: name, source: w.source, kind: w.kind})
+		}
 		if !looksUp && gitHazard(command, w.text) {
 			c.hazards = append(c.hazards, w.text)
 		}

@@ -38,7 +38,7 @@ func (t *evaluation) mayRunOthers(p *simpleCommand, l *commandInfo) bool {
 		return !p.readsText || p.isFed()
 	case wrapsAnother(p) && !l.reads:
 		return !runWhatTheyName[name] || p.guessed || p.isFed()
-	case asksGit[name] && (t.r.Runs != "" || t.mayMakeRepository), name == "git" && !l.reads && t.r.Hooks != "":
+	case asksGit[name] && (t.r.Runs != "" || t.mayMakeRepository), runsHooks(p, l) && t.r.Hooks != "":
 		return true
 	case l.reads:
 		return p.isFed() && !l.optionsSafe
@@ -54,6 +54,20 @@ func (t *evaluation) mayRunOthers(p *simpleCommand, l *commandInfo) bool {
 		hazards = slices.DeleteFunc(slices.Clone(hazards), func(h string) bool { return h == "-delete" })
 	}
 	return !runByHazard[name] || unknownWords || len(hazards) > 0
+}
+
+// runsHooks reports whether p is a git that may run hooks: it does more than look, or is run
+// without the variable by which looking runs none (GIT_OPTIONAL_LOCKS).
+func runsHooks(p *simpleCommand, l *commandInfo) bool {
+	if path.Base(p.program()) != "git" {
+		return false
+	}
+	for outer := p.within; outer != nil; outer = outer.within {
+		if has("env sudo doas su", path.Base(outer.program())) {
+			return true
+		}
+	}
+	return !l.reads
 }
 
 // mayMakeRepository reports whether a script may make a repository, or change the

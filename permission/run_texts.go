@@ -27,13 +27,26 @@ func takesData(p *simpleCommand, l *commandInfo) bool {
 const maxTexts = 200
 
 // mayRun returns the first of rules that speaks of a command which p may run: one of its
-// words as a text of shell, or its words from one of them on. What p is known to run is a
-// part of its own, and words that are known to be data are passed over.
-func (p *simpleCommand) mayRun(l *commandInfo, rules []Rule) (rule Rule, what string, ok bool) {
+// words as a text of shell, or its words from one of them on; of git, also what a repository
+// makes it run. What p is known to run is a part of its own, and words that are known to be
+// data are passed over.
+func (t *evaluation) mayRun(p *simpleCommand, l *commandInfo, rules []Rule) (rule Rule, what string, ok bool) {
 	if len(rules) == 0 || p.speculative || p.transparent {
 		return Rule{}, "", false
 	}
 	budget := maxTexts
+	if asksGit[path.Base(p.program())] {
+		set := []word{{text: "configuration"}, {text: t.r.Runs}}
+		if runsHooks(p, l) {
+			set = append(set, word{text: t.r.Hooks})
+		}
+		if slices.ContainsFunc(set, func(w word) bool { return len(w.text) > maxCommand }) {
+			return rules[0], "what a long configuration names", true
+		}
+		if rule, what, ok := (&simpleCommand{words: set, dirs: p.dirs}).runsByRule(&commandInfo{}, rules, &budget); ok {
+			return rule, what + " by the configuration of a repository", true
+		}
+	}
 	return p.runsByRule(l, rules, &budget)
 }
 

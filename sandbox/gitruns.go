@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,19 +33,19 @@ var harmlessRuns = append([]string{
 }, harmlessPrograms...)
 
 // GitRuns says what makes git run programs of a repository's choice though it is
-// only to look: a setting, and where it stands; empty if nothing does. Whoever
-// unpacks a repository from elsewhere has its settings, and git itself takes a
-// folder that looks like a bare repository for one. It looks at the repositories
-// that git would find from dirs, and at those nested in the workspace, into which
-// git goes by itself. A nil Policy knows no nested ones.
+// only to look: the settings with their values, after the file where they stand; empty if
+// nothing does. Whoever unpacks a repository from elsewhere has its settings, and git
+// itself takes a folder that looks like a bare repository for one. It looks at the
+// repositories that git would find from dirs, and at those nested in the workspace, into
+// which git goes by itself. A nil Policy knows no nested ones.
 func (p *Policy) GitRuns(dirs ...string) string {
 	git := p.gitFor(dirs)
+	var found []string
 	for _, config := range p.gitConfigs(dirs) {
-		if what := git.runsIn(config); what != "" {
-			return fmt.Sprintf("%s in %s", what, config)
-		}
+		settings, err := git.readConfig(config)
+		found = append(found, programsIn(config, settings, err, func(s setting) bool { return gitRuns[s.key()] })...)
 	}
-	return ""
+	return joined(found)
 }
 
 // gitConfigs returns the configurations of the repositories that [Policy.GitRuns] looks at.
@@ -66,6 +67,7 @@ func (p *Policy) gitConfigs(dirs []string) (configs []string) {
 	}
 	for _, dir := range dirs {
 		add(foundGit(dir))
+		add(foundGit(strings.TrimRight(dir, "/") + ".git")) // git finds ../x.git as ../x
 	}
 	if p != nil {
 		p.index.refresh()
@@ -159,29 +161,99 @@ func (p *Policy) gitFor(dirs []string) gitProgram {
 	return p.git
 }
 
-// GitHooks returns a hook that git would run where it does more than look, of the
-// repositories that it would find from dirs; empty if there is none.
+// GitHooks says what makes git run programs of a repository's choice where it does more
+// than look: a hook, or a setting that certain commands obey; empty if nothing does. It
+// looks where [Policy.GitRuns] does, and at the repositories on this machine that those
+// have as remotes: git runs their hooks for a push, and their programs for an archive.
 func (p *Policy) GitHooks(dirs ...string) string {
 	git := p.gitFor(dirs)
-	for _, dir := range dirs {
-		found := foundGit(dir)
-		if found == "" {
+	configs := p.gitConfigs(dirs)
+	var found []string
+	for _, config := range slices.Concat(configs, (*Policy)(nil).gitConfigs(git.localRemotes(configs, dirs))) {
+		settings, err := git.readConfig(config)
+		found = append(found, programsIn(config, settings, err, runsByCommand)...)
+		if elsewhere := last(settings, "core.hookspath"); elsewhere != "" {
+			found = append(found, "hooks in "+elsewhere)
 			continue
 		}
-		common := commonFolder(found)
-		settings, _ := git.readConfig(filepath.Join(common, "config"))
-		if elsewhere := last(settings, "core.hookspath"); elsewhere != "" {
-			return "those in " + elsewhere
+		if filepath.Base(config) == "config" {
+			found = append(found, filesOf(filepath.Dir(config))...)
 		}
-		entries, _ := os.ReadDir(filepath.Join(common, "hooks"))
-		for _, e := range entries {
-			if !strings.HasSuffix(e.Name(), ".sample") {
-				return filepath.Join(common, "hooks", e.Name())
+	}
+	return joined(found)
+}
+
+// filesOf returns a hook of a repository's folder, and a file by which old versions of git
+// name remotes.
+func filesOf(folder string) (found []string) {
+	for _, name := range []string{"hooks", "remotes", "branches"} {
+		entries, _ := os.ReadDir(filepath.Join(folder, name))
+		if i := slices.IndexFunc(entries, func(e os.DirEntry) bool { return !strings.HasSuffix(e.Name(), ".sample") }); i >= 0 {
+			found = append(found, filepath.Join(folder, name, entries[i].Name()))
+		}
+	}
+	return found
+}
+
+// localRemotes returns the folders on this machine that configurations have as remotes. A
+// relative one is seen from the folder that is worked in, or the repository's own.
+func (g gitProgram) localRemotes(configs, dirs []string) (folders []string) {
+	for _, config := range configs {
+		settings, _ := g.readConfig(config)
+		for _, s := range settings {
+			if !slices.Contains([]string{"remote.url", "remote.pushurl", "remote.pushdefault", "branch.remote", "branch.pushremote", "submodule.url"}, s.key()) || !isLocal(s.value) {
+				continue
+			}
+			to := localPath(s.value)
+			if filepath.IsAbs(to) {
+				folders = append(folders, to)
+				continue
+			}
+			for _, from := range append([]string{filepath.Dir(config), filepath.Dir(filepath.Dir(config))}, dirs...) {
+				folders = append(folders, filepath.Join(from, to))
 			}
 		}
 	}
-	return ""
+	return folders
 }
+
+// isLocal reports whether git takes the address of a remote for a folder on this machine, or
+// for another remote's name.
+func isLocal(address string) bool {
+	before, _, colon := strings.Cut(address, ":")
+	return strings.HasPrefix(address, "file://") || !colon || strings.Contains(before, "/")
+}
+
+// localPath returns the folder that a local address leads to. git ignores the host of one
+// with file:// and decodes it (connect.c of git 2.51, read 2026-11-26).
+func localPath(address string) string {
+	rest, ok := strings.CutPrefix(address, "file://")
+	if !ok {
+		return address
+	}
+	_, rest, _ = strings.Cut(rest, "/")
+	if decoded, err := url.PathUnescape(rest); err == nil {
+		rest = decoded
+	}
+	return "/" + rest
+}
+
+// runsByCommand reports whether certain commands of git run what a setting names, or go where
+// it leads. Pagers are not among them, for commands have no terminal, nor what only a command
+// obeys that is asked about by its name (git mergetool).
+func runsByCommand(s setting) bool {
+	switch s.section {
+	case "alias", "pager", "mergetool", "difftool", "guitool", "sendemail", "imap":
+		return false
+	case "url":
+		return (s.name == "insteadof" || s.name == "pushinsteadof") && isLocal(s.subsection)
+	}
+	return s.key() != "core.pager" && namesProgram(s) && !slices.Contains(harmlessByCommand, s.value)
+}
+
+// harmlessByCommand are values of such settings that name no program of the repository's
+// choice: git's own keepers of passwords, and editors as they are commonly set.
+var harmlessByCommand = []string{"store", "cache", "osxkeychain", "manager", "manager-core", "libsecret", "wincred", ":", "vi", "vim", "nvim", "nano", "emacs", "code --wait"}
 
 // foundGit returns the folder of the repository that git finds from a folder, with
 // none of the doubts of [gitFolder]; empty if there is none.
@@ -189,6 +261,9 @@ func foundGit(dir string) string {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return ""
+	}
+	if named := namedGit(dir); named != "" {
+		return named // the name of a remote may be that of such a file
 	}
 	for up := dir; ; up = filepath.Dir(up) {
 		at := filepath.Join(up, ".git")
@@ -208,20 +283,32 @@ func foundGit(dir string) string {
 	}
 }
 
-// runsIn returns the first setting of a configuration that is one of [gitRuns], or
-// says that it cannot be read.
-func (g gitProgram) runsIn(config string) string {
-	settings, err := g.readConfig(config)
+// programsIn returns the settings of a configuration that runs says name a program, and whose
+// value may be one of the repository's choice, behind its path; or that it cannot be read.
+func programsIn(config string, settings []setting, err error, runs func(setting) bool) (found []string) {
 	switch {
 	case errors.Is(err, errNoGit):
-		return ""
+		return nil
 	case err != nil:
-		return fmt.Sprintf("what cannot be read (%v)", err)
+		return []string{fmt.Sprintf("%s: what cannot be read (%v)", config, err)}
 	}
 	for _, s := range settings {
-		if gitRuns[s.key()] && !slices.Contains(harmlessRuns, strings.ToLower(s.value)) || s.section == "remote" && strings.Contains(s.value, "::") {
-			return s.key()
+		if runs(s) && !slices.Contains(harmlessRuns, strings.ToLower(s.value)) || s.section == "remote" && strings.Contains(s.value, "::") {
+			found = append(found, s.key()+"="+s.value)
 		}
 	}
-	return ""
+	if len(found) > 0 {
+		found[0] = config + ": " + found[0]
+	}
+	return found
+}
+
+// maxFound bounds what is said of configurations, in bytes; whoever looks for a program in it
+// takes more than a command may have for one that cannot be known.
+const maxFound = 64 << 10
+
+// joined returns what was found as one text, in which values are commands of shell.
+func joined(found []string) string {
+	text := strings.Join(found, "; ")
+	return text[:min(len(text), maxFound)]
 }

@@ -100,6 +100,70 @@ func TestARepositoryIsLookedAtWhereGitFindsIt(t *testing.T) {
 	}
 }
 
+// What only some commands of git obey is told with its values, so that rules for programs find theirs.
+func TestWhatCommandsOfGitRunByTheirConfigurationIsSeen(t *testing.T) {
+	t.Parallel()
+	for config, want := range map[string]string{
+		"":                                        "",
+		"[tar \"x\"]\ncommand = rm -rf x":         "tar.command=rm -rf x",
+		"[trailer \"x\"]\ncmd = rm x":             "trailer.cmd=rm x",
+		"[trailer \"x\"]\ncommand = rm x":         "trailer.command=rm x",
+		"[remote \"x\"]\nreceivepack = rm x;":     "remote.receivepack=rm x",
+		"[gpg \"ssh\"]\ndefaultKeyCommand = rm x": "gpg.defaultkeycommand=rm x",
+		"[submodule \"x\"]\nupdate = !rm x":       "submodule.update=!rm x",
+		"[credential]\nhelper = !rm x":            "credential.helper=!rm x",
+		"[credential \"https://x\"]\nhelper = cache\nhelper = \"cache; rm x\"": "credential.helper=cache; rm x",
+		"[core]\naskPass = rm":                                "core.askpass=rm",
+		"[core]\neditor = rm":                                 "core.editor=rm",
+		"[sequence]\neditor = rm":                             "sequence.editor=rm",
+		"[interactive]\ndiffFilter = rm":                      "interactive.difffilter=rm",
+		"[hook \"x\"]\ncommand = rm x\nevent = pre-commit":    "hook.command=rm x",
+		"[merge \"x\"]\ndriver = rm x\n[core]\neditor = rm y": "merge.driver=rm x; core.editor=rm y",
+		"[url \"../bare\"]\ninsteadOf = https://x":            "url.insteadof=https://x",
+		"[url \"git@x.org:\"]\ninsteadOf = https://x/":        "",
+		"[credential]\nhelper = cache\n[core]\neditor = code --wait\npager = less\n[submodule \"x\"]\nupdate = rebase\n[alias]\nx = !rm\n[mergetool \"x\"]\ncmd = y": "",
+		"[remote \"x\"]\nurl = https://x.org/y\n[branch \"m\"]\nremote = x":                                                                                          "",
+	} {
+		dir := t.TempDir()
+		repository(t, filepath.Join(dir, ".git"), config)
+		if got := (*sandbox.Policy)(nil).GitHooks(dir); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%q: %q, want %q", config, got, want)
+		}
+	}
+}
+
+// git runs hooks and programs of a repository on the same machine for a push or an archive, by whatever
+// name it is led there.
+func TestARemoteOnTheSameMachineIsLookedAt(t *testing.T) {
+	t.Parallel()
+	for config, runs := range map[string]bool{
+		"[remote \"o\"]\nurl = ../bare": true, "[remote \"o\"]\nurl = %s/bare.git": true, "[remote \"o\"]\nurl = %s/bare": true, "[remote \"o\"]\nurl = file://%s/bare.git": true,
+		"[remote \"o\"]\nurl = file://localhost%s/bare.git": true, "[remote \"o\"]\nurl = file://%s/%%62are": true, "[remote \"o\"]\nurl = https://x\npushurl = ../link": true,
+		"[remote]\npushDefault = ../bare": true, "[branch \"m\"]\nremote = ../bare": true, "[branch \"m\"]\npushRemote = ../bare/": true, "[submodule \"m\"]\nurl = ../bare": true,
+		"[remote \"o\"]\nurl = ../quiet": false, "[remote \"o\"]\nurl = ../missing": false, "[remote \"o\"]\nurl = x:bare": false, "[remote \"o\"]\nurl = https://x/bare": false,
+	} {
+		top := t.TempDir()
+		in := func(name string) string { return filepath.Join(top, name) }
+		repository(t, in("bare.git"), "")
+		put(t, in("bare.git/hooks/post-receive"), "")
+		repository(t, in("quiet"), "")
+		put(t, in("link"), "gitdir: bare.git\n")
+		repository(t, in("w/.git"), strings.NewReplacer("%s", top, "%%", "%").Replace(config))
+		if got := (*sandbox.Policy)(nil).GitHooks(in("w")); strings.Contains(got, "post-receive") != runs || !runs && got != "" {
+			t.Errorf("%s: %q", config, got)
+		}
+	}
+	top := t.TempDir()
+	repository(t, filepath.Join(top, "w/.git"), "")
+	put(t, filepath.Join(top, "w/.git/remotes/old"), "URL: ../bare.git\n")
+	repository(t, filepath.Join(top, "x.git"), "[tar \"x\"]\ncommand = rm\nremote = true\n")
+	for dir, want := range map[string]string{"w": "remotes/old", "x": "tar.command=rm"} {
+		if got := (*sandbox.Policy)(nil).GitHooks(filepath.Join(top, dir)); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", dir, got, want)
+		}
+	}
+}
+
 func TestNoFileOfARepositoryIsWaitedForOrReadWithoutEnd(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
