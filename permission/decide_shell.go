@@ -328,6 +328,9 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 	if rule, what, ok := t.mayRun(p, l, t.deny); ok {
 		return atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny "+quote(p.text)+": it may run "+what), true
 	}
+	if rule, ok := firstRule(t.deny, Rule.namesProgram); ok && p.runsItsInput() {
+		return atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny what "+quote(p.text)+" runs: it takes commands from its input"), true
+	}
 	if rule, ok := firstRule(t.deny, Rule.namesProgram); ok && t.m == Bypass && !p.speculative && !p.transparent && t.mayRunOthers(p, l) {
 		if at, d := t.allowed(p, l); at == atAllow && d.Verdict == Allow {
 			return at, d, true
@@ -342,6 +345,9 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 	}
 	if rule, what, ok := t.mayRun(p, l, t.ask); ok {
 		return atAsk, by(rule, "a rule asks: "+quote(p.text)+" may run "+what), true
+	}
+	if rule, ok := firstRule(t.ask, Rule.namesProgram); ok && p.runsItsInput() {
+		return atAsk, by(rule, "a rule asks: "+quote(p.text)+" takes commands from its input"), true
 	}
 	for _, w := range l.paths {
 		for _, where := range p.places(w.text) {

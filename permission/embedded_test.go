@@ -62,3 +62,35 @@ func TestADenyRuleForAFileHoldsInsideOfWords(t *testing.T) {
 		}
 	}
 }
+
+// What a program with a language of its own is given to read may hold commands by which it runs what a rule
+// denies. It asks also where a rule allows the program, unless the text is there and has no such command.
+func TestADenyRuleHoldsInWhatAProgramReadsAsCommands(t *testing.T) {
+	t.Parallel()
+	for want, commands := range map[permission.Verdict][]string{
+		permission.Ask: {
+			"sqlite3 x.db <<< '.shell rm -rf x'", "sqlite3 x.db <<'E'\nselect 1;\n  .system rm x\nE", "sqlite3 x.db < x.sql", "cat x.sql | sqlite3 x.db", "echo .shell rm x | sqlite3 x.db", "timeout 5 sqlite3 x.db < x.sql", "sqlite3 x.db <<< \"$x\"",
+			"{ cat; sqlite3 x.db; } < x.sql", "(sqlite3 x.db) < x.sql", "while true; do sqlite3 x.db; done < x.sql", "exec < x.sql; sqlite3 x.db", "sqlite3 x.db 0< x.sql", "sqlite3 x.db <> x.sql", "cat x.sql > >(sqlite3 x.db)", "cat x.sql |& sqlite3 x.db", "sqlite3 x.db <<E\n$x\nE",
+			"sqlite3 x.db <<< \"select edit('x', 'rm')\"", "/usr/bin/sqlite3 x.db < x.sql", "sqlite3 x.db 3< x.sql <&3",
+			`psql db <<< '\! rm -rf x'`, "psql db <<'E'\nselect 1 \\g |rm\nE", "psql db <<< \"copy x from program 'rm x'\"", "psql db < dump.sql", "mysql db <<< 'system rm x'", `mariadb db <<< 'select 1 \! rm'`, "sftp h <<< '!rm x'", "sftp h <<< '-!rm x'", "ftp h < x",
+			"ed f <<< '!rm x'", "printf '!rm x' | ed f", "dc <<< '!rm x'", "gdb p <<< 'shell rm x'", "vim -e f <<< ':!rm x'", "duckdb x < x.sql", "m4 < x", "cat x | gnuplot", "tmux -C < x",
+		},
+		permission.Allow: {
+			"sqlite3 x.db 'select 1'", "sqlite3 x.db <<< 'select a.b from a'", "sqlite3 x.db <<'E'\nselect 1;\nselect 'rm -rf x';\nE", "sqlite3 x.db < /dev/null", "sqlite3 x.db | cat", "sqlite3 x.db 3< x.sql", "cat x | head; sqlite3 x.db", "sqlite3 x.db <&-",
+			"psql db <<< 'select 1'", "mysql db <<< 'select a from b'", "ed f <<'E'\n1,2p\nq\nE", "sftp h <<< 'get x'", "dc <<< '1 2+p'", "cat x | wc -l",
+		},
+	} {
+		for _, command := range commands {
+			r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Class: permission.Classify(command).Class, Sandboxed: true, EnforcesReadOnly: true}
+			deny, all := rules(t, permission.Deny, "rm *"), rules(t, permission.Allow, "sqlite3 *", "/usr/bin/sqlite3 *", "psql *", "mysql *", "mariadb *", "sftp *", "ftp *", "ed *", "dc *", "gdb *", "vim *", "duckdb *", "m4 *", "gnuplot *", "tmux *")
+			for _, mode := range []permission.Mode{permission.Default, permission.Bypass} {
+				if d := append(deny, all...).Decide(r, mode); d.Verdict != want {
+					t.Errorf("%s in mode %s: %s (%s), want %s", command, mode, d.Verdict, d.Reason, want)
+				}
+			}
+			if d := append(rules(t, permission.Ask, "rm *"), all...).Decide(r, permission.Default); d.Verdict != want {
+				t.Errorf("%s under a rule that asks: %s (%s), want %s", command, d.Verdict, d.Reason, want)
+			}
+		}
+	}
+}

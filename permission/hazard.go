@@ -50,13 +50,14 @@ var hazards = map[string]hazard{
 	"tsc":     {short: "pb", long: "--project --outDir --outFile --build --plugins --generateTrace"},
 	"mvn":     {short: "fsD", single: "t toolchains gs global-settings gt global-toolchains settings file l log-file", prefixes: "exec:"},
 	"gradle":  {short: "IbcgPD", long: "--gradle-user-home --init-script --build-file --settings-file --include-build --project-dir"},
-	"sqlite3": {single: "cmd init", prefixes: ".", within: "writefile( load_extension( edit( attach"},
-	"psql":    {short: "ofLc", long: "--output --file --log-file --command"},
-	"mysql":   {short: "e", long: "--pager --tee --execute --init-command"},
-	"zip":     {short: "Tm", long: "--unzip-command --test --move"},
-	"7z":      {prefixes: "-o -w"},
-	"split":   {long: "--filter"},
-	"gcc":     compilers, "g++": compilers, "cc": compilers, "clang": compilers, "clang++": compilers, "c++": compilers,
+	"sqlite3": sqlite, "sqlcipher": sqlite, "duckdb": sqlite,
+	"psql":  {short: "ofLc", long: "--output --file --log-file --command"},
+	"mysql": mysql, "mariadb": mysql,
+	"lftp":  {short: "cfe"},
+	"zip":   {short: "Tm", long: "--unzip-command --test --move"},
+	"7z":    {prefixes: "-o -w"},
+	"split": {long: "--filter"},
+	"gcc":   compilers, "g++": compilers, "cc": compilers, "clang": compilers, "clang++": compilers, "c++": compilers,
 	"openssl": {single: "out config engine provider writerand rand"},
 	"tcpdump": {short: "wzZ"},
 	"nmap":    {short: "o", long: "--script --interactive"},
@@ -103,6 +104,8 @@ var hazards = map[string]hazard{
 var (
 	containers = hazard{commands: "run exec create cp build buildx compose rm rmi kill stop system volume network swarm service stack plugin push login commit import load save context container image builder unshare machine generate play kube", long: "--config --host", short: "H"}
 	compilers  = hazard{single: "wrapper fplugin specs fdump plugin", short: "B", prefixes: "@"}
+	sqlite     = hazard{single: "cmd init c f s", prefixes: ".", within: "writefile( load_extension( edit( attach"}
+	mysql      = hazard{short: "e", long: "--pager --tee --execute --init-command"}
 	editors    = hazard{short: "cSsuUwWi", long: "--cmd --startuptime --remote --remote-send --remote-expr", prefixes: "+"}
 	// A name that is looked up tells whoever answers for its domain what it is, and
 	// it may hold anything: hosts are words that a rule has to spell out.

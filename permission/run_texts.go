@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"pawl/internal/lazy"
 )
 
 // runTheirWords are programs of the table of hazards whose other words may be commands, or
@@ -97,6 +99,46 @@ func (p *simpleCommand) runsByRule(l *commandInfo, rules []Rule, budget *int) (r
 		}
 	}
 	return Rule{}, "", false
+}
+
+// inputLanguages are the programs that run others by commands of their own in what they are
+// given to read, with what such a command has in it, in small letters; ^ is the beginning of a
+// line. Of one without such an entry any text may be a command. Shells and interpreters
+// that read a program are not here, for they always ask. From the manuals of SQLite 3.50,
+// PostgreSQL 18, MySQL 9, OpenSSH 10 and GNU ed 1.22, read 2026-11-26.
+var inputLanguages = lazy.Value(func() map[string]string {
+	all := map[string]string{
+		"sqlite3": "^. edit( load_extension( writefile(", "sqlite": "^.", "sqlcipher": "^. edit( load_extension( writefile(", "duckdb": "^.",
+		"psql": `\ program`, "mysql": `\ ^system ^source ^pager ^edit ^tee`, "mariadb": `\ ^system ^source ^pager ^edit ^tee`,
+		"sftp": "!", "smbclient": "!", "ed": "!", "red": "!", "dc": "!",
+	}
+	for name := range set(`ftp lftp ncftp tftp telnet kermit gdb lldb jdb vim vi nvim view ex emacs m4 gnuplot maxima gp sage gs tmux usql pgcli mycli litecli sqlplus isql sqlcmd cqlsh mongo mongosh
+		ipython bpython ptpython irb pry ghci jshell iex erl sbcl guile racket`) {
+		all[name] = ""
+	}
+	return all
+})
+
+// runsItsInput reports whether p may run programs that its input names.
+func (p *simpleCommand) runsItsInput() bool {
+	marks, ok := inputLanguages()[path.Base(p.program())]
+	if !ok || !p.input.given {
+		return false
+	}
+	if !p.input.known || marks == "" {
+		return true
+	}
+	lines := strings.Split(strings.ToLower(p.input.text), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
+	}
+	text := "\n" + strings.Join(lines, "\n")
+	for mark := range strings.FieldsSeq(marks) {
+		if strings.Contains(text, strings.Replace(mark, "^", "\n", 1)) {
+			return true
+		}
+	}
+	return false
 }
 
 // signs stand before a text of shell in texts of other languages and in options: =COMMAND,

@@ -72,7 +72,15 @@ type simpleCommand struct {
 	// innerAt is where among the words of a wrapper the command that it runs begins, if that
 	// is certain; 0: it is not, or p is no wrapper.
 	innerAt int
+	input   input
 	known   *commandInfo // what inspect found, once it was asked
+}
+
+// An input is what a command is given to read on its standard input.
+type input struct {
+	given bool // a pipe, a file, a here-document
+	known bool // text is all of it
+	text  string
 }
 
 // info returns what is known of the command.
@@ -108,6 +116,7 @@ type scriptReader struct {
 	inLoop      bool
 	speculative bool
 	within      *simpleCommand // the command whose text of shell is being read
+	input       input          // what the commands of the statement that is being read are given
 	depth       int
 
 	sources   int
@@ -194,11 +203,16 @@ func (r *scriptReader) stmt(st *syntax.Stmt) {
 	if r.exhausted {
 		return // it is asked about, whatever follows
 	}
+	was := r.input
 	for _, redirect := range st.Redirs {
 		r.redirect(redirect)
+		r.input = r.inputOf(redirect)
 	}
 	r.ok = nil
 	r.command(st.Cmd)
+	if !changesInput(st.Cmd) {
+		r.input = was
+	}
 	if r.ok == nil || st.Negated || st.Background || st.Coprocess {
 		r.ok = r.dirs
 	}
@@ -269,7 +283,14 @@ func (r *scriptReader) binary(c *syntax.BinaryCmd) {
 	if c.Op == syntax.AndStmt {
 		r.dirs = leftOK // "cd sub && …": what follows runs there and nowhere else
 	}
+	was := r.input
+	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+		r.input = input{given: true}
+	}
 	r.stmt(c.Y)
+	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+		r.input = was
+	}
 	ok := r.ok
 	if c.Op != syntax.AndStmt {
 		ok = union(leftOK, ok)
@@ -297,9 +318,12 @@ func (r *scriptReader) inside(n syntax.Node) {
 			return false
 		case *syntax.ProcSubst:
 			r.isGrouped("a process substitution")
-			dirs := r.dirs
+			dirs, was := r.dirs, r.input
+			if n.Op == syntax.CmdOut {
+				r.input = input{given: true}
+			}
 			r.stmts(n.Stmts)
-			r.dirs = dirs
+			r.dirs, r.input = dirs, was
 			return false
 		case *syntax.ArithmExp:
 			r.isUnknown("shell arithmetic, which can run commands")
@@ -428,6 +452,7 @@ func (r *scriptReader) part(p *simpleCommand) {
 		r.isUnknown(name + " evaluates one of its words as shell")
 	}
 	p.changesDir = p.changesDir || changesDir(path.Base(name), p.words[1:])
+	p.input = r.input
 	r.parts = append(r.parts, p)
 	switch name {
 	case "cd":

@@ -148,6 +148,34 @@ func (r *scriptReader) redirect(rd *syntax.Redirect) {
 	r.redirects = append(r.redirects, to)
 }
 
+// inputOf returns what the commands that a redirection is for are given to read.
+func (r *scriptReader) inputOf(rd *syntax.Redirect) input {
+	if rd.N != nil && rd.N.Value != "0" {
+		return r.input
+	}
+	switch rd.Op {
+	case syntax.Hdoc, syntax.DashHdoc:
+		if rd.Hdoc == nil || slices.ContainsFunc(rd.Hdoc.Parts, func(p syntax.WordPart) bool { _, ok := p.(*syntax.Lit); return !ok }) {
+			return input{given: true, known: rd.Hdoc == nil}
+		}
+		return input{given: true, known: true, text: r.text(rd.Hdoc.Pos(), rd.Hdoc.End())}
+	case syntax.WordHdoc:
+		w := wordOf(rd.Word, r.vars)
+		return input{given: true, known: w.kind == static, text: w.text}
+	case syntax.RdrIn:
+		return input{given: rd.Word.Lit() != "/dev/null"}
+	case syntax.RdrInOut, syntax.DplIn:
+		return input{given: rd.Word.Lit() != "-"}
+	}
+	return r.input
+}
+
+// changesInput reports whether the redirections of a command hold for those behind it: exec < file.
+func changesInput(cmd syntax.Command) bool {
+	c, ok := cmd.(*syntax.CallExpr)
+	return ok && len(c.Args) > 0 && c.Args[0].Lit() == "exec"
+}
+
 // isConnection reports whether bash opens a connection when it is to open a file
 // of that name (bash(1), REDIRECTION, read 2026-11-20).
 func isConnection(name string) bool {

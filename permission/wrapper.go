@@ -181,7 +181,7 @@ func (r *scriptReader) inner(p *simpleCommand, words []word, speculative bool) {
 	if r.exhausted {
 		return
 	}
-	q := &simpleCommand{words: words, dirs: p.dirs, changesDir: p.changesDir, speculative: speculative, text: p.text, within: p}
+	q := &simpleCommand{words: words, dirs: p.dirs, changesDir: p.changesDir, speculative: speculative, text: p.text, within: p, input: p.input}
 	if !speculative && len(words) < len(p.words) {
 		q.text = joinSources(words)
 	}
