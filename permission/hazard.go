@@ -47,6 +47,7 @@ var hazards = map[string]hazard{
 	"pylint":    {long: "--rcfile --load-plugins --init-hook --output --generate-toml-config"}, "flake8": {long: "--config --append-config --output-file --tee"},
 	"rubocop": {short: "roc", long: "--require --out --config --plugin --cache-root"}, "rspec": {short: "o", long: "--out --options"},
 	"phpunit": {prefixes: "--log --coverage- --testdox- --cache-directory"},
+	"javac":   {single: "processor processorpath processor-path", prefixes: "-J -Xplugin"},
 	"tsc":     {short: "pb", long: "--project --outDir --outFile --build --plugins --generateTrace"},
 	"mvn":     {short: "fsD", single: "t toolchains gs global-settings gt global-toolchains settings file l log-file", prefixes: "exec:"},
 	"gradle":  {short: "IbcgPD", long: "--gradle-user-home --init-script --build-file --settings-file --include-build --project-dir"},
@@ -112,6 +113,12 @@ var (
 	resolvers = hazard{short: "f"}
 )
 
+// optionFiles are the programs that take further words, options among them, from the file of a
+// word @FILE: what would be a hazard on the line may be in there. From their manuals (pytest
+// 8.4, mypy 1.18, ruff 0.14, JDK 25, rustc 1.90, GNU binutils 2.45), read 2026-11-26.
+var optionFiles = set(`pytest py.test mypy ruff rustc rustdoc tsc java javac javadoc jar jlink jdeps jpackage kotlinc scalac groovyc swiftc ghc protoc
+	gfortran nvcc icc ifort ld ld.lld lld gold as ar nm objdump objcopy ranlib strip size dotnet csc msbuild mcs`)
+
 // lookups are the programs with resolvers' hazards.
 var lookups = set("ping ping6 nslookup dig host drill traceroute tracepath mtr whois getent resolvectl")
 
@@ -156,7 +163,7 @@ func (h hazard) names(t string) bool {
 func hazardsOf(name string, words []word) []string {
 	h, ok := hazards[name]
 	if !ok {
-		if h, ok = interpreter(name); !ok {
+		if h, ok = interpreter(name); !ok && !optionFiles[name] {
 			return nil
 		}
 	}
@@ -167,7 +174,7 @@ func hazardsOf(name string, words []word) []string {
 	operand, options := 0, false
 	for _, w := range words {
 		t := w.text
-		if h.names(t) {
+		if h.names(t) || optionFiles[name] && strings.HasPrefix(t, "@") {
 			found = append(found, t)
 		}
 		if strings.HasPrefix(t, "-") {
