@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -202,7 +203,13 @@ func delicateName(p string, class run.Class) string {
 	if name := secretNames.nameIn(p); name != "" || class == run.Reads {
 		return name
 	}
-	return protectedNames.nameIn(p)
+	return obeyedName(p)
+}
+
+// obeyedName returns the name in the path of a file that is written which decides what runs
+// later, or is that of a folder of programs.
+func obeyedName(p string) string {
+	return cmp.Or(protectedNames.nameIn(p), programFolder(p))
 }
 
 // fileRules returns the rules of an effect that speak of files: of all that

@@ -593,7 +593,7 @@ func (t *evaluation) led(at location, writes, links bool) (stage, Decision) {
 	}
 	delicate, obeyed := secretIn(at.text), ""
 	if writes && links {
-		obeyed = protectedNames.nameIn(cmp.Or(at.further, at.text))
+		obeyed = obeyedName(cmp.Or(at.further, at.text))
 	}
 	unruled := writes && links && t.byFileRule // by one that covers where the link stands
 	if delicate == "" && obeyed == "" && !unruled && !at.outside && r.own(at) == "" {

@@ -1,5 +1,10 @@
 package permission
 
+import (
+	"path"
+	"strings"
+)
+
 // secretNames are names of files and folders that usually hold keys or
 // passwords, in lower case; reading them asks. Patterns of path.Match.
 var secretNames = names(
@@ -61,3 +66,20 @@ var protectedNames = names(
 	".pnpmfile.js", "pnpm-workspace.yaml", "composer.json", "binding.gyp", "directory.build.props", "directory.build.targets", "jupyter_*config.py", "neoconf.json", "_irbrc", "irb.rc", ".rdata", "*.pth", ".jdbrc", "jdb.ini", ".ghcid", ".luacov", ".luarocks", "config.nims", "wp-cli.yml", ".air.toml", "bacon.toml", "nodemon.json", "modd.conf", "mprocs.yaml", ".smug.yml", ".teamocil.yml", "session.vim", "devshell.toml",
 	".agent", ".cline", ".continuerc.json", ".grok", ".vibe", ".kimi", ".kode", ".forge", "forge.yaml", ".cagent", "cagent.yaml", "gptme.toml", "conductor.json", ".superset", ".emdash.json", ".antigravity", ".mcp", "mcp.yaml", "pantheon.yml", "acquia-pipelines.yml", ".lagoon.yml", "app.json", "project.toml", "clevercloud", "web.config", ".onedev", "desktop.ini", "*.scf", "*.url", "*.command", "*.terminal",
 )
+
+// programFolders are folders of programs and modules that package managers install and others
+// run by their names. To write a file there asks, as for protectedNames; to remove one or to
+// install is a command, which has rules of its own, so commands do not ask for these words.
+var programFolders = strings.Fields(`node_modules/.bin .venv/bin venv/bin env/bin virtualenv/bin .venv/scripts venv/scripts env/scripts
+	site-packages dist-packages .tox .nox .pixi vendor/bin .local/bin`)
+
+// programFolder returns the name of such a folder in a path; empty if there is none.
+func programFolder(p string) string {
+	folded := "/" + foldPath(p) + "/"
+	for _, folder := range programFolders {
+		if strings.Contains(folded, "/"+folder+"/") {
+			return path.Base(folder)
+		}
+	}
+	return ""
+}

@@ -45,6 +45,38 @@ func TestSecretsAndWhatDecidesLaterRunsAreKnownByName(t *testing.T) {
 	}
 }
 
+// A program that an edit or a redirection leaves where others look for programs runs later. Removing such a folder
+// and installing are commands with rules of their own.
+func TestWritingWhereProgramsAreInstalledAsks(t *testing.T) {
+	t.Parallel()
+	for p, want := range map[string]permission.Verdict{
+		"node_modules/.bin/eslint": permission.Ask, "web/node_modules/.bin/tsc": permission.Ask, "NODE_MODULES/.BIN/x": permission.Ask, ".venv/bin/python": permission.Ask, "a/venv/bin/pip": permission.Ask, "venv/Scripts/pip.exe": permission.Ask,
+		".venv/lib/python3.13/site-packages/x.py": permission.Ask, "vendor/bin/phpunit": permission.Ask, ".tox/py/bin/x": permission.Ask, "sub/../venv/bin/x": permission.Ask,
+		"node_modules/x/index.js": permission.Allow, "bin/x": permission.Allow, ".venv/x": permission.Allow, "src/venv.py": permission.Allow, "docs/site-packages.md": permission.Allow, "cmd/venv/main.go": permission.Allow,
+	} {
+		for _, r := range []permission.Request{
+			{Tool: "write", Class: run.Writes, Edits: true, Paths: []string{p}},
+			{Tool: "edit", Class: run.Writes, Edits: true, Paths: []string{"link"}, Resolved: []string{p}},
+			{Tool: "shell", Class: run.Writes, Command: "echo x > " + p},
+			{Tool: "shell", Class: run.Writes, Command: "echo x > link", Resolved: []string{p}},
+		} {
+			r.Workspace, r.Sandboxed, r.EnforcesReadOnly = "/work", true, true
+			if d := permission.Rules(nil).Decide(r, permission.AcceptEdits); d.Verdict != want {
+				t.Errorf("%+v: %s (%s), want %s", r, d.Verdict, d.Reason, want)
+			}
+		}
+	}
+	rs := rules(t, permission.Allow, "rm *", "npm *", "cp *", ".venv/bin/pytest *", "write(node_modules/**)", "write(venv/bin/**)")
+	for command, want := range map[string]permission.Verdict{
+		"rm -rf node_modules/.bin": permission.Allow, "rm -rf node_modules .venv/bin": permission.Allow, "npm install eslint": permission.Allow, ".venv/bin/pytest -q": permission.Allow, "cp -r node_modules/.bin x": permission.Allow,
+		"echo x > node_modules/a": permission.Allow, "echo x > node_modules/.bin/a": permission.Ask, "echo x > venv/bin/a": permission.Allow,
+	} {
+		if d := ask(rs, command, "/work"); d.Verdict != want {
+			t.Errorf("%s: %s (%s), want %s", command, d.Verdict, d.Reason, want)
+		}
+	}
+}
+
 func TestWhereAPathLeadsIsJudgedToo(t *testing.T) {
 	t.Parallel()
 	const a, k, d = permission.Allow, permission.Ask, permission.Deny
