@@ -61,7 +61,7 @@ func Classify(command string) Classification {
 			recursing++
 			c.Recurses = true
 			c.Only = p.only()
-			if p.program() == "git" || !slices.ContainsFunc(p.info().paths, func(w word) bool { return !strings.HasPrefix(w.source, "-") }) { // git's words may be no paths
+			if p.readsHere() || !slices.ContainsFunc(p.info().paths, func(w word) bool { return !strings.HasPrefix(w.source, "-") }) {
 				addPaths(&c.Paths, p.dirs...)
 			}
 		}

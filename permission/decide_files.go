@@ -115,7 +115,7 @@ func (t *evaluation) file(given string, p location) (stage, Decision) {
 		return atDeny, by(rule, "denied: "+given)
 	}
 	if r.Tool == "search" {
-		if rule, ok := deniedBelow(t.deny, p); ok {
+		if rule, ok := ruledBelow(t.deny, p); ok {
 			return atDefault, byDefault(Ask, "it may read files below "+given+" that a rule denies: "+rule.String())
 		}
 	}
@@ -127,6 +127,9 @@ func (t *evaluation) file(given string, p location) (stage, Decision) {
 	}
 	if rule, ok := finds(t.ask, p); ok {
 		return atAsk, by(rule, "a rule asks: "+given)
+	}
+	if rule, ok := ruledBelow(t.ask, p); ok && r.Tool == "search" {
+		return atAsk, by(rule, "a rule asks: it may read files below "+given)
 	}
 	delicate := delicateName(p.text, r.Class)
 	if delicate == "" && r.Class == run.Writes && r.obeyed(p) {
@@ -174,9 +177,9 @@ func finds(rules []Rule, p location) (Rule, bool) {
 	return firstRule(rules, func(r Rule) bool { return p.matches(r) })
 }
 
-// deniedBelow returns the first deny rule that may speak of a file below p, unless
+// ruledBelow returns the first deny or ask rule that may speak of a file below p, unless
 // it names only what a search passes over.
-func deniedBelow(rules []Rule, p location) (Rule, bool) {
+func ruledBelow(rules []Rule, p location) (Rule, bool) {
 	return firstRule(rules, func(r Rule) bool {
 		pattern := foldPath(strings.TrimPrefix(r.Pattern, "./"))
 		return r.Pattern != "" && secretNames.nameIn(path.Base(pattern)) == "" && p.mayHold(r.Pattern)

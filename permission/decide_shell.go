@@ -129,7 +129,16 @@ func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, wha
 			return rules[0], quote(w.source), true
 		}
 	}
-	if files := append(t.fileRules(Deny, false), t.fileRules(Deny, true)...); len(files) > 0 && !l.reads {
+	if rule, what, ok := t.goesBelow(p, l, Deny); ok {
+		return rule, what, true
+	}
+	return t.embedded(p, l, slices.Concat(t.fileRules(Deny, false), t.fileRules(Deny, true)))
+}
+
+// goesBelow returns a rule of an effect that speaks of a file below a directory which p reads,
+// changes or copies with everything in it.
+func (t *evaluation) goesBelow(p *simpleCommand, l *commandInfo, effect Verdict) (rule Rule, what string, ok bool) {
+	if files := append(t.fileRules(effect, false), t.fileRules(effect, true)...); len(files) > 0 && !l.reads {
 		for _, w := range p.words[1:] {
 			name, value, isOption := strings.Cut(w.text, "=") // --target-directory=src
 			if isOption = isOption && strings.HasPrefix(name, "-"); !isOption {
@@ -148,23 +157,24 @@ func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, wha
 			}
 		}
 	}
-	if p.recurses() {
-		paths := []string{"."}
-		for _, w := range l.paths {
-			paths = append(paths, w.text)
-		}
-		if len(paths) > 1 {
-			paths = paths[1:]
-		}
-		for _, name := range paths {
-			for _, where := range p.places(name) {
-				if rule, ok := deniedBelow(t.fileRules(Deny, false), t.r.locate("", where)); ok {
-					return rule, "files below " + quote(name), true
-				}
+	if !p.recurses() && !p.greps() {
+		return Rule{}, "", false
+	}
+	var paths []string
+	for _, w := range l.paths {
+		paths = append(paths, w.text)
+	}
+	if len(paths) == 0 || p.readsHere() {
+		paths = append(paths, ".")
+	}
+	for _, name := range paths {
+		for _, where := range p.places(name) {
+			if rule, ok := ruledBelow(t.fileRules(effect, false), t.r.locate("", where)); ok {
+				return rule, "files below " + quote(name), true
 			}
 		}
 	}
-	return t.embedded(p, l, slices.Concat(t.fileRules(Deny, false), t.fileRules(Deny, true)))
+	return Rule{}, "", false
 }
 
 // goesThrough reports whether p, which has operands, changes or copies what is below the
@@ -358,6 +368,21 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 			if rule, ok := findsPattern(rules, r.locate("", where)); ok {
 				return atAsk, by(rule, "a rule asks: "+where), true
 			}
+		}
+	}
+	if p.speculative || p.transparent {
+		return 0, Decision{}, false
+	}
+	if rule, what, ok := t.goesBelow(p, l, Ask); ok {
+		return atAsk, by(rule, "a rule asks: "+quote(p.text)+" may take "+what), true
+	}
+	if p.isFed() && !l.textOnly {
+		rules := t.fileRules(Ask, false)
+		if !l.reads {
+			rules = append(rules, t.fileRules(Ask, true)...)
+		}
+		if rule, ok := firstRule(rules, func(r Rule) bool { return r.Pattern != "" }); ok {
+			return atAsk, by(rule, "a rule asks: the files of "+quote(p.text)+" come from its input"), true
 		}
 	}
 	return 0, Decision{}, false

@@ -364,8 +364,30 @@ func (p *simpleCommand) recurses() bool {
 		return short("r") || long("--recursive")
 	case "git":
 		return long("--no-index", "--untracked")
+	case "rgrep", "ag", "ack", "ugrep", "ug":
+		return true
 	}
 	return false
+}
+
+// greps reports whether p is a git that reads the files it keeps in the directory it is in.
+func (p *simpleCommand) greps() bool {
+	if p.program() != "git" {
+		return false
+	}
+	i := 1
+	for ; i < len(p.words) && strings.HasPrefix(p.words[i].text, "-"); i++ {
+		if has("-C -c", p.words[i].text) {
+			i++
+		}
+	}
+	return i < len(p.words) && p.words[i].text == "grep"
+}
+
+// readsHere reports whether p, which goes through directories, may go through the one it is in,
+// though it has operands: which of them are files is its own to know.
+func (p *simpleCommand) readsHere() bool {
+	return has("git rgrep ag ack ugrep ug", p.program())
 }
 
 // only returns the names of files that a grep is told to read alone; nil if it may

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl/permission"
+	"pawl/run"
 )
 
 func TestACommandThatGoesThroughFoldersIsSeenToDoSo(t *testing.T) {
@@ -51,6 +52,36 @@ func TestACommandThatGoesThroughFoldersIsSeenToDoSo(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", command, diff)
+		}
+	}
+}
+
+// A rule that asks for a file asks also about what takes it along with the folder it is in, as a rule that denies it
+// does in mode bypass.
+func TestARuleForAFileHoldsForWhatGoesThroughItsFolder(t *testing.T) {
+	t.Parallel()
+	const limit = "docs/private.md"
+	all := []string{"grep *", "rg *", "cat *", "xargs *", "find *", "cp *", "tar *", "rsync *", "zip *", "rm *", "mv *", "ag *", "ack *", "rgrep *", "git *", "ls *", "find . -type f -exec cat {} +", "find src -exec cat {} +"}
+	for want, commands := range map[permission.Verdict][]string{
+		permission.Ask: {"grep -r x .", "grep -rn x", "grep -R x docs", "cd docs && grep -r x", "rg x", "rg x docs", "diff -r docs old", "find . -type f -exec cat {} +", "find . -type f | xargs cat", "cp -r docs x", "cp -r . x", "tar cf - .", "rsync -a docs x", "zip -r x .",
+			"ag x", "ack x", "rgrep x", "git grep x", "git -C docs grep x", "git grep --untracked x", "rm -rf docs", "mv docs x"},
+		permission.Allow: {"grep -r x src", "grep x a.go", "rg x src", "cd src && grep -r x", "diff a.go b.go", "find . -name '*.md'", "find src -exec cat {} +", "cp -r src x", "tar cf x src", "rm -rf src", "git commit -m grep", "git log", "ls -R", "cat docs/a.md", "find . -name x | xargs echo"},
+	} {
+		for _, command := range commands {
+			r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Class: permission.Classify(command).Class, Sandboxed: true, EnforcesReadOnly: true}
+			ask := append(rules(t, permission.Ask, "read("+limit+")"), rules(t, permission.Allow, all...)...)
+			if d := ask.Decide(r, permission.Default); d.Verdict != want {
+				t.Errorf("%s under a rule that asks: %s (%s), want %s", command, d.Verdict, d.Reason, want)
+			}
+			if d := rules(t, permission.Deny, "read("+limit+")").Decide(r, permission.Bypass); d.Verdict != want {
+				t.Errorf("%s in mode bypass under a rule that denies: %s (%s), want %s", command, d.Verdict, d.Reason, want)
+			}
+		}
+	}
+	for folder, want := range map[string]permission.Verdict{".": permission.Ask, "docs": permission.Ask, "src": permission.Allow} {
+		r := permission.Request{Tool: "search", Class: run.Reads, Paths: []string{folder}, Workspace: "/work"}
+		if d := rules(t, permission.Ask, "read("+limit+")").Decide(r, permission.Default); d.Verdict != want {
+			t.Errorf("a search of %s: %s (%s), want %s", folder, d.Verdict, d.Reason, want)
 		}
 	}
 }
