@@ -56,6 +56,9 @@ func Classify(command string) Classification {
 		}
 		if p.words[0].kind == static {
 			add(&c.Programs, p.program())
+			if name := path.Base(p.program()); asksGit[name] {
+				add(&c.Programs, name) // /usr/bin/git obeys a repository like git
+			}
 		}
 		if p.recurses() {
 			recursing++

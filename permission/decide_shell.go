@@ -406,7 +406,7 @@ func (t *evaluation) allowed(p *simpleCommand, l *commandInfo) (stage, Decision)
 	if p.transparent && !local {
 		return atDefault, byDefault(Allow, "what it runs decides")
 	}
-	if rule, ok := t.spelled(p); ok && (rule.Sandbox == run.Confined || !asksGit[p.program()] || !t.elsewhere(p)) {
+	if rule, ok := t.spelled(p); ok && (rule.Sandbox == run.Confined || !asksGit[path.Base(p.program())] || !t.elsewhere(p)) {
 		return t.ruledBy(rule, "it spells out "+quote(p.within.text))
 	}
 	for _, w := range p.words {
@@ -418,7 +418,7 @@ func (t *evaluation) allowed(p *simpleCommand, l *commandInfo) (stage, Decision)
 		}
 	}
 	needs, readRule := t.needs(p, l)
-	asks := asksGit[p.program()]
+	asks := asksGit[path.Base(p.program())]
 	elsewhere, runsGit := asks && t.elsewhere(p), asks && t.r.Runs != ""
 	var best *Rule
 	for i, rule := range t.allow {

@@ -355,7 +355,7 @@ func (p *simpleCommand) recurses() bool {
 			return len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.ContainsAny(w.text, letters)
 		})
 	}
-	switch p.program() {
+	switch path.Base(p.program()) {
 	case "grep", "egrep", "fgrep":
 		return short("rRd") || long("--recursive", "--dereference-recursive", "--directories")
 	case "rg", "diff", "colordiff": // a .ignore of the workspace makes rg read hidden ones; diff reads what is in two directories without being told to
@@ -372,7 +372,7 @@ func (p *simpleCommand) recurses() bool {
 
 // greps reports whether p is a git that reads the files it keeps in the directory it is in.
 func (p *simpleCommand) greps() bool {
-	if p.program() != "git" {
+	if path.Base(p.program()) != "git" {
 		return false
 	}
 	i := 1
@@ -387,7 +387,7 @@ func (p *simpleCommand) greps() bool {
 // readsHere reports whether p, which goes through directories, may go through the one it is in,
 // though it has operands: which of them are files is its own to know.
 func (p *simpleCommand) readsHere() bool {
-	return has("git rgrep ag ack ugrep ug", p.program())
+	return has("git rgrep ag ack ugrep ug", path.Base(p.program())) || strings.Contains(p.program(), "/") // of one called by its path no operand is known
 }
 
 // only returns the names of files that a grep is told to read alone; nil if it may
@@ -396,7 +396,7 @@ func (p *simpleCommand) only() (names []string) {
 	words := p.words[1:]
 	for i, w := range words {
 		option, value, _ := strings.Cut(w.text, "=")
-		switch p.program() {
+		switch path.Base(p.program()) {
 		case "rg":
 			glob, ok := strings.CutPrefix(w.text, "--glob=")
 			if !ok {

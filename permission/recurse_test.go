@@ -56,15 +56,25 @@ func TestACommandThatGoesThroughFoldersIsSeenToDoSo(t *testing.T) {
 	}
 }
 
+// Whoever looks at what a repository makes git run is told of a git that is called by its path.
+func TestGitIsNamedHoweverItIsCalled(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{"/usr/bin/git commit": "git", "/bin/go list": "go", "timeout 5 /usr/bin/git status": "git", "bash -c '/usr/bin/git push'": "git"} {
+		if got := permission.Classify(command).Programs; !slices.Contains(got, want) {
+			t.Errorf("%s runs %q", command, got)
+		}
+	}
+}
+
 // A rule that asks for a file asks also about what takes it along with the folder it is in, as a rule that denies it
 // does in mode bypass.
 func TestARuleForAFileHoldsForWhatGoesThroughItsFolder(t *testing.T) {
 	t.Parallel()
 	const limit = "docs/private.md"
-	all := []string{"grep *", "rg *", "cat *", "xargs *", "find *", "cp *", "tar *", "rsync *", "zip *", "rm *", "mv *", "ag *", "ack *", "rgrep *", "git *", "ls *", "find . -type f -exec cat {} +", "find src -exec cat {} +"}
+	all := []string{"grep *", "rg *", "cat *", "xargs *", "find *", "cp *", "tar *", "rsync *", "zip *", "rm *", "mv *", "/usr/bin/grep *", "/usr/bin/rg *", "/usr/bin/git *", "ag *", "ack *", "rgrep *", "git *", "ls *", "find . -type f -exec cat {} +", "find src -exec cat {} +"}
 	for want, commands := range map[permission.Verdict][]string{
 		permission.Ask: {"grep -r x .", "grep -rn x", "grep -R x docs", "cd docs && grep -r x", "rg x", "rg x docs", "diff -r docs old", "find . -type f -exec cat {} +", "find . -type f | xargs cat", "cp -r docs x", "cp -r . x", "tar cf - .", "rsync -a docs x", "zip -r x .",
-			"ag x", "ack x", "rgrep x", "git grep x", "git -C docs grep x", "git grep --untracked x", "rm -rf docs", "mv docs x"},
+			"ag x", "ack x", "rgrep x", "git grep x", "git -C docs grep x", "git grep --untracked x", "rm -rf docs", "mv docs x", "/usr/bin/grep -r x .", "/usr/bin/rg x", "/usr/bin/git grep x"},
 		permission.Allow: {"grep -r x src", "grep x a.go", "rg x src", "cd src && grep -r x", "diff a.go b.go", "find . -name '*.md'", "find src -exec cat {} +", "cp -r src x", "tar cf x src", "rm -rf src", "git commit -m grep", "git log", "ls -R", "cat docs/a.md", "find . -name x | xargs echo"},
 	} {
 		for _, command := range commands {
