@@ -83,14 +83,24 @@ func runsNothingNew(was, now []byte) bool {
 	for line := range strings.Lines(string(was)) {
 		before[strings.TrimSpace(line)] = true
 	}
-	for line := range strings.Lines(string(now)) {
-		line = strings.TrimSpace(line)
-		step, _, _ := strings.Cut(strings.ReplaceAll(line, "\t", " "), " ")
-		if line != "" && line[0] != '#' && !harmlessSteps[step] && !before[line] {
+	for _, line := range programSteps(now) {
+		if !before[line] {
 			return false
 		}
 	}
 	return true
+}
+
+// programSteps returns the steps of a rebase that may run a program.
+func programSteps(text []byte) (lines []string) {
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		step, _, _ := strings.Cut(strings.ReplaceAll(line, "\t", " "), " ")
+		if line != "" && line[0] != '#' && !harmlessSteps[step] {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // folder returns the folder of the repository that a workspace is in, its own

@@ -172,6 +172,7 @@ func (p *Policy) GitHooks(dirs ...string) string {
 	for _, config := range slices.Concat(configs, (*Policy)(nil).gitConfigs(git.localRemotes(configs, dirs))) {
 		settings, err := git.readConfig(config)
 		found = append(found, programsIn(config, settings, err, runsByCommand)...)
+		found = append(found, git.stepsOf(filepath.Dir(config))...)
 		if elsewhere := last(settings, "core.hookspath"); elsewhere != "" {
 			found = append(found, "hooks in "+elsewhere)
 			continue
@@ -181,6 +182,31 @@ func (p *Policy) GitHooks(dirs ...string) string {
 		}
 	}
 	return joined(found)
+}
+
+// stepsOf returns what a rebase or a cherry-pick that was begun in a repository would run when
+// it continues: the steps that are commands, and a way of merging that is none of git's own.
+func (g gitProgram) stepsOf(folder string) (found []string) {
+	read := func(name string) (string, []byte) {
+		path := filepath.Join(folder, name)
+		text, _ := small(path)
+		return path + "=", text
+	}
+	path, text := read("rebase-merge/git-rebase-todo")
+	for _, line := range programSteps(text) {
+		_, command, _ := strings.Cut(strings.ReplaceAll(line, "\t", " "), " ")
+		found = append(found, path+command)
+	}
+	path, text = read("rebase-merge/strategy")
+	strategies := []string{strings.TrimSpace(string(text))}
+	_, options := read("sequencer/opts")
+	settings, _ := g.parseConfig(options)
+	for _, strategy := range append(strategies, last(settings, "options.strategy")) {
+		if strategy != "" && !mergeStrategies[strategy] {
+			found = append(found, path+"git-merge-"+strategy)
+		}
+	}
+	return found
 }
 
 // filesOf returns a hook of a repository's folder, and a file by which old versions of git

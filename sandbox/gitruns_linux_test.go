@@ -132,6 +132,26 @@ func TestWhatCommandsOfGitRunByTheirConfigurationIsSeen(t *testing.T) {
 	}
 }
 
+// A repository may come with a rebase that was begun; to continue it runs its steps.
+func TestTheStepsOfARebaseThatWasBegunAreSeen(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, text, want string }{
+		{"rebase-merge/git-rebase-todo", "pick 1 one\n\n# exec no\nx rm -rf x\n", "=rm -rf x"},
+		{"rebase-merge/git-rebase-todo", "pick 1 one\nfixup 2 two\n", ""},
+		{"rebase-merge/strategy", "./evil\n", "git-merge-./evil"},
+		{"rebase-merge/strategy", "ort\n", ""},
+		{"sequencer/opts", "[options]\n\tstrategy = ./evil\n", "git-merge-./evil"},
+		{"sequencer/opts", "[options]\n\tstrategy = ort\n", ""},
+	} {
+		dir := t.TempDir()
+		repository(t, filepath.Join(dir, ".git"), "")
+		put(t, filepath.Join(dir, ".git", c.name), c.text)
+		if got := (*sandbox.Policy)(nil).GitHooks(dir); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s with %q: %q, want %q", c.name, c.text, got, c.want)
+		}
+	}
+}
+
 // git runs hooks and programs of a repository on the same machine for a push or an archive, by whatever
 // name it is led there.
 func TestARemoteOnTheSameMachineIsLookedAt(t *testing.T) {
