@@ -37,6 +37,7 @@ var gitLetters = map[string]string{
 // ignored or named by the input.
 var gitLong = map[string]string{
 	"add": "--force", "stash": "--all", "hash-object": "--stdin-paths", "read-tree": "--index-output", "interpret-trailers": "--in-place",
+	"checkout-index": "--prefix",
 }
 
 // inspectGit looks at the words after "git".

@@ -38,7 +38,7 @@ func (t *evaluation) mayRunOthers(p *simpleCommand, l *commandInfo) bool {
 		return !p.readsText || p.isFed()
 	case wrapsAnother(p) && !l.reads:
 		return !runWhatTheyName[name] || p.guessed || p.isFed()
-	case asksGit[name] && (t.r.Runs != "" || t.mayMakeRepository), runsHooks(p, l) && t.r.Hooks != "":
+	case asksGit[name] && (t.r.Runs != "" || t.mayMakeRepository || p.inUnknownFolder()), runsHooks(p, l) && t.r.Hooks != "":
 		return true
 	case l.reads:
 		return p.isFed() && !l.optionsSafe
@@ -54,6 +54,12 @@ func (t *evaluation) mayRunOthers(p *simpleCommand, l *commandInfo) bool {
 		hazards = slices.DeleteFunc(slices.Clone(hazards), func(h string) bool { return h == "-delete" })
 	}
 	return !runByHazard[name] || unknownWords || len(hazards) > 0
+}
+
+// inUnknownFolder reports whether p may run in a folder that nobody has looked at: behind a cd whose
+// target is not known, or by a wrapper that is told to run it elsewhere.
+func (p *simpleCommand) inUnknownFolder() bool {
+	return len(p.dirs) == 0 || p.within != nil && p.within.changesDir
 }
 
 // runsHooks reports whether p is a git that may run hooks: it does more than look, or is run
