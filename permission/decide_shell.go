@@ -167,9 +167,16 @@ func (t *evaluation) goesBelow(p *simpleCommand, l *commandInfo, effect Verdict)
 	if len(paths) == 0 || p.readsHere() {
 		paths = append(paths, ".")
 	}
+	rules := t.fileRules(effect, false)
+	if only := p.only(); only != nil {
+		rules = slices.DeleteFunc(rules, func(r Rule) bool { // of a file that has none of these names
+			name := foldPath(path.Base(r.Pattern))
+			return !strings.ContainsAny(name, "*?[") && !slices.ContainsFunc(only, func(o string) bool { ok, err := path.Match(foldPath(o), name); return ok || err != nil })
+		})
+	}
 	for _, name := range paths {
 		for _, where := range p.places(name) {
-			if rule, ok := ruledBelow(t.fileRules(effect, false), t.r.locate("", where)); ok {
+			if rule, ok := ruledBelow(rules, t.r.locate("", where)); ok {
 				return rule, "files below " + quote(name), true
 			}
 		}

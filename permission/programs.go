@@ -394,6 +394,19 @@ func (p *simpleCommand) readsHere() bool {
 // read others, or another option could overrule that.
 func (p *simpleCommand) only() (names []string) {
 	words := p.words[1:]
+	if path.Base(p.program()) == "git" { // git grep x -- '*.go'
+		i := slices.IndexFunc(words, func(w word) bool { return w.text == "--" })
+		if i < 0 {
+			return nil
+		}
+		for _, w := range words[i+1:] {
+			if w.kind != static || !strings.HasPrefix(w.text, "*.") || strings.ContainsAny(w.text[2:], "*?[\\/") {
+				return nil
+			}
+			names = append(names, w.text)
+		}
+		return names
+	}
 	for i, w := range words {
 		option, value, _ := strings.Cut(w.text, "=")
 		switch path.Base(p.program()) {

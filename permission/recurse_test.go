@@ -74,8 +74,8 @@ func TestARuleForAFileHoldsForWhatGoesThroughItsFolder(t *testing.T) {
 	all := []string{"grep *", "rg *", "cat *", "xargs *", "find *", "cp *", "tar *", "rsync *", "zip *", "rm *", "mv *", "/usr/bin/grep *", "/usr/bin/rg *", "/usr/bin/git *", "ag *", "ack *", "rgrep *", "git *", "ls *", "find . -type f -exec cat {} +", "find src -exec cat {} +"}
 	for want, commands := range map[permission.Verdict][]string{
 		permission.Ask: {"grep -r x .", "grep -rn x", "grep -R x docs", "cd docs && grep -r x", "rg x", "rg x docs", "diff -r docs old", "find . -type f -exec cat {} +", "find . -type f | xargs cat", "cp -r docs x", "cp -r . x", "tar cf - .", "rsync -a docs x", "zip -r x .",
-			"ag x", "ack x", "rgrep x", "git grep x", "git -C docs grep x", "git grep --untracked x", "rm -rf docs", "mv docs x", "/usr/bin/grep -r x .", "/usr/bin/rg x", "/usr/bin/git grep x"},
-		permission.Allow: {"grep -r x src", "grep x a.go", "rg x src", "cd src && grep -r x", "diff a.go b.go", "find . -name '*.md'", "find src -exec cat {} +", "cp -r src x", "tar cf x src", "rm -rf src", "git commit -m grep", "git log", "ls -R", "cat docs/a.md", "find . -name x | xargs echo"},
+			"ag x", "ack x", "rgrep x", "git grep x", "git grep x -- '*.md'", "git grep x -- docs", "git grep x -- '*.go' :/", "grep -r --include='*.md' x .", "grep -r --include='*' x .", "git -C docs grep x", "git grep --untracked x", "rm -rf docs", "mv docs x", "/usr/bin/grep -r x .", "/usr/bin/rg x", "/usr/bin/git grep x"},
+		permission.Allow: {"grep -r x src", "grep x a.go", "rg x src", "cd src && grep -r x", "diff a.go b.go", "find . -name '*.md'", "find src -exec cat {} +", "cp -r src x", "tar cf x src", "rm -rf src", "git commit -m grep", "git log", "git grep x -- '*.go'", "grep -r --include='*.go' x .", "rg -g '*.go' x", "ls -R", "cat docs/a.md", "find . -name x | xargs echo"},
 	} {
 		for _, command := range commands {
 			r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Class: permission.Classify(command).Class, Sandboxed: true, EnforcesReadOnly: true}
