@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"pawl/agent"
-	"pawl/app"
+	"pawl/forms"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/submission"
@@ -24,41 +24,41 @@ type AgentInput struct {
 func (s *Server) agentOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/agents", id: "list-agents", tag: tagAgents,
 		summary: "List the agents", more: "By name, each with whether it can run now, and why not."},
-		func(ctx context.Context, in *OffsetInput) (app.List[app.AgentForm], error) {
+		func(ctx context.Context, in *OffsetInput) (forms.List[forms.AgentForm], error) {
 			r, err := s.ws.Agents()
 			if err != nil {
-				return app.List[app.AgentForm]{}, err
+				return forms.List[forms.AgentForm]{}, err
 			}
 			all, err := r.All()
 			if len(all) == 0 && err != nil {
-				return app.List[app.AgentForm]{}, err
+				return forms.List[forms.AgentForm]{}, err
 			}
 			some := page(all, *in)
-			return app.List[app.AgentForm]{Items: app.AgentForms(ctx, r, some.Items), Next: some.Next}, nil
+			return forms.List[forms.AgentForm]{Items: forms.AgentForms(ctx, r, some.Items), Next: some.Next}, nil
 		})
 	handle(s, operation{method: http.MethodGet, path: "/agents/{agent}", id: "get-agent", tag: tagAgents,
 		summary: "Get an agent with its instructions"},
-		func(ctx context.Context, in *AgentInput) (app.AgentForm, error) { return s.agentForm(ctx, in.Agent) })
+		func(ctx context.Context, in *AgentInput) (forms.AgentForm, error) { return s.agentForm(ctx, in.Agent) })
 	handle(s, operation{method: http.MethodPost, path: "/agents", id: "create-agent", tag: tagAgents, status: http.StatusCreated,
 		summary: "Write a new agent"}, s.createAgent)
 	handle(s, operation{method: http.MethodPatch, path: "/agents/{agent}", id: "edit-agent", tag: tagAgents,
 		summary: "Change an agent", more: "The members that are given are changed; a list replaces the one before. A built-in agent is not changed: a file of its name, which replaces it, is written to your folder."}, s.editAgent)
 	handle(s, operation{method: http.MethodDelete, path: "/agents/{agent}", id: "remove-agent", tag: tagAgents,
 		summary: "Remove the file of an agent"},
-		func(_ context.Context, in *AgentInput) (app.AgentFileForm, error) {
+		func(_ context.Context, in *AgentInput) (forms.AgentFileForm, error) {
 			r, err := s.ws.Agents()
 			if err != nil {
-				return app.AgentFileForm{}, err
+				return forms.AgentFileForm{}, err
 			}
 			a, err := r.Get(in.Agent)
 			if err != nil {
-				return app.AgentFileForm{}, err
+				return forms.AgentFileForm{}, err
 			}
 			if a.Path == "" {
-				return app.AgentFileForm{}, conflict("BUILT_IN", "the agent "+in.Agent+" is built in and cannot be removed; a file of that name replaces it")
+				return forms.AgentFileForm{}, conflict("BUILT_IN", "the agent "+in.Agent+" is built in and cannot be removed; a file of that name replaces it")
 			}
 			file, err := r.Remove(in.Agent)
-			return app.AgentFileForm{Name: in.Agent, File: file}, err
+			return forms.AgentFileForm{Name: in.Agent, File: file}, err
 		})
 }
 
@@ -67,16 +67,16 @@ func conflict(code, message string) *Problem {
 	return &Problem{Status: http.StatusConflict, Code: code, Message: message}
 }
 
-func (s *Server) agentForm(ctx context.Context, name string) (app.AgentForm, error) {
+func (s *Server) agentForm(ctx context.Context, name string) (forms.AgentForm, error) {
 	r, err := s.ws.Agents()
 	if err != nil {
-		return app.AgentForm{}, err
+		return forms.AgentForm{}, err
 	}
 	a, err := r.Get(name)
 	if err != nil {
-		return app.AgentForm{}, err
+		return forms.AgentForm{}, err
 	}
-	form := app.AgentFormOf(ctx, r, a)
+	form := forms.AgentFormOf(ctx, r, a)
 	form.Instructions = a.Instructions
 	return form, nil
 }
@@ -143,24 +143,24 @@ type createAgentInput struct {
 	}
 }
 
-func (s *Server) createAgent(ctx context.Context, in *createAgentInput) (app.AgentForm, error) {
+func (s *Server) createAgent(ctx context.Context, in *createAgentInput) (forms.AgentForm, error) {
 	r, err := s.ws.Agents()
 	if err != nil {
-		return app.AgentForm{}, err
+		return forms.AgentForm{}, err
 	}
 	b, to := in.Body, agent.FromUser
 	if b.Workspace {
 		to = agent.FromWorkspace
 	}
 	if old, err := r.Get(b.Name); err == nil && old.Path != "" && old.Source == to {
-		return app.AgentForm{}, conflict("EXISTS", "the agent "+b.Name+" exists, in "+old.Path)
+		return forms.AgentForm{}, conflict("EXISTS", "the agent "+b.Name+" exists, in "+old.Path)
 	}
 	if b.Instructions == nil || *b.Instructions == "" {
-		return app.AgentForm{}, invalid("instructions", "an agent needs some")
+		return forms.AgentForm{}, invalid("instructions", "an agent needs some")
 	}
 	a := agent.Agent{Name: b.Name, Kind: submission.Worker}
 	if err := b.apply(&a); err != nil {
-		return app.AgentForm{}, err
+		return forms.AgentForm{}, err
 	}
 	return s.saveAgent(ctx, r, a, to)
 }
@@ -173,20 +173,20 @@ type editAgentInput struct {
 	}
 }
 
-func (s *Server) editAgent(ctx context.Context, in *editAgentInput) (app.AgentForm, error) {
+func (s *Server) editAgent(ctx context.Context, in *editAgentInput) (forms.AgentForm, error) {
 	r, err := s.ws.Agents()
 	if err != nil {
-		return app.AgentForm{}, err
+		return forms.AgentForm{}, err
 	}
 	a, err := r.Get(in.Agent)
 	if err != nil {
-		return app.AgentForm{}, err
+		return forms.AgentForm{}, err
 	}
 	if a.Problem != "" {
-		return app.AgentForm{}, conflict("UNREADABLE", "the agent "+a.Name+" cannot be read: "+a.Problem+"; edit "+a.Path)
+		return forms.AgentForm{}, conflict("UNREADABLE", "the agent "+a.Name+" cannot be read: "+a.Problem+"; edit "+a.Path)
 	}
 	if err := in.Body.apply(&a); err != nil {
-		return app.AgentForm{}, err
+		return forms.AgentForm{}, err
 	}
 	to := a.Source
 	switch {
@@ -198,19 +198,19 @@ func (s *Server) editAgent(ctx context.Context, in *editAgentInput) (app.AgentFo
 	if a.Internal { // what cannot be changed of it is left out
 		a = agent.Agent{Name: a.Name, Description: a.Description, Kind: a.Kind, Model: a.Model, Limits: a.Limits, Instructions: a.Instructions}
 		if err := (AgentBody{Mode: in.Body.Mode, Tools: in.Body.Tools}).apply(&a); err != nil {
-			return app.AgentForm{}, err
+			return forms.AgentForm{}, err
 		}
 	}
 	return s.saveAgent(ctx, r, a, to)
 }
 
 // saveAgent writes the file of an agent.
-func (s *Server) saveAgent(ctx context.Context, r *agent.Roster, a agent.Agent, to agent.Source) (app.AgentForm, error) {
+func (s *Server) saveAgent(ctx context.Context, r *agent.Roster, a agent.Agent, to agent.Source) (forms.AgentForm, error) {
 	if err := r.CheckTools(a); err != nil {
-		return app.AgentForm{}, invalid("tools", err.Error())
+		return forms.AgentForm{}, invalid("tools", err.Error())
 	}
 	if _, err := r.Save(a, to); err != nil {
-		return app.AgentForm{}, invalid("agent", err.Error())
+		return forms.AgentForm{}, invalid("agent", err.Error())
 	}
 	return s.agentForm(ctx, a.Name)
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"pawl/app"
+	"pawl/forms"
 	"pawl/task"
 )
 
@@ -27,9 +28,9 @@ const (
 func (s *Server) attachmentOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/attachments", id: "list-task-attachments", tag: tagTasks,
 		summary: "List the files of a task"},
-		func(ctx context.Context, in *TaskInput) (app.List[task.Attachment], error) {
+		func(ctx context.Context, in *TaskInput) (forms.List[task.Attachment], error) {
 			state, err := s.ws.LoadTask(ctx, in.Task)
-			return app.ListOf(state.Attachments), err
+			return forms.ListOf(state.Attachments), err
 		})
 	type attachInput struct {
 		TaskInput
@@ -39,13 +40,13 @@ func (s *Server) attachmentOperations() {
 	}
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/attachments", id: attachID, tag: tagTasks, status: http.StatusCreated, raw: true, maxBody: app.MaxAttachment + maxForm,
 		summary: "Attach a file to a task", more: "The body is the content of the file, whose name is a parameter, or a form (multipart/form-data) with files. A file has at most 10 MB."},
-		func(ctx context.Context, in *attachInput) (app.TaskForm, error) {
+		func(ctx context.Context, in *attachInput) (forms.TaskForm, error) {
 			kind, params, err := mime.ParseMediaType(in.Type)
 			if err == nil && kind == "multipart/form-data" {
 				return form(s.attachForm(ctx, in.Task, multipart.NewReader(bytes.NewReader(in.RawBody), params["boundary"])))
 			}
 			if in.Name == "" {
-				return app.TaskForm{}, invalid("name", "give the name of the file: POST …/attachments?name=FILE")
+				return forms.TaskForm{}, invalid("name", "give the name of the file: POST …/attachments?name=FILE")
 			}
 			return form(s.ws.AttachToTask(ctx, in.Task, app.Person(), in.Name, bytes.NewReader(in.RawBody)))
 		})
@@ -79,7 +80,7 @@ func (s *Server) attachmentOperations() {
 		})
 	handle(s, operation{method: http.MethodDelete, path: "/tasks/{task}/attachments/{attachment}", id: "detach-from-task", tag: tagTasks,
 		summary: "Remove a file from a task"},
-		func(ctx context.Context, in *attachmentInput) (app.TaskForm, error) {
+		func(ctx context.Context, in *attachmentInput) (forms.TaskForm, error) {
 			return form(s.ws.DetachFromTask(ctx, in.Task, app.Person(), in.Attachment))
 		})
 }

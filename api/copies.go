@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"pawl/app"
+	"pawl/forms"
 )
 
 // copyOperations registers what is done with the copy of the repository in which the workers
@@ -22,7 +23,7 @@ func (s *Server) copyOperations() {
 		})
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/discard", id: "discard-task", tag: tagTasks,
 		summary: "Remove the copy of a task, with what was not merged", more: "The next start of the task makes another."},
-		func(ctx context.Context, in *TaskInput) (app.TaskForm, error) {
+		func(ctx context.Context, in *TaskInput) (forms.TaskForm, error) {
 			return form(s.ws.DiscardTask(context.WithoutCancel(ctx), in.Task, app.Person()))
 		})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pawl/app"
+	"pawl/forms"
 	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
@@ -32,8 +33,8 @@ type DecideInput struct {
 func (s *Server) decisionOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/approvals", id: "list-task-approvals", tag: tagTasks,
 		summary: "List the calls of a task that need approval", more: "Each with what it would do, why it needs approval, the rules that always would store, and the digest that an answer is bound to."},
-		func(ctx context.Context, in *TaskInput) (app.List[app.WaitingCall], error) {
-			list := app.ListOf[app.WaitingCall](nil)
+		func(ctx context.Context, in *TaskInput) (forms.List[forms.WaitingCall], error) {
+			list := forms.ListOf[forms.WaitingCall](nil)
 			state, err := s.ws.LoadTask(ctx, in.Task)
 			if err != nil {
 				return list, err
@@ -48,7 +49,7 @@ func (s *Server) decisionOperations() {
 				}
 				for _, c := range calls {
 					if c.Run == r.ID { // those below it are in the chain too
-						list.Items = append(list.Items, c.Waiting())
+						list.Items = append(list.Items, forms.WaitingCallOf(c))
 					}
 				}
 			}
@@ -60,13 +61,13 @@ func (s *Server) decisionOperations() {
 	}
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/runs/{run}/calls/{call}/decision", id: "decide-task-call", tag: tagTasks, keyed: true,
 		summary: "Answer a call of a task that needs approval", more: "The first answer counts."},
-		func(ctx context.Context, in *decideInTaskInput) (app.DecidedForm, error) {
+		func(ctx context.Context, in *decideInTaskInput) (forms.DecidedForm, error) {
 			state, err := s.ws.LoadTask(ctx, in.Task)
 			if err != nil {
-				return app.DecidedForm{}, err
+				return forms.DecidedForm{}, err
 			}
 			if _, ok := state.Run(in.Run); !ok {
-				return app.DecidedForm{}, notFound("the task has no run " + string(in.Run))
+				return forms.DecidedForm{}, notFound("the task has no run " + string(in.Run))
 			}
 			return s.decide(ctx, in.Run, in.Call, in.Body)
 		})
@@ -85,34 +86,34 @@ func (s *Server) approvals(ctx context.Context, id run.ID) ([]app.Approval, erro
 
 // decide hands in a person's answer to a call. A run that no process drives is driven here
 // then; that of a task when its task is.
-func (s *Server) decide(ctx context.Context, id run.ID, call run.CallID, b DecisionBody) (app.DecidedForm, error) {
+func (s *Server) decide(ctx context.Context, id run.ID, call run.CallID, b DecisionBody) (forms.DecidedForm, error) {
 	events, _, err := s.ws.Load(ctx, id)
 	if err != nil {
-		return app.DecidedForm{}, err
+		return forms.DecidedForm{}, err
 	}
 	calls, err := s.ws.Approvals(ctx, id)
 	if err != nil {
-		return app.DecidedForm{}, err
+		return forms.DecidedForm{}, err
 	}
 	i := slices.IndexFunc(calls, func(a app.Approval) bool { return a.Run == id && a.Call.ID == call })
 	if i < 0 {
 		if was, ok := app.DecisionOn(events, call); ok {
-			return app.DecidedForm{}, &app.DecidedError{Call: call, Was: was}
+			return forms.DecidedForm{}, &app.DecidedError{Call: call, Was: was}
 		}
-		return app.DecidedForm{}, notFound("no call " + string(call) + " of run " + string(id) + " needs approval")
+		return forms.DecidedForm{}, notFound("no call " + string(call) + " of run " + string(id) + " needs approval")
 	}
 	a := calls[i]
 	if !a.Is(b.Digest) {
-		return app.DecidedForm{}, &Problem{Status: http.StatusConflict, Code: "CALL_CHANGED", Message: "the call has changed since it was shown: look at it again"}
+		return forms.DecidedForm{}, &Problem{Status: http.StatusConflict, Code: "CALL_CHANGED", Message: "the call has changed since it was shown: look at it again"}
 	}
 	d := request.Decide{Call: call, Answer: run.Answer(b.Answer), Text: b.Message, Digest: a.Digest}
 	if b.Answer == "no" {
 		d.Answer = run.Deny
 	}
 	if d.Rules, err = s.rulesOf(a, b); err != nil {
-		return app.DecidedForm{}, err
+		return forms.DecidedForm{}, err
 	}
-	form := app.DecidedForm{Run: id, Call: call, Answer: b.Answer, Rules: app.RuleLines(d.Rules)}
+	form := forms.DecidedForm{Run: id, Call: call, Answer: b.Answer, Rules: forms.RuleLines(d.Rules)}
 	if form.Taken, err = s.ws.Decide(ctx, id, d); err != nil || form.Taken {
 		return form, err
 	}

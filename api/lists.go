@@ -1,6 +1,8 @@
 package api
 
-import "pawl/app"
+import (
+	"pawl/forms"
+)
 
 // PageInput bounds a page of a list.
 type PageInput struct {
@@ -14,8 +16,8 @@ type OffsetInput struct {
 }
 
 // page returns the part of a list that is asked for.
-func page[T any](all []T, in OffsetInput) app.List[T] {
-	list := app.ListOf(all[min(in.Offset, len(all)):])
+func page[T any](all []T, in OffsetInput) forms.List[T] {
+	list := forms.ListOf(all[min(in.Offset, len(all)):])
 	if len(list.Items) > in.Limit {
 		list.Items, list.Next = list.Items[:in.Limit], in.Offset+in.Limit
 	}

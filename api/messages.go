@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"pawl/app"
+	"pawl/forms"
 	"pawl/task"
 )
 
@@ -12,9 +13,9 @@ import (
 func (s *Server) messageOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/messages", id: "list-task-messages", tag: tagTasks,
 		summary: "List what was said to the agent of a task"},
-		func(ctx context.Context, in *TaskInput) (app.List[task.Message], error) {
+		func(ctx context.Context, in *TaskInput) (forms.List[task.Message], error) {
 			state, err := s.ws.LoadTask(ctx, in.Task)
-			return app.ListOf(state.Messages), err
+			return forms.ListOf(state.Messages), err
 		})
 	type sayInput struct {
 		TaskInput
@@ -24,7 +25,7 @@ func (s *Server) messageOperations() {
 	}
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/messages", id: "say-to-task", tag: tagTasks, status: http.StatusCreated, keyed: true,
 		summary: "Say something to the agent of a task", more: "While it works it is told with its next results, else with the next words that it is given. Until then the message can be withdrawn. A task that is completed or failed continues with it, in the same conversation."},
-		func(ctx context.Context, in *sayInput) (app.TaskForm, error) {
+		func(ctx context.Context, in *sayInput) (forms.TaskForm, error) {
 			id := app.NewMessageID()
 			if key := requestOf(ctx).key; key != "" {
 				id = "m-" + key[:12] // it is said once, even after a kill
@@ -37,7 +38,7 @@ func (s *Server) messageOperations() {
 	}
 	handle(s, operation{method: http.MethodDelete, path: "/tasks/{task}/messages/{message}", id: "withdraw-from-task", tag: tagTasks,
 		summary: "Take back a message that was not delivered"},
-		func(ctx context.Context, in *withdrawInput) (app.TaskForm, error) {
+		func(ctx context.Context, in *withdrawInput) (forms.TaskForm, error) {
 			return form(s.ws.DoTask(ctx, in.Task, app.Person(), task.Withdraw{ID: in.Message}))
 		})
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"pawl/app"
+	"pawl/forms"
 	"pawl/output"
 	"pawl/run"
 	"pawl/tool"
@@ -44,8 +44,8 @@ type listOutputsInput struct {
 	Order   string `query:"order" enum:"asc,desc" default:"desc"`
 }
 
-func (s *Server) listOutputs(ctx context.Context, in *listOutputsInput) (app.List[app.OutputForm], error) {
-	none := app.List[app.OutputForm]{}
+func (s *Server) listOutputs(ctx context.Context, in *listOutputsInput) (forms.List[forms.OutputForm], error) {
+	none := forms.List[forms.OutputForm]{}
 	scope, err := s.scope(ctx, in.Run)
 	if err != nil {
 		return none, err
@@ -75,7 +75,7 @@ func (s *Server) listOutputs(ctx context.Context, in *listOutputsInput) (app.Lis
 		return none, invalid("query", err.Error())
 	}
 	decoded.Limit, decoded.Offset = in.Limit, in.Offset
-	list, _, err := app.ListOutputs(s.ws.Outputs(), decoded, scope)
+	list, _, err := forms.ListOutputs(s.ws.Outputs(), decoded, scope)
 	return list, err
 }
 
@@ -117,7 +117,7 @@ func question[A, R any](s *Server, name, summary string, ask func(*output.Docume
 		if err != nil {
 			return nil, questionError(err)
 		}
-		return app.AnswerOf(stored.Conversation, answer)
+		return forms.AnswerOf(stored.Conversation, answer)
 	})
 	op := s.document.Paths[o.path].Post
 	op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {Schema: argumentSchema(name)}}}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/app"
+	"pawl/forms"
 	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
@@ -20,12 +20,12 @@ const tagRules = "permissions"
 func (s *Server) ruleOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/permissions", id: "list-rules", tag: tagRules,
 		summary: "List the permission rules of all scopes", more: "The strongest first. Those that do not count say why."},
-		func(_ context.Context, in *OffsetInput) (app.List[app.RuleForm], error) {
+		func(_ context.Context, in *OffsetInput) (forms.List[forms.RuleForm], error) {
 			p, err := s.ws.Policy()
 			if err != nil {
-				return app.List[app.RuleForm]{}, err
+				return forms.List[forms.RuleForm]{}, err
 			}
-			return page(app.RuleForms(p.List()), *in), nil
+			return page(forms.RuleForms(p.List()), *in), nil
 		})
 	handle(s, operation{method: http.MethodPost, path: "/permissions", id: "add-rule", tag: tagRules, status: http.StatusCreated,
 		summary: "Store a permission rule"}, s.addRule)
@@ -35,35 +35,35 @@ func (s *Server) ruleOperations() {
 		summary: "Show how a call would be decided, part by part, and by which rule"}, s.explainCall)
 	handle(s, operation{method: http.MethodGet, path: "/trust", id: "list-untrusted", tag: tagRules,
 		summary: "List the files of the workspace that wait for trust", more: "Each with its content, or with how it differs from what was trusted."},
-		func(context.Context, *struct{}) (app.TrustForm, error) {
+		func(context.Context, *struct{}) (forms.TrustForm, error) {
 			p, err := s.ws.Trust()
 			if err != nil {
-				return app.TrustForm{}, err
+				return forms.TrustForm{}, err
 			}
 			changes, err := p.Pending()
-			return app.TrustFormOf(changes), err
+			return forms.TrustFormOf(changes), err
 		})
 	handle(s, operation{method: http.MethodPost, path: "/trust", id: "trust-files", tag: tagRules,
 		summary: "Trust files of the workspace as they were shown", more: "A file that is another one than the one with the hash is not trusted. The settings of a server that runs are those that it began with."}, s.trustFiles)
 	handle(s, operation{method: http.MethodDelete, path: "/trust", id: "revoke-trust", tag: tagRules,
 		summary: "Stop trusting this workspace", more: "Its deny and ask rules still apply."},
-		func(context.Context, *struct{}) (app.RevokeForm, error) {
+		func(context.Context, *struct{}) (forms.RevokeForm, error) {
 			p, err := s.ws.Trust()
 			if err != nil {
-				return app.RevokeForm{}, err
+				return forms.RevokeForm{}, err
 			}
 			was, err := p.Revoke()
-			return app.RevokeForm{Workspace: s.ws.Dir, Changed: was}, err
+			return forms.RevokeForm{Workspace: s.ws.Dir, Changed: was}, err
 		})
 	handle(s, operation{method: http.MethodGet, path: "/trust/records", id: "list-trusted", tag: tagRules,
 		summary: "List what is trusted in all workspaces"},
-		func(_ context.Context, in *OffsetInput) (app.List[app.TrustRecord], error) {
+		func(_ context.Context, in *OffsetInput) (forms.List[forms.TrustRecord], error) {
 			p, err := s.ws.Trust()
 			if err != nil {
-				return app.List[app.TrustRecord]{}, err
+				return forms.List[forms.TrustRecord]{}, err
 			}
 			records, err := p.Records()
-			return page(app.TrustRecords(records), *in), err
+			return page(forms.TrustRecords(records), *in), err
 		})
 }
 
@@ -80,28 +80,28 @@ type addRuleInput struct {
 	}
 }
 
-func (s *Server) addRule(ctx context.Context, in *addRuleInput) (app.RuleChange, error) {
+func (s *Server) addRule(ctx context.Context, in *addRuleInput) (forms.RuleChange, error) {
 	b := in.Body
 	rule, err := permission.ParseTyped(b.Rule, s.ws.Tools())
 	if err != nil {
-		return app.RuleChange{}, invalid("rule", err.Error())
+		return forms.RuleChange{}, invalid("rule", err.Error())
 	}
 	rule.Effect = permission.Verdict(cmp.Or(b.Effect, string(permission.Allow)))
 	rule.Scope, rule.Why = permission.Scope(cmp.Or(b.Scope, string(permission.ForWorkspace))), b.Why
 	rule.Sandbox, rule.Matches, rule.Not = run.Confinement(b.Sandbox), b.Matches, b.Not
 	switch ofRun := rule.Scope == permission.ForRun; {
 	case ofRun && b.Run == "":
-		return app.RuleChange{}, invalid("run", "scope run needs one")
+		return forms.RuleChange{}, invalid("run", "scope run needs one")
 	case !ofRun && b.Run != "":
-		return app.RuleChange{}, invalid("run", "it needs scope run")
+		return forms.RuleChange{}, invalid("run", "it needs scope run")
 	case ofRun:
 		if _, err := s.ws.Run(ctx, b.Run); err != nil {
-			return app.RuleChange{}, err
+			return forms.RuleChange{}, err
 		}
 	}
 	p, err := s.ws.Policy()
 	if err != nil {
-		return app.RuleChange{}, err
+		return forms.RuleChange{}, err
 	}
 	is := func(l policy.Listed) bool {
 		r := l.Rule
@@ -109,14 +109,14 @@ func (s *Server) addRule(ctx context.Context, in *addRuleInput) (app.RuleChange,
 	}
 	known := slices.ContainsFunc(p.List(), is)
 	if err := p.Add(rule, b.Run); err != nil {
-		return app.RuleChange{}, invalid("rule", err.Error())
+		return forms.RuleChange{}, invalid("rule", err.Error())
 	}
 	list := p.List()
 	at := slices.IndexFunc(list, is)
 	if at < 0 {
-		return app.RuleChange{}, conflict("NOT_STORED", "the rule was stored but does not count")
+		return forms.RuleChange{}, conflict("NOT_STORED", "the rule was stored but does not count")
 	}
-	return app.RuleChange{Rule: app.RuleFormOf(at+1, list[at]), Changed: !known}, nil
+	return forms.RuleChange{Rule: forms.RuleFormOf(at+1, list[at]), Changed: !known}, nil
 }
 
 type removeRuleInput struct {
@@ -126,28 +126,28 @@ type removeRuleInput struct {
 	Run    run.ID `query:"run"`
 }
 
-func (s *Server) removeRule(_ context.Context, in *removeRuleInput) (app.RuleChange, error) {
+func (s *Server) removeRule(_ context.Context, in *removeRuleInput) (forms.RuleChange, error) {
 	p, err := s.ws.Policy()
 	if err != nil {
-		return app.RuleChange{}, err
+		return forms.RuleChange{}, err
 	}
-	var found []app.RuleForm
+	var found []forms.RuleForm
 	var listed policy.Listed
 	for i, l := range p.List() {
 		if l.Rule.String() == strings.TrimSpace(in.Rule) && (in.Effect == "" || string(l.Effect) == in.Effect) && (in.Scope == "" || string(l.Scope) == in.Scope) && (in.Run == "" || l.Run == in.Run) {
 			listed = l
-			found = append(found, app.RuleFormOf(i+1, l))
+			found = append(found, forms.RuleFormOf(i+1, l))
 		}
 	}
 	switch {
 	case len(found) == 0:
-		return app.RuleChange{}, notFound("there is no such rule")
+		return forms.RuleChange{}, notFound("there is no such rule")
 	case len(found) > 1:
-		return app.RuleChange{}, conflict("SEVERAL_RULES", "several rules have this text: give effect, scope and run")
+		return forms.RuleChange{}, conflict("SEVERAL_RULES", "several rules have this text: give effect, scope and run")
 	case listed.File == "":
-		return app.RuleChange{}, conflict("NOT_STORED", "the rule is from "+listed.Source+": remove it there")
+		return forms.RuleChange{}, conflict("NOT_STORED", "the rule is from "+listed.Source+": remove it there")
 	}
-	return app.RuleChange{Rule: found[0], Changed: true}, p.Remove(listed.Rule, listed.Run)
+	return forms.RuleChange{Rule: found[0], Changed: true}, p.Remove(listed.Rule, listed.Run)
 }
 
 type explainInput struct {
@@ -190,31 +190,31 @@ type trustInput struct {
 	}
 }
 
-func (s *Server) trustFiles(_ context.Context, in *trustInput) (app.TrustForm, error) {
+func (s *Server) trustFiles(_ context.Context, in *trustInput) (forms.TrustForm, error) {
 	p, err := s.ws.Trust()
 	if err != nil {
-		return app.TrustForm{}, err
+		return forms.TrustForm{}, err
 	}
 	changes, err := p.Pending()
 	if err != nil {
-		return app.TrustForm{}, err
+		return forms.TrustForm{}, err
 	}
 	var some []policy.Change
 	for _, f := range in.Body.Files {
 		at := slices.IndexFunc(changes, func(c policy.Change) bool { return c.File == f.File })
 		switch {
 		case at < 0:
-			return app.TrustForm{}, notFound("the file " + f.File + " does not wait for trust")
+			return forms.TrustForm{}, notFound("the file " + f.File + " does not wait for trust")
 		case changes[at].Sum != f.SHA256:
-			return app.TrustForm{}, conflict("FILE_CHANGED", "the file "+f.File+" has changed since it was shown: look at it again")
+			return forms.TrustForm{}, conflict("FILE_CHANGED", "the file "+f.File+" has changed since it was shown: look at it again")
 		case changes[at].Problem != "":
-			return app.TrustForm{}, invalid("files", f.File+" cannot be trusted: "+changes[at].Problem)
+			return forms.TrustForm{}, invalid("files", f.File+" cannot be trusted: "+changes[at].Problem)
 		}
 		some = append(some, changes[at])
 	}
 	if err := p.Trust(some); err != nil {
-		return app.TrustForm{}, err
+		return forms.TrustForm{}, err
 	}
 	changes, err = p.Pending()
-	return app.TrustFormOf(changes), err
+	return forms.TrustFormOf(changes), err
 }

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"pawl/app"
+	"pawl/forms"
 	"pawl/run"
 	"pawl/view"
 )
@@ -26,7 +26,7 @@ func (s *Server) runStream() {
 	}
 	handleStream(s, operation{method: http.MethodGet, path: "/runs/{run}/events", id: "follow-run", tag: "events",
 		summary: "Follow a run", more: "A server-sent event for each line of docs/stream-json.md. Events of the log have their seq as id; deltas, progress, notices and what waits have none, and a slow client may miss some."},
-		reflect.TypeFor[app.EventLine](), func(ctx context.Context, in *input) (source, int64, func(), error) {
+		reflect.TypeFor[forms.EventLine](), func(ctx context.Context, in *input) (source, int64, func(), error) {
 			if _, err := s.ws.Run(ctx, in.Run); err != nil {
 				return source{}, 0, nil, err
 			}
@@ -50,7 +50,7 @@ type runFollower struct {
 	durable chan fact // full: the client is slow, and who drives the run keeps what follows
 	live    chan any
 	changed chan struct{}
-	lines   app.Lines
+	lines   forms.Lines
 	failed  atomic.Pointer[error] // why the events cannot be read
 }
 
@@ -174,14 +174,14 @@ func (f *runFollower) wake() {
 
 // show passes on what is live, unless the client is too slow.
 func (f *runFollower) show(ctx context.Context, u view.Update) {
-	var none app.Lines
+	var none forms.Lines
 	line := none.Line(u)
 	if u.Waiting != nil || u.Below != "" {
 		all, err := f.s.ws.Approvals(ctx, f.id)
 		if err != nil {
 			return // it is decided meanwhile
 		}
-		line = app.WaitingLineOf(all)
+		line = forms.WaitingLineOf(all)
 	}
 	select {
 	case f.live <- line:

@@ -15,6 +15,7 @@ import (
 
 	"pawl/app"
 	"pawl/config"
+	"pawl/forms"
 	"pawl/run"
 )
 
@@ -33,7 +34,7 @@ const tagRuns = "runs"
 // runOperations registers what reads, starts, changes and removes runs.
 func (s *Server) runOperations() {
 	// The data of an event is an object that keeps the order of its members.
-	data, _ := reflect.TypeFor[app.EventLine]().FieldByName("Data")
+	data, _ := reflect.TypeFor[forms.EventLine]().FieldByName("Data")
 	s.document.Components.Schemas.RegisterTypeAlias(data.Type, reflect.TypeFor[map[string]any]())
 
 	handle(s, operation{method: http.MethodGet, path: "/runs", id: "list-runs", tag: tagRuns,
@@ -53,9 +54,9 @@ func (s *Server) runOperations() {
 		summary: "Say what a run waits for and what to do next"}, s.whyRun)
 	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/verify", id: "verify-run", tag: tagRuns,
 		summary: "Check that the log of a run is complete and unchanged", more: "A log that is not is an error with the first event that is wrong."},
-		func(ctx context.Context, in *RunInput) (app.VerifyForm, error) {
+		func(ctx context.Context, in *RunInput) (forms.VerifyForm, error) {
 			n, err := s.ws.Verify(ctx, in.Run)
-			return app.VerifyForm{Run: in.Run, Events: n}, err
+			return forms.VerifyForm{Run: in.Run, Events: n}, err
 		})
 	s.exportOperation()
 	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/fork", id: "fork-run", tag: tagRuns, status: http.StatusCreated,
@@ -76,10 +77,10 @@ type listRunsInput struct {
 	Since string          `query:"since" doc:"Only those that were used after this time: 36h or 7d (ago), or a day such as 2026-11-20"`
 }
 
-func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (app.List[app.RunForm], error) {
+func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (forms.List[forms.RunForm], error) {
 	after, err := since("since", in.Since)
 	if err != nil {
-		return app.List[app.RunForm]{}, err
+		return forms.List[forms.RunForm]{}, err
 	}
 	most := in.Offset + in.Limit + 1
 	if len(in.State)+len(in.End) > 0 || in.Model+in.Text != "" {
@@ -87,7 +88,7 @@ func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (app.List[app.
 	}
 	all, err := s.ws.Runs(ctx, most)
 	if err != nil {
-		return app.List[app.RunForm]{}, err
+		return forms.List[forms.RunForm]{}, err
 	}
 	text := strings.ToLower(in.Text)
 	all = slices.DeleteFunc(all, func(r app.Run) bool {
@@ -96,7 +97,7 @@ func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (app.List[app.
 			!strings.Contains(strings.ToLower(r.Name+"\n"+r.Title+"\n"+string(r.ID)), text)
 	})
 	some := page(all, in.OffsetInput)
-	return app.List[app.RunForm]{Items: app.Forms(some.Items, app.RunFormOf), Next: some.Next}, nil
+	return forms.List[forms.RunForm]{Items: forms.Forms(some.Items, forms.RunFormOf), Next: some.Next}, nil
 }
 
 // since returns a time of a query; zero if it is empty.
@@ -165,10 +166,10 @@ func (in FilesInput) parts(ctx context.Context, words string) ([]run.Part, error
 	return app.Words(ctx, words, files), nil
 }
 
-func (s *Server) startRun(ctx context.Context, in *startRunInput) (app.RunForm, error) {
+func (s *Server) startRun(ctx context.Context, in *startRunInput) (forms.RunForm, error) {
 	b := in.Body
 	if strings.TrimSpace(b.Prompt) == "" {
-		return app.RunForm{}, invalid("prompt", "it is empty")
+		return forms.RunForm{}, invalid("prompt", "it is empty")
 	}
 	t := app.Task{Agent: b.Agent, Model: b.Model, Mode: b.Mode, Name: b.Name}
 	if l := b.Limits; l != nil {
@@ -177,32 +178,32 @@ func (s *Server) startRun(ctx context.Context, in *startRunInput) (app.RunForm, 
 	if b.Output != nil {
 		var err error
 		if t.Output, _, err = app.OutputOf(b.Output.RawMessage); err != nil {
-			return app.RunForm{}, invalid("output_schema", err.Error())
+			return forms.RunForm{}, invalid("output_schema", err.Error())
 		}
 	}
 	parts, err := b.parts(ctx, b.Prompt)
 	if err != nil {
-		return app.RunForm{}, err
+		return forms.RunForm{}, err
 	}
 	if key := requestOf(ctx).key; key != "" { // the same key is the same run, even after a kill
 		t.Run = run.ID("api-" + key[:20])
 		if r, err := s.ws.Run(ctx, t.Run); err == nil {
-			return app.RunFormOf(r), nil
+			return forms.RunFormOf(r), nil
 		}
 	}
 	id, err := s.driver.start(ctx, t, parts)
 	if err != nil {
-		return app.RunForm{}, agentInput(err)
+		return forms.RunForm{}, agentInput(err)
 	}
 	return s.getRun(ctx, &RunInput{id})
 }
 
-func (s *Server) getRun(ctx context.Context, in *RunInput) (app.RunForm, error) {
+func (s *Server) getRun(ctx context.Context, in *RunInput) (forms.RunForm, error) {
 	r, err := s.ws.Run(ctx, in.Run)
 	if err != nil {
-		return app.RunForm{}, err
+		return forms.RunForm{}, err
 	}
-	return app.RunFormOf(r), nil
+	return forms.RunFormOf(r), nil
 }
 
 type setRunInput struct {
@@ -217,9 +218,9 @@ type setRunInput struct {
 	}
 }
 
-func (s *Server) setRun(ctx context.Context, in *setRunInput) (app.SetForm, error) {
+func (s *Server) setRun(ctx context.Context, in *setRunInput) (forms.SetForm, error) {
 	b := in.Body
-	form := app.SetForm{Run: in.Run, Model: b.Model, Mode: b.Mode, Effort: b.Effort}
+	form := forms.SetForm{Run: in.Run, Model: b.Model, Mode: b.Mode, Effort: b.Effort}
 	_, state, err := s.ws.Load(ctx, in.Run)
 	if err != nil {
 		return form, err
@@ -265,9 +266,9 @@ type removeRunInput struct {
 	DryRun bool `query:"dry_run" doc:"Say what would be removed, and remove nothing"`
 }
 
-func (s *Server) removeRun(ctx context.Context, in *removeRunInput) (app.RemovedForm, error) {
+func (s *Server) removeRun(ctx context.Context, in *removeRunInput) (forms.RemovedForm, error) {
 	removed, err := s.ws.Remove(ctx, in.Run, in.DryRun)
-	return app.RemovedFormOf(removed, in.DryRun), err
+	return forms.RemovedFormOf(removed, in.DryRun), err
 }
 
 type itemsInput struct {
@@ -275,12 +276,12 @@ type itemsInput struct {
 	Results bool `query:"results" doc:"With the results of calls"`
 }
 
-func (s *Server) runItems(ctx context.Context, in *itemsInput) (app.ShownRun, error) {
+func (s *Server) runItems(ctx context.Context, in *itemsInput) (forms.ShownRun, error) {
 	events, state, err := s.ws.Load(ctx, in.Run)
 	if len(events) == 0 {
-		return app.ShownRun{}, err
+		return forms.ShownRun{}, err
 	}
-	return s.ws.ShowRun(ctx, events, state, in.Results) // as far as a damaged log can be read
+	return forms.ShowRun(ctx, s.ws, events, state, in.Results) // as far as a damaged log can be read
 }
 
 type logInput struct {
@@ -288,9 +289,9 @@ type logInput struct {
 	FromInput
 }
 
-func (s *Server) runLog(ctx context.Context, in *logInput) (Events[app.EventLine], error) {
+func (s *Server) runLog(ctx context.Context, in *logInput) (Events[forms.EventLine], error) {
 	lines, from := s.logPages.take(in.Run, in.From)
-	var some []app.EventLine
+	var some []forms.EventLine
 	for e, err := range s.ws.Events(ctx, in.Run, from) {
 		if err != nil {
 			return eventPage(some, in.FromInput), err
@@ -311,7 +312,7 @@ func (s *Server) runLog(ctx context.Context, in *logInput) (Events[app.EventLine
 // before them, so that a log is read through once, however many pages it is read in.
 type logPages struct {
 	mu   sync.Mutex
-	next map[logPage]*app.Lines
+	next map[logPage]*forms.Lines
 }
 
 // A logPage is the place in a log where a page begins: after the event with the number.
@@ -324,19 +325,19 @@ type logPage struct {
 const maxLogPages = 16
 
 // take returns what makes lines of the events after the number from, which is after or, if that is not known, 0.
-func (p *logPages) take(id run.ID, after int64) (lines *app.Lines, from int64) {
+func (p *logPages) take(id run.ID, after int64) (lines *forms.Lines, from int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := logPage{id, after}
 	if lines = p.next[at]; lines == nil {
-		return &app.Lines{}, 0
+		return &forms.Lines{}, 0
 	}
 	delete(p.next, at)
 	return lines, after
 }
 
 // put keeps what makes lines of the events after a number.
-func (p *logPages) put(id run.ID, after int64, lines *app.Lines) {
+func (p *logPages) put(id run.ID, after int64, lines *forms.Lines) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for other := range p.next {
@@ -345,7 +346,7 @@ func (p *logPages) put(id run.ID, after int64, lines *app.Lines) {
 		}
 	}
 	if p.next == nil {
-		p.next = map[logPage]*app.Lines{}
+		p.next = map[logPage]*forms.Lines{}
 	}
 	p.next[logPage{id, after}] = lines
 }
@@ -371,7 +372,7 @@ var exportTypes = map[string]string{"markdown": "text/markdown; charset=utf-8", 
 func (s *Server) exportOperation() {
 	d := s.describe(operation{method: http.MethodGet, path: "/runs/{run}/export", id: "export-run", tag: tagRuns, summary: "Export a whole run",
 		more: "As JSON, Markdown, HTML, or a script that replays the answers of its model."})
-	content := map[string]*huma.MediaType{"application/json": {Schema: s.schema(reflect.TypeFor[app.ExportForm](), "")}}
+	content := map[string]*huma.MediaType{"application/json": {Schema: s.schema(reflect.TypeFor[forms.ExportForm](), "")}}
 	for _, t := range exportTypes {
 		kind, _, _ := strings.Cut(t, ";")
 		content[kind] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
@@ -388,7 +389,7 @@ func (s *Server) exportOperation() {
 		var b bytes.Buffer
 		kind := "application/json"
 		if in.Format == "json" {
-			err = strictJSON.Marshal(&b, app.ExportFormOf(in.Run, events))
+			err = strictJSON.Marshal(&b, forms.ExportFormOf(in.Run, events))
 		} else {
 			kind = exportTypes[in.Format]
 			err = app.Export(&b, in.Format, events)
@@ -409,16 +410,17 @@ type forkInput struct {
 	}
 }
 
-func (s *Server) forkRun(ctx context.Context, in *forkInput) (app.ForkForm, error) {
+func (s *Server) forkRun(ctx context.Context, in *forkInput) (forms.ForkForm, error) {
 	at, model := int64(0), ""
 	if in.Body != nil {
 		at, model = in.Body.At, in.Body.Model
 	}
 	to, err := s.ws.Fork(ctx, in.Run, at, model)
 	if err != nil {
-		return app.ForkForm{}, err
+		return forms.ForkForm{}, err
 	}
-	return s.ws.ForkForm(ctx, to)
+	_, state, err := s.ws.Load(ctx, to)
+	return forms.ForkFormOf(state), err
 }
 
 type undoInput struct {
@@ -428,13 +430,13 @@ type undoInput struct {
 	}
 }
 
-func (s *Server) undoRun(ctx context.Context, in *undoInput) (app.UndoForm, error) {
+func (s *Server) undoRun(ctx context.Context, in *undoInput) (forms.UndoForm, error) {
 	to := int64(0)
 	if in.Body != nil {
 		to = in.Body.To
 	}
 	report, err := s.ws.Undo(ctx, in.Run, to)
-	return app.UndoFormOf(in.Run, report), err
+	return forms.UndoFormOf(in.Run, report), err
 }
 
 func (s *Server) diffRun(ctx context.Context, in *RunInput) (app.DiffForm, error) {
@@ -465,26 +467,26 @@ func (s *Server) runActions() {
 		summary: "Let an open turn that no process drives continue"}, s.continueRun)
 	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/interrupt", id: "interrupt-run", tag: tagRuns,
 		summary: "Interrupt a run and wait until its turn has ended", more: "A turn that was left open by a process that was killed is ended too. The run can be continued afterwards."},
-		func(ctx context.Context, in *RunInput) (app.StopForm, error) {
+		func(ctx context.Context, in *RunInput) (forms.StopForm, error) {
 			end, stopped, err := s.ws.Stop(ctx, in.Run, app.Person())
-			return app.StopForm{Run: in.Run, Stopped: stopped, End: end}, err
+			return forms.StopForm{Run: in.Run, Stopped: stopped, End: end}, err
 		})
 	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/approvals", id: "list-approvals", tag: tagRuns,
 		summary: "List the calls that wait for a person", more: "Each with what it would do, why it needs approval, the rules that always would store, and the digest to decide with."},
-		func(ctx context.Context, in *RunInput) (app.WaitingForm, error) {
+		func(ctx context.Context, in *RunInput) (forms.WaitingForm, error) {
 			all, err := s.ws.Approvals(ctx, in.Run)
-			return app.WaitingFormOf(in.Run, all), err
+			return forms.WaitingFormOf(in.Run, all), err
 		})
 	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/approvals/{call}", id: "decide-call", tag: tagRuns, keyed: true,
 		summary: "Decide on a call that waits for a person", more: "The first answer counts. always and never store a rule; wait interrupts the turn, and the message says what to do instead; no refuses the call once."},
-		func(ctx context.Context, in *DecideInput) (app.DecidedForm, error) {
+		func(ctx context.Context, in *DecideInput) (forms.DecidedForm, error) {
 			return s.decide(ctx, in.Run, in.Call, in.Body)
 		})
 	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/questions", id: "list-questions", tag: tagRuns,
 		summary: "List the questions that the agent has asked"},
-		func(ctx context.Context, in *RunInput) (app.List[app.Question], error) {
+		func(ctx context.Context, in *RunInput) (forms.List[app.Question], error) {
 			_, state, err := s.ws.Load(ctx, in.Run)
-			return app.ListOf(questionsOf(state)), err
+			return forms.ListOf(questionsOf(state)), err
 		})
 	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/questions/{call}", id: "answer-question", tag: tagRuns, keyed: true, maxBody: maxPrompt,
 		summary: "Answer a question of the agent"}, s.answer)
@@ -543,9 +545,9 @@ type RunQueued struct {
 	Delivery run.Delivery `json:"delivery"` // steer, queue
 }
 
-func (s *Server) messages(ctx context.Context, in *RunInput) (app.List[RunQueued], error) {
+func (s *Server) messages(ctx context.Context, in *RunInput) (forms.List[RunQueued], error) {
 	_, state, err := s.ws.Load(ctx, in.Run)
-	list := app.List[RunQueued]{Items: []RunQueued{}}
+	list := forms.List[RunQueued]{Items: []RunQueued{}}
 	for _, w := range state.Turn.Pending() {
 		list.Items = append(list.Items, RunQueued{w.ID, run.PlainText(w.Parts), run.Steer})
 	}
@@ -581,18 +583,18 @@ func (s *Server) withdraw(ctx context.Context, in *withdrawInput) (RunMessage, e
 	return RunMessage{in.Run, in.Message, taken}, err
 }
 
-func (s *Server) continueRun(ctx context.Context, in *RunInput) (app.RunForm, error) {
+func (s *Server) continueRun(ctx context.Context, in *RunInput) (forms.RunForm, error) {
 	if err := s.turnOpen(ctx, in.Run); err != nil {
-		return app.RunForm{}, err
+		return forms.RunForm{}, err
 	}
 	if err := s.driver.ensure(ctx, in.Run); err != nil {
-		return app.RunForm{}, err
+		return forms.RunForm{}, err
 	}
 	return s.getRun(ctx, in)
 }
 
 func questionsOf(s run.State) []app.Question {
-	return app.Forms(s.Questions(), func(q run.CallState) app.Question { return app.QuestionOf(q.Call) })
+	return forms.Forms(s.Questions(), func(q run.CallState) app.Question { return app.QuestionOf(q.Call) })
 }
 
 type answerInput struct {

@@ -185,7 +185,7 @@ func (s *Server) documents() {
 }
 
 // schemaName names a type in the OpenAPI document: by its name, with the name of its package
-// in front unless it is one of the forms of package app or of this one.
+// in front unless it is a form, or of package app or this one.
 func schemaName(t reflect.Type, hint string) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -193,7 +193,7 @@ func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	path := t.PkgPath()
 	pkg := path[strings.LastIndexByte(path, '/')+1:]
-	if t.Name() == "" || pkg == "" || pkg == "app" || pkg == "api" {
+	if t.Name() == "" || pkg == "" || pkg == "app" || pkg == "forms" || pkg == "view" || pkg == "api" {
 		return name
 	}
 	return strings.ToUpper(pkg[:1]) + pkg[1:] + name

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"pawl/app"
+	"pawl/forms"
 	"pawl/task"
 )
 
@@ -284,14 +285,14 @@ func (s *Server) streamOperations() {
 	handleStream(s, operation{method: http.MethodGet, path: "/events", id: "follow-tasks", tag: "events",
 		summary: "Follow all tasks", more: "A server-sent event for each event of any task, as those of one task, with card, how the task stands then, as list-tasks has it. " +
 			"The ids are positions that hold for all tasks. A stream that begins now has an event of type position first: what is listed after that misses nothing. A task that was removed is an event of type task_removed."},
-		reflect.TypeFor[app.BoardLine](), s.followTasks)
+		reflect.TypeFor[forms.BoardLine](), s.followTasks)
 	type input struct {
 		TaskInput
 		StreamInput
 	}
 	handleStream(s, operation{method: http.MethodGet, path: "/tasks/{task}/events", id: "follow-task", tag: "events",
 		summary: "Follow a task", more: "A server-sent event for each event of its history, as pawl task show --history --json prints it. The ids are its seq."},
-		reflect.TypeFor[app.TaskLine](), func(ctx context.Context, in *input) (source, int64, func(), error) {
+		reflect.TypeFor[forms.TaskLine](), func(ctx context.Context, in *input) (source, int64, func(), error) {
 			if _, err := s.ws.LoadTask(ctx, in.Task); err != nil {
 				return source{}, 0, nil, err
 			}
@@ -339,13 +340,13 @@ func (s *Server) boardFacts(ctx context.Context, after int64) ([]fact, error) {
 	}
 	facts := make([]fact, len(entries))
 	for i, e := range entries {
-		line, lerr := app.BoardLineOf(e)
+		line, lerr := forms.BoardLineOf(e)
 		if lerr != nil {
 			return facts[:i], lerr
 		}
 		if e.Event.Payload != nil && last[e.Task] == i {
 			if sum, err := s.ws.TaskSummary(ctx, e.Task); err == nil { // else it was removed since
-				line.Card = &app.TaskListOf([]task.Summary{sum}, "").Items[0]
+				line.Card = &forms.TaskListOf([]task.Summary{sum}, "").Items[0]
 			}
 		}
 		facts[i] = fact{e.Position, line}

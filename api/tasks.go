@@ -8,6 +8,7 @@ import (
 
 	"pawl/agent"
 	"pawl/app"
+	"pawl/forms"
 	"pawl/store"
 	"pawl/task"
 )
@@ -47,9 +48,9 @@ type listTasksInput struct {
 	Agent  string   `query:"agent" doc:"Only those that this agent works on"`
 }
 
-func (s *Server) listTasks(ctx context.Context, in *listTasksInput) (app.TaskListForm, error) {
+func (s *Server) listTasks(ctx context.Context, in *listTasksInput) (forms.TaskListForm, error) {
 	all, next, err := s.ws.Tasks(ctx, app.TaskQuery{Status: in.Status, Label: in.Label, Agent: in.Agent, Limit: in.Limit, From: in.From})
-	return app.TaskListOf(all, next), err
+	return forms.TaskListOf(all, next), err
 }
 
 type createTaskInput struct {
@@ -65,7 +66,7 @@ type createTaskInput struct {
 	}
 }
 
-func (s *Server) createTask(ctx context.Context, in *createTaskInput) (app.TaskForm, error) {
+func (s *Server) createTask(ctx context.Context, in *createTaskInput) (forms.TaskForm, error) {
 	b := in.Body
 	c := task.Created{Description: b.Description, Labels: b.Labels, Priority: b.Priority, DependsOn: b.DependsOn, Start: b.Start, Isolation: task.Isolation(b.Isolation), Source: task.Source{Kind: "api", User: app.Person()}}
 	if b.Budget != nil {
@@ -77,23 +78,23 @@ func (s *Server) createTask(ctx context.Context, in *createTaskInput) (app.TaskF
 	if key := requestOf(ctx).key; key != "" { // the same key is the same task, even after a kill
 		c.Task = task.ID("t-" + key[:12])
 		if state, err := s.ws.LoadTask(ctx, c.Task); err == nil {
-			return app.TaskFormOf(state), nil
+			return forms.TaskFormOf(state), nil
 		} else if !errors.Is(err, store.ErrNoTask) {
-			return app.TaskForm{}, err
+			return forms.TaskForm{}, err
 		}
 	}
 	return form(s.ws.AddTask(ctx, app.Person(), c))
 }
 
 // form returns a task as JSON.
-func form(s task.State, err error) (app.TaskForm, error) {
+func form(s task.State, err error) (forms.TaskForm, error) {
 	if err != nil {
-		return app.TaskForm{}, err
+		return forms.TaskForm{}, err
 	}
-	return app.TaskFormOf(s), nil
+	return forms.TaskFormOf(s), nil
 }
 
-func (s *Server) getTask(ctx context.Context, in *TaskInput) (app.TaskForm, error) {
+func (s *Server) getTask(ctx context.Context, in *TaskInput) (forms.TaskForm, error) {
 	return form(s.ws.LoadTask(ctx, in.Task))
 }
 
@@ -102,22 +103,22 @@ type editTaskInput struct {
 	Body task.Edited
 }
 
-func (s *Server) editTask(ctx context.Context, in *editTaskInput) (app.TaskForm, error) {
+func (s *Server) editTask(ctx context.Context, in *editTaskInput) (forms.TaskForm, error) {
 	return form(s.ws.DoTask(ctx, in.Task, app.Person(), task.Edit{Edited: in.Body}))
 }
 
-func (s *Server) removeTask(ctx context.Context, in *TaskInput) (app.TaskRemovedForm, error) {
+func (s *Server) removeTask(ctx context.Context, in *TaskInput) (forms.TaskRemovedForm, error) {
 	held, err := s.ws.RemoveTask(ctx, in.Task)
-	return app.TaskRemovedForm{Task: in.Task, Held: held}, err
+	return forms.TaskRemovedForm{Task: in.Task, Held: held}, err
 }
 
 // A TaskStatusForm is what a task is doing, as JSON.
 type TaskStatusForm struct {
-	ID       task.ID        `json:"id"`
-	Status   app.StatusForm `json:"status"`
-	May      []task.Trigger `json:"may"`
-	WaitsFor string         `json:"waits_for,omitempty"`
-	Seq      int64          `json:"seq"`
+	ID       task.ID          `json:"id"`
+	Status   forms.StatusForm `json:"status"`
+	May      []task.Trigger   `json:"may"`
+	WaitsFor string           `json:"waits_for,omitempty"`
+	Seq      int64            `json:"seq"`
 }
 
 func (s *Server) taskStatus(ctx context.Context, in *TaskInput) (TaskStatusForm, error) {
@@ -125,7 +126,7 @@ func (s *Server) taskStatus(ctx context.Context, in *TaskInput) (TaskStatusForm,
 	if err != nil {
 		return TaskStatusForm{}, err
 	}
-	f := app.TaskFormOf(state)
+	f := forms.TaskFormOf(state)
 	return TaskStatusForm{f.ID, f.Status, f.May, f.WaitsFor, f.Seq}, nil
 }
 
@@ -134,17 +135,17 @@ type historyInput struct {
 	FromInput
 }
 
-func (s *Server) taskHistory(ctx context.Context, in *historyInput) (Events[app.TaskLine], error) {
+func (s *Server) taskHistory(ctx context.Context, in *historyInput) (Events[forms.TaskLine], error) {
 	some, err := s.history(ctx, in.Task, in.From, in.Limit+1)
 	return eventPage(some, in.FromInput), err
 }
 
 // history returns at most n events of a task after a number.
-func (s *Server) history(ctx context.Context, id task.ID, after int64, n int) ([]app.TaskLine, error) {
-	lines := []app.TaskLine{}
+func (s *Server) history(ctx context.Context, id task.ID, after int64, n int) ([]forms.TaskLine, error) {
+	lines := []forms.TaskLine{}
 	events, err := s.ws.TaskEvents(ctx, id, after, n)
 	for _, e := range events {
-		line, lerr := app.TaskLineOf(id, e)
+		line, lerr := forms.TaskLineOf(id, e)
 		if lerr != nil {
 			return lines, lerr
 		}
@@ -166,7 +167,7 @@ func agentInput(err error) error {
 func (s *Server) taskActions() {
 	act := func(verb, id, summary, more string, do func(ctx context.Context, id task.ID) (task.State, error)) {
 		handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/" + verb, id: id, tag: tagTasks, summary: summary, more: more},
-			func(ctx context.Context, in *TaskInput) (app.TaskForm, error) { return form(do(ctx, in.Task)) })
+			func(ctx context.Context, in *TaskInput) (forms.TaskForm, error) { return form(do(ctx, in.Task)) })
 	}
 	by := app.Person()
 	do := func(a task.Action) func(context.Context, task.ID) (task.State, error) {
@@ -185,7 +186,7 @@ func (s *Server) taskActions() {
 		}
 	}
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/start", id: "start-task", tag: tagTasks, summary: "Let a worker agent carry out the plan"},
-		func(ctx context.Context, in *startInput) (app.TaskForm, error) {
+		func(ctx context.Context, in *startInput) (forms.TaskForm, error) {
 			name := ""
 			if in.Body != nil {
 				name = in.Body.Agent
@@ -202,7 +203,7 @@ func (s *Server) taskActions() {
 	}
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/handoff", id: "hand-off-task", tag: tagTasks, summary: "Let another agent carry on",
 		more: "The worker of a task that is active or waits is stopped first; a planned task is started with the agent."},
-		func(ctx context.Context, in *handoffInput) (app.TaskForm, error) {
+		func(ctx context.Context, in *handoffInput) (forms.TaskForm, error) {
 			state, err := s.ws.HandOnTask(ctx, in.Task, by, in.Body.Agent, in.Body.Prompt)
 			return form(state, agentInput(err))
 		})
@@ -214,7 +215,7 @@ func (s *Server) taskActions() {
 	}
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/answers", id: "answer-task", tag: tagTasks, summary: "Answer the questions of an agent",
 		more: "Those of the planner, or the one that a worker asks in the middle of its work; the agent continues in the same conversation. An answer is one of the options of its question, or any other text."},
-		func(ctx context.Context, in *answersInput) (app.TaskForm, error) {
+		func(ctx context.Context, in *answersInput) (forms.TaskForm, error) {
 			return form(s.ws.DoTask(ctx, in.Task, by, task.SubmitAnswers{Answers: in.Body.Answers}))
 		})
 	type wordsInput struct {
@@ -225,7 +226,7 @@ func (s *Server) taskActions() {
 		}
 	}
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/resume", id: "resume-task", tag: tagTasks, summary: "Let the agent of a waiting task continue"},
-		func(ctx context.Context, in *wordsInput) (app.TaskForm, error) {
+		func(ctx context.Context, in *wordsInput) (forms.TaskForm, error) {
 			var a task.Resume
 			if in.Body != nil {
 				a = task.Resume{Words: in.Body.Words, Budget: in.Body.Budget}
@@ -240,7 +241,7 @@ func (s *Server) taskActions() {
 	}
 	ends := func(verb, summary string, a func(why string) task.Action) {
 		handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/" + verb, id: verb + "-task", tag: tagTasks, summary: summary, more: "Its agent is stopped."},
-			func(ctx context.Context, in *whyInput) (app.TaskForm, error) {
+			func(ctx context.Context, in *whyInput) (forms.TaskForm, error) {
 				why := ""
 				if in.Body != nil {
 					why = strings.TrimSpace(in.Body.Why)

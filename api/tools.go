@@ -11,7 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"pawl/app"
+	"pawl/forms"
 	"pawl/internal/text"
 	"pawl/request"
 	"pawl/run"
@@ -62,7 +62,7 @@ func expired(r task.Run, assignment int) error {
 
 // A ToolHelp is a tool with its help as JSON.
 type ToolHelp struct {
-	app.ToolForm
+	forms.ToolForm
 	Help string `json:"help"`
 }
 
@@ -93,9 +93,9 @@ const callPatience = 10 * time.Minute
 func (s *Server) toolOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/tools", id: "list-task-tools", tag: tagTasks, runs: true,
 		summary: "List the tools of a run of a task"},
-		func(ctx context.Context, in *ToolRunInput) (app.List[app.ToolForm], error) {
+		func(ctx context.Context, in *ToolRunInput) (forms.List[forms.ToolForm], error) {
 			specs, err := s.specs(ctx, *in)
-			return app.ToolForms(specs), err
+			return forms.ToolForms(specs), err
 		})
 	type helpInput struct {
 		ToolRunInput
@@ -113,7 +113,7 @@ func (s *Server) toolOperations() {
 				return ToolHelp{}, notFound(err.Error())
 			}
 			i := slices.IndexFunc(specs, func(t tool.Spec) bool { return wire(t.Name) == wire(in.Tool) })
-			return ToolHelp{app.ToolForm{Name: specs[i].Name, Description: specs[i].Description, Schema: specs[i].Schema}, help}, nil
+			return ToolHelp{forms.ToolForm{Name: specs[i].Name, Description: specs[i].Description, Schema: specs[i].Schema}, help}, nil
 		})
 	type callInput struct {
 		ToolRunInput
@@ -139,20 +139,20 @@ func (s *Server) toolOperations() {
 	}
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/grants", id: "grant-task-tools", tag: tagTasks,
 		summary: "Change the tools that a run of a task may call", more: "It holds from its next call on, and is checked again when a call starts."},
-		func(ctx context.Context, in *grantsInput) (app.List[app.ToolForm], error) {
+		func(ctx context.Context, in *grantsInput) (forms.List[forms.ToolForm], error) {
 			state, err := s.stateOf(ctx, in.ToolRunInput)
 			if err != nil {
-				return app.List[app.ToolForm]{}, err
+				return forms.List[forms.ToolForm]{}, err
 			}
 			to, err := s.ws.Grants(state, in.Body.Add, in.Body.Remove)
 			if err != nil {
-				return app.List[app.ToolForm]{}, err
+				return forms.List[forms.ToolForm]{}, err
 			}
 			if err := s.ws.Set(ctx, state.Created.Run, run.ConfigChange{Tools: &to}); err != nil {
-				return app.List[app.ToolForm]{}, err
+				return forms.List[forms.ToolForm]{}, err
 			}
 			state.Config.Tools = to
-			return app.ToolForms(s.ws.RunSpecs(state)), nil
+			return forms.ToolForms(s.ws.RunSpecs(state)), nil
 		})
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/run-token", id: "create-run-token", tag: "access", status: http.StatusCreated,
 		summary: "Make the token of a run", more: "It reaches the tools of that run and nothing else, and ends with what the run was given to do."},

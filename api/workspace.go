@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pawl/app"
+	"pawl/forms"
 	"pawl/provider"
 	"pawl/tool"
 )
@@ -24,7 +25,7 @@ type WorkspaceForm struct {
 func (s *Server) workspaceOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/workspaces", id: "list-workspaces", tag: tagWorkspace,
 		summary: "List the workspaces that this server serves", more: "There is one."},
-		func(ctx context.Context, in *OffsetInput) (app.List[WorkspaceForm], error) {
+		func(ctx context.Context, in *OffsetInput) (forms.List[WorkspaceForm], error) {
 			w := WorkspaceForm{Workspace: s.ws.Dir, StateDir: s.ws.State}
 			if owner, owned, err := s.ws.BoardOwner(ctx); err == nil && owned {
 				w.BoardPID = owner.PID
@@ -33,8 +34,8 @@ func (s *Server) workspaceOperations() {
 		})
 	handle(s, operation{method: http.MethodGet, path: "/tools", id: "list-tools", tag: tagWorkspace,
 		summary: "List the tools of runs", more: "Each with the schema of its arguments."},
-		func(_ context.Context, in *OffsetInput) (app.List[app.ToolForm], error) {
-			return page(app.ToolForms(s.ws.Specs()).Items, *in), nil
+		func(_ context.Context, in *OffsetInput) (forms.List[forms.ToolForm], error) {
+			return page(forms.ToolForms(s.ws.Specs()).Items, *in), nil
 		})
 	type toolInput struct {
 		Tool string `path:"tool" maxLength:"100"`
@@ -48,7 +49,7 @@ func (s *Server) workspaceOperations() {
 				return ToolHelp{}, notFound("there is no tool " + in.Tool)
 			}
 			help, err := tool.HelpOf(specs, specs[at].Name)
-			return ToolHelp{app.ToolForms(specs[at : at+1]).Items[0], help}, err
+			return ToolHelp{forms.ToolForms(specs[at : at+1]).Items[0], help}, err
 		})
 	handle(s, operation{method: http.MethodGet, path: "/models", id: "list-models", tag: tagWorkspace,
 		summary: "List models, what they cost, and which can be used now", more: "With their providers: what is configured, which servers on this machine answer, and what is missing before one can be used."},
@@ -61,10 +62,10 @@ func (s *Server) workspaceOperations() {
 		})
 	handle(s, operation{method: http.MethodGet, path: "/providers", id: "list-providers", tag: tagWorkspace,
 		summary: "List the providers of models", more: "Those that cannot be used say what is missing."},
-		func(ctx context.Context, in *OffsetInput) (app.List[provider.Info], error) {
+		func(ctx context.Context, in *OffsetInput) (forms.List[provider.Info], error) {
 			ps, err := s.ws.Models()
 			if err != nil {
-				return app.List[provider.Info]{}, err
+				return forms.List[provider.Info]{}, err
 			}
 			return page(ps.Overview(ctx).Providers, *in), nil
 		})
@@ -74,8 +75,8 @@ func (s *Server) workspaceOperations() {
 	}
 	handle(s, operation{method: http.MethodGet, path: "/providers/{provider}/models", id: "list-provider-models", tag: tagWorkspace,
 		summary: "Ask a provider which models it has"},
-		func(ctx context.Context, in *providerInput) (app.List[provider.Model], error) {
-			none := app.List[provider.Model]{}
+		func(ctx context.Context, in *providerInput) (forms.List[provider.Model], error) {
+			none := forms.List[provider.Model]{}
 			ps, err := s.ws.Models()
 			if err != nil {
 				return none, err
@@ -91,7 +92,7 @@ func (s *Server) workspaceOperations() {
 		})
 	handle(s, operation{method: http.MethodGet, path: "/config", id: "get-config", tag: tagWorkspace,
 		summary: "Get every setting and where its value came from"},
-		func(context.Context, *struct{}) (app.ConfigForm, error) { return s.ws.ConfigForm() })
+		func(context.Context, *struct{}) (forms.ConfigForm, error) { return forms.ConfigFormOf(s.ws) })
 	type usageInput struct {
 		Since string `query:"since" doc:"Only what happened after this time: 36h or 7d (ago), or a day such as 2026-11-20"`
 	}

@@ -87,7 +87,7 @@ func (w *Workspace) hookVerdict(ctx context.Context, id run.ID, asked permission
 	if err != nil {
 		return permission.Deny, err.Error(), nil
 	}
-	mode := modeOf(state.Config)
+	mode := permission.ModeOf(state.Config.Mode)
 	r := w.judge(p).Of(judge.Call{Run: id, Mode: mode, Intent: in, Args: args, Env: env}).Request
 	if mode == permission.Plan && in.As != permissionName {
 		// What only reads is not refused for want of a sandbox: without this hook the agent

@@ -53,7 +53,7 @@ func (w *Workspace) Denials(ctx context.Context, state run.State) ([]Denial, err
 		if i := state.Turn.Interrupt; i.Cause == run.ByWait && i.Call == c.ID {
 			continue // the person has stopped the turn there, and says what to do instead
 		}
-		d := Denial{Call: c.ID, Tool: c.Tool, Input: InputOf(c.Arguments), Reason: c.Reason()}
+		d := Denial{Call: c.ID, Tool: c.Tool, Input: view.InputOf(c.Arguments), Reason: c.Reason()}
 		// A person who said no is not told how to say yes.
 		if c.Decision.Source != "person" {
 			var words []string
@@ -98,7 +98,7 @@ func (w *Workspace) allowing(state run.State, c *view.Call) permission.Rules {
 		}
 		given[i].Effect = permission.Allow
 	}
-	if permission.Merge(rules, given).Decide(j.Request, modeOf(state.Config)).Verdict != permission.Allow {
+	if permission.Merge(rules, given).Decide(j.Request, permission.ModeOf(state.Config.Mode)).Verdict != permission.Allow {
 		return nil
 	}
 	return given

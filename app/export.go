@@ -17,22 +17,6 @@ import (
 	"pawl/view"
 )
 
-// An ExportForm is a whole run as JSON.
-type ExportForm struct {
-	Run    run.ID      `json:"run"`
-	Events []EventLine `json:"events"`
-}
-
-// ExportFormOf returns a run with these events in that form.
-func ExportFormOf(id run.ID, events []run.Event) ExportForm {
-	form := ExportForm{id, make([]EventLine, len(events))}
-	var lines Lines
-	for i, e := range events {
-		form.Events[i] = lines.Event(e)
-	}
-	return form
-}
-
 // ExportFormats are the formats in which a run can be exported.
 var ExportFormats = []string{"json", "markdown", "html", "script"}
 

@@ -6,6 +6,7 @@ import (
 
 	"pawl/permission"
 	"pawl/run"
+	"pawl/view"
 )
 
 // maxHistory is how many of the newest runs are searched for what was allowed before: what
@@ -63,7 +64,7 @@ func (h *history) allowed() (all []permission.Allowed) {
 
 func (r *pastRun) add(e run.Event) {
 	r.seq = e.Seq
-	for _, c := range callsOf(e.Payload) {
+	for _, c := range view.CallsOf(e.Payload) {
 		r.calls[c.ID] = c
 	}
 	f, ok := e.Payload.(run.CallDecided)

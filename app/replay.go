@@ -1,13 +1,13 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
 
 	"pawl/permission"
 	"pawl/run"
+	"pawl/view"
 )
 
 // A Replay says how recorded calls would be decided now.
@@ -109,7 +109,7 @@ func (r *Replay) run(ctx context.Context, w *Workspace, id run.ID, rules permiss
 			return // without a person an ask is a refusal: it would come out the same
 		}
 		r.Ways[was+" → "+is]++
-		r.Changed = append(r.Changed, Otherwise{Run: id, Call: call, Tool: f.Tool, Input: InputOf(c.Arguments), Arguments: c.Arguments, Was: was, Now: is,
+		r.Changed = append(r.Changed, Otherwise{Run: id, Call: call, Tool: f.Tool, Input: view.InputOf(c.Arguments), Arguments: c.Arguments, Was: was, Now: is,
 			Then: d, Rule: now.Rule, Source: now.Source, Reason: now.Reason})
 	}
 	st, err := w.reading()
@@ -120,12 +120,12 @@ func (r *Replay) run(ctx context.Context, w *Workspace, id run.ID, rules permiss
 		if err != nil {
 			return err
 		}
-		for _, c := range callsOf(e.Payload) {
+		for _, c := range view.CallsOf(e.Payload) {
 			calls[c.ID] = c
 		}
 		switch f := e.Payload.(type) {
 		case run.Created:
-			mode = modeOf(f.Config)
+			mode = permission.ModeOf(f.Config.Mode)
 			if f.ForkedFrom != "" {
 				copied = f.ForkedAt // these are the other run's, and counted there
 			}
@@ -142,10 +142,6 @@ func (r *Replay) run(ctx context.Context, w *Workspace, id run.ID, rules permiss
 		}
 	}
 	return nil
-}
-
-func modeOf(c run.Config) permission.Mode {
-	return permission.Mode(cmp.Or(c.Mode, string(permission.Default)))
 }
 
 const refusedWord = "refused"

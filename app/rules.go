@@ -50,22 +50,6 @@ func (w *Workspace) judge(p *policy.Policy) *judge.Judge {
 	return &judge.Judge{Rules: p, Own: w.own(), Root: w.asRoot()}
 }
 
-// callsOf returns the calls that an event brings.
-func callsOf(p run.Payload) []run.Call {
-	var calls []run.Call
-	switch f := p.(type) {
-	case run.Replied:
-		for _, p := range f.Parts {
-			if p.Type == run.CallPart && p.Call != nil {
-				calls = append(calls, *p.Call)
-			}
-		}
-	case run.CallReceived:
-		calls = append(calls, f.Call)
-	}
-	return calls
-}
-
 // callArgs are the arguments by which tools say what they touch.
 type callArgs struct {
 	Command string          `json:"command"`

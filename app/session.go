@@ -28,7 +28,6 @@ type Session struct {
 
 	changes []run.ConfigChange // recorded with what is handed in first
 	asked   run.Output
-	lines   Lines  // of its stream
 	added   string // of folders that the model is told of with the next words
 
 	stop  context.CancelFunc // ends drive
@@ -53,7 +52,6 @@ func (w *Workspace) session(d *worker.Worker, r *worker.Runner) *Session {
 		begun: make(chan struct{}), done: make(chan struct{}), rest: make(chan struct{})}
 	s.conversation = conversation{w, r.ID(), s}
 	s.restNow()
-	s.lines.From(r.State())
 	s.turn, s.cancel = context.WithCancelCause(context.Background())
 	s.close = sync.OnceValue(s.closeOnce)
 	go s.drive(ctx)

@@ -13,6 +13,7 @@ import (
 	"pawl/config"
 	"pawl/internal/stable"
 	"pawl/store"
+	"pawl/view"
 
 	"pawl/run"
 )
@@ -56,9 +57,9 @@ type DecisionCount struct {
 }
 
 type ModelCount struct {
-	Model    string `json:"model"`
-	Requests int    `json:"requests"` // that were answered
-	Usage    Usage  `json:"usage"`
+	Model    string     `json:"model"`
+	Requests int        `json:"requests"` // that were answered
+	Usage    view.Usage `json:"usage"`
 }
 
 // A tally counts what happened in runs after a point in time.
@@ -218,8 +219,8 @@ func (t *tally) stats() Stats {
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.models)) {
 		m := t.models[name]
-		s.Models = append(s.Models, ModelCount{Model: name, Requests: m.requests, Usage: UsageOf(m.usage)})
-		s.Cost = dollars(s.Cost + m.usage.Cost)
+		s.Models = append(s.Models, ModelCount{Model: name, Requests: m.requests, Usage: view.UsageOf(m.usage)})
+		s.Cost = view.Dollars(s.Cost + m.usage.Cost)
 		s.Unpriced += m.unpriced
 	}
 	return s

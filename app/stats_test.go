@@ -8,6 +8,7 @@ import (
 
 	"pawl/config"
 	"pawl/run"
+	"pawl/view"
 )
 
 // told makes events of facts, an hour apart, the first at noon.
@@ -59,7 +60,7 @@ func TestStatsCountWhatHappenedOnce(t *testing.T) {
 		Decisions:  []DecisionCount{{"edit", run.Wait, "", "person", 1}, {"shell", run.Deny, "shell(rm *)", "user", 1}},
 		Denials:    []DecisionCount{{"edit", run.Wait, "", "person", 1}, {"shell", run.Deny, "shell(rm *)", "user", 1}},
 		Interrupts: map[string]int{"wait": 1},
-		Models:     []ModelCount{{Model: "p/m", Requests: 2, Usage: Usage{Input: 11, Output: 5}}},
+		Models:     []ModelCount{{Model: "p/m", Requests: 2, Usage: view.Usage{Input: 11, Output: 5}}},
 		Cost:       cost, Unpriced: 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

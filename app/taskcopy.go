@@ -109,7 +109,7 @@ func (w *Workspace) TaskDiff(ctx context.Context, id task.ID) (TaskDiffForm, err
 		return TaskDiffForm{}, err
 	}
 	d, err := c.Diff(ctx)
-	return TaskDiffForm{id, s.Copy.Branch, s.Copy.Base, d.Commits, list(d.Files), d.Patch}, err
+	return TaskDiffForm{id, s.Copy.Branch, s.Copy.Base, d.Commits, append([]gitcopy.File{}, d.Files...), d.Patch}, err
 }
 
 // MergeTask commits what is left in the copy of a task and fetches its branch into the
@@ -128,7 +128,7 @@ func (w *Workspace) MergeTask(ctx context.Context, id task.ID, by string) (TaskM
 	}
 	defer lease.Release()
 	m, err := c.Merge(ctx, s.Title())
-	f := TaskMergeForm{id, m.Branch, m.Commit, m.Into, errors.Is(err, gitcopy.ErrNothing), m.Contained, list(m.Changed), list(m.Conflicts)}
+	f := TaskMergeForm{id, m.Branch, m.Commit, m.Into, errors.Is(err, gitcopy.ErrNothing), m.Contained, append([]string{}, m.Changed...), append([]string{}, m.Conflicts...)}
 	if err != nil {
 		if f.Unchanged {
 			err = nil
@@ -183,4 +183,26 @@ func (w *Workspace) tidyCopies(ctx context.Context) error {
 		s, err := w.LoadTask(ctx, task.ID(name))
 		return !errors.Is(err, store.ErrNoTask) && (err != nil || s.Copy != nil || s.Owes())
 	})
+}
+
+// A TaskDiffForm is what was changed in the copy of a task since it was made, as JSON.
+type TaskDiffForm struct {
+	Task    task.ID        `json:"task"`
+	Branch  string         `json:"branch"`
+	Base    string         `json:"base"` // the commit that the copy was made from
+	Commits int            `json:"commits"`
+	Files   []gitcopy.File `json:"files"`
+	Patch   string         `json:"patch,omitempty"` // as git diff prints it
+}
+
+// A TaskMergeForm is what came of the merge of a copy, as JSON.
+type TaskMergeForm struct {
+	Task        task.ID  `json:"task"`
+	Branch      string   `json:"branch"` // in the person's repository now, unless the copy is unchanged
+	Commit      string   `json:"commit"`
+	Into        string   `json:"into,omitempty"` // the branch that is checked out there; left out: none
+	Unchanged   bool     `json:"unchanged"`      // nothing was changed in the copy, so there is nothing to merge
+	Contained   bool     `json:"contained"`      // what is checked out has all of it already
+	Uncommitted []string `json:"uncommitted"`    // files of the person's with changes that are not committed
+	Conflicts   []string `json:"conflicts"`      // files in which the branch conflicts with what is checked out
 }

@@ -19,6 +19,7 @@ import (
 	"pawl/agent"
 	"pawl/app"
 	"pawl/config"
+	"pawl/forms"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/submission"
@@ -84,7 +85,7 @@ func agentsListCommand(inv *invocation) *cobra.Command {
 			inv.notice(err.Error())
 		}
 		if *asJSON {
-			return inv.encode(app.List[app.AgentForm]{Items: app.AgentForms(ctx, r, all)})
+			return inv.encode(forms.List[forms.AgentForm]{Items: forms.AgentForms(ctx, r, all)})
 		}
 		rows := [][]string{{"NAME", "KIND", "FROM", "FOR"}}
 		for _, a := range all {
@@ -142,7 +143,7 @@ workspace that is not trusted, what counts is printed.`,
 		if err != nil {
 			return err
 		}
-		form := app.AgentFormOf(ctx, r, a)
+		form := forms.AgentFormOf(ctx, r, a)
 		form.Instructions = a.Instructions
 		if *asJSON {
 			return inv.encode(form)
@@ -257,7 +258,7 @@ func (f *agentFlags) save(inv *invocation, r *agent.Roster, a agent.Agent, to ag
 	if err != nil {
 		return usage("%w", err)
 	}
-	err = inv.print(*f.json, app.AgentFileForm{Name: a.Name, File: written}, "wrote %s\n", visible(written))
+	err = inv.print(*f.json, forms.AgentFileForm{Name: a.Name, File: written}, "wrote %s\n", visible(written))
 	if saved, getErr := r.Get(a.Name); getErr == nil && saved.Path != written {
 		inv.notice(fmt.Sprintf("%s of %s has the same name and is used instead", saved.Name, saved.Path))
 	} else if ok, why := r.Valid(context.Background(), saved); !ok {
@@ -455,7 +456,7 @@ func agentsRmCommand(inv *invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return inv.print(*asJSON, app.AgentFileForm{Name: args[0], File: file}, "removed %s\n", visible(file))
+		return inv.print(*asJSON, forms.AgentFileForm{Name: args[0], File: file}, "removed %s\n", visible(file))
 	})
 }
 
@@ -482,7 +483,7 @@ Exit codes: 0 all can run, 1 some cannot.`,
 			}
 		}
 		wrong := 0
-		checked := app.List[agentCheckForm]{Items: []agentCheckForm{}}
+		checked := forms.List[agentCheckForm]{Items: []agentCheckForm{}}
 		for _, a := range all {
 			if len(args) > 0 && !slices.Contains(args, a.Name) {
 				continue

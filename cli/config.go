@@ -11,6 +11,7 @@ import (
 
 	"pawl/app"
 	"pawl/config"
+	"pawl/forms"
 	"pawl/instructions"
 	"pawl/permission"
 	"pawl/provider"
@@ -53,7 +54,11 @@ Rules of all sources count together.`,
 		files := ws.Instructions().Files
 		env := config.Env(inv.Env)
 		if *asJSON {
-			return inv.encode(app.ConfigFormOf(c, env, files))
+			form, err := forms.ConfigFormOf(ws)
+			if err != nil {
+				return err
+			}
+			return inv.encode(form)
 		}
 		out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
 		c.All(func(k config.Key, values []config.Value) {
@@ -104,7 +109,7 @@ func configGetCommand(inv *invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		form := app.SettingForm{Key: k.Name, Values: append([]config.Value{}, c.Values(k.Name)...)}
+		form := forms.SettingForm{Key: k.Name, Values: append([]config.Value{}, c.Values(k.Name)...)}
 		if *asJSON {
 			return inv.encode(form)
 		}
@@ -212,7 +217,7 @@ func (inv *invocation) changeSetting(asJSON bool, name string, values []string) 
 	if v := env.Get(k.Env()); v != "" && !k.List {
 		inv.notice(fmt.Sprintf("%s is set to %s in the environment, which counts before the file", k.Env(), v))
 	}
-	form := app.SettingForm{Key: k.Name, Values: []config.Value{}}
+	form := forms.SettingForm{Key: k.Name, Values: []config.Value{}}
 	for _, v := range values {
 		form.Values = append(form.Values, config.Value{Text: v, Source: config.FromUser + " " + path})
 	}

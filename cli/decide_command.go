@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/forms"
 	"pawl/internal/text"
 	"pawl/permission"
 	"pawl/policy"
@@ -120,7 +121,7 @@ type decider struct {
 
 func (d decider) show(ctx context.Context, asJSON bool) error {
 	if asJSON {
-		return d.inv.encode(app.WaitingFormOf(d.id, d.calls))
+		return d.inv.encode(forms.WaitingFormOf(d.id, d.calls))
 	}
 	if len(d.calls) == 0 {
 		fmt.Fprintf(d.inv.Stderr, "no call of run %s needs approval\n", d.id)
@@ -255,7 +256,7 @@ func (d decider) decide(ctx context.Context, a app.Approval, q answerRequest) er
 		return err
 	}
 	if q.asJSON {
-		return d.inv.encode(app.DecidedForm{Run: a.Run, Call: a.Call.ID, Answer: q.answer, Rules: app.RuleLines(rules), Taken: taken})
+		return d.inv.encode(forms.DecidedForm{Run: a.Run, Call: a.Call.ID, Answer: q.answer, Rules: forms.RuleLines(rules), Taken: taken})
 	}
 	for _, r := range rules {
 		fmt.Fprintf(d.inv.Stdout, "rule: %s %s, for %s\n", r.Effect, policy.Visible(render.RuleText(r)), r.Scope)

@@ -22,6 +22,7 @@ import (
 
 	"pawl/api"
 	"pawl/app"
+	"pawl/forms"
 	"pawl/output"
 	"pawl/permission"
 	"pawl/provider"
@@ -33,77 +34,77 @@ import (
 // jsonForms are what commands print with --json (run and runs resume: with --output json, runs
 // export: with --format json), by command. One that prints several has several.
 var jsonForms = map[string][]any{
-	"agents add":          {app.AgentFileForm{}},
-	"agents check":        {app.List[agentCheckForm]{}},
-	"agents edit":         {app.AgentFileForm{}},
-	"agents list":         {app.List[app.AgentForm]{}},
-	"agents rm":           {app.AgentFileForm{}},
-	"agents show":         {app.AgentForm{}},
-	"config":              {app.ConfigForm{}},
-	"config get":          {app.SettingForm{}},
-	"config set":          {app.SettingForm{}},
-	"config unset":        {app.SettingForm{}},
+	"agents add":          {forms.AgentFileForm{}},
+	"agents check":        {forms.List[agentCheckForm]{}},
+	"agents edit":         {forms.AgentFileForm{}},
+	"agents list":         {forms.List[forms.AgentForm]{}},
+	"agents rm":           {forms.AgentFileForm{}},
+	"agents show":         {forms.AgentForm{}},
+	"config":              {forms.ConfigForm{}},
+	"config get":          {forms.SettingForm{}},
+	"config set":          {forms.SettingForm{}},
+	"config unset":        {forms.SettingForm{}},
 	"doctor":              {app.Report{}},
 	"init":                {initForm{}},
-	"models":              {provider.Overview{}, app.List[provider.Model]{}},
+	"models":              {provider.Overview{}, forms.List[provider.Model]{}},
 	"outputs aggregate":   {ofRun[output.AggregateResult]{}},
 	"outputs count":       {ofRun[output.CountResult]{}},
 	"outputs extract":     {ofRun[output.ExtractResult]{}},
-	"outputs list":        {app.List[app.OutputForm]{}},
+	"outputs list":        {forms.List[forms.OutputForm]{}},
 	"outputs prune":       {prunedForm{}},
 	"outputs sample":      {ofRun[output.SampleResult]{}},
 	"outputs search":      {ofRun[output.SearchResult]{}},
 	"outputs show":        {ofRun[output.ReadResult]{}},
 	"outputs stats":       {ofRun[output.StatsResult]{}},
-	"permissions add":     {app.RuleChange{}},
+	"permissions add":     {forms.RuleChange{}},
 	"permissions explain": {permission.Explanation{}},
-	"permissions list":    {app.List[app.RuleForm]{}},
+	"permissions list":    {forms.List[forms.RuleForm]{}},
 	"permissions replay":  {replayForm{}},
-	"permissions rm":      {app.RuleChange{}},
+	"permissions rm":      {forms.RuleChange{}},
 	"permissions test":    {permission.Report{}},
 	"run":                 {result{}},
-	"runs decide":         {app.WaitingForm{}, app.DecidedForm{}},
-	"runs export":         {app.ExportForm{}},
-	"runs fork":           {app.ForkForm{}},
-	"runs list":           {app.List[app.RunForm]{}},
-	"runs log":            {app.EventLine{}},
-	"runs prune":          {app.RemovedForm{}},
+	"runs decide":         {forms.WaitingForm{}, forms.DecidedForm{}},
+	"runs export":         {forms.ExportForm{}},
+	"runs fork":           {forms.ForkForm{}},
+	"runs list":           {forms.List[forms.RunForm]{}},
+	"runs log":            {forms.EventLine{}},
+	"runs prune":          {forms.RemovedForm{}},
 	"runs recover":        {recoverForm{}},
 	"runs resume":         {result{}},
-	"runs rm":             {app.RemovedForm{}},
-	"runs set":            {app.SetForm{}},
-	"runs show":           {app.ShownRun{}, app.DiffForm{}, app.PlanForm{}},
-	"runs stop":           {app.StopForm{}},
-	"runs undo":           {app.UndoForm{}},
-	"runs verify":         {app.VerifyForm{}},
+	"runs rm":             {forms.RemovedForm{}},
+	"runs set":            {forms.SetForm{}},
+	"runs show":           {forms.ShownRun{}, app.DiffForm{}, forms.PlanForm{}},
+	"runs stop":           {forms.StopForm{}},
+	"runs undo":           {forms.UndoForm{}},
+	"runs verify":         {forms.VerifyForm{}},
 	"runs why":            {app.WhyForm{}},
 	"stats":               {app.Stats{}},
-	"task add":            {app.TaskForm{}},
-	"task attach":         {app.TaskForm{}},
-	"task complete":       {app.TaskForm{}},
-	"task edit":           {app.TaskForm{}},
-	"task fail":           {app.TaskForm{}},
-	"task pause":          {app.TaskForm{}},
-	"task reopen":         {app.TaskForm{}},
-	"task retry":          {app.TaskForm{}},
-	"task say":            {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
-	"task show":           {app.TaskForm{}},
-	"task answer":         {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
-	"task plan":           {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
-	"task resume":         {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
-	"task start":          {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
-	"task watch":          {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
+	"task add":            {forms.TaskForm{}},
+	"task attach":         {forms.TaskForm{}},
+	"task complete":       {forms.TaskForm{}},
+	"task edit":           {forms.TaskForm{}},
+	"task fail":           {forms.TaskForm{}},
+	"task pause":          {forms.TaskForm{}},
+	"task reopen":         {forms.TaskForm{}},
+	"task retry":          {forms.TaskForm{}},
+	"task say":            {forms.TaskLine{}, taskResultForm{}, forms.TaskForm{}},
+	"task show":           {forms.TaskForm{}},
+	"task answer":         {forms.TaskLine{}, taskResultForm{}, forms.TaskForm{}},
+	"task plan":           {forms.TaskLine{}, taskResultForm{}, forms.TaskForm{}},
+	"task resume":         {forms.TaskLine{}, taskResultForm{}, forms.TaskForm{}},
+	"task start":          {forms.TaskLine{}, taskResultForm{}, forms.TaskForm{}},
+	"task watch":          {forms.TaskLine{}, taskResultForm{}, forms.TaskForm{}},
 	"serve link":          {api.Link{}},
 	"serve token":         {serveTokenForm{}},
-	"task list":           {app.TaskListForm{}},
-	"task rm":             {app.TaskRemovedForm{}},
+	"task list":           {forms.TaskListForm{}},
+	"task rm":             {forms.TaskRemovedForm{}},
 	"task diff":           {app.TaskDiffForm{}},
-	"task discard":        {app.TaskForm{}},
-	"task handoff":        {app.TaskLine{}, taskResultForm{}, app.TaskForm{}},
+	"task discard":        {forms.TaskForm{}},
+	"task handoff":        {forms.TaskLine{}, taskResultForm{}, forms.TaskForm{}},
 	"task merge":          {app.TaskMergeForm{}},
-	"tool call":           {app.ToolResult{}},
-	"tool help":           {app.List[app.ToolForm]{}},
-	"trust":               {app.TrustForm{}, app.RevokeForm{}, app.List[app.TrustRecord]{}},
+	"tool call":           {forms.ToolResult{}},
+	"tool help":           {forms.List[forms.ToolForm]{}},
+	"trust":               {forms.TrustForm{}, forms.RevokeForm{}, forms.List[forms.TrustRecord]{}},
 	"version":             {app.Build{}},
 }
 
@@ -253,7 +254,7 @@ func (s schemas) of(t reflect.Type) map[string]any {
 	case t.Kind() == reflect.Pointer:
 		return s.of(t.Elem())
 	case t == reflect.TypeFor[run.Usage]():
-		return s.of(reflect.TypeFor[app.Usage]())
+		return s.of(reflect.TypeFor[view.Usage]())
 	case t == reflect.TypeFor[time.Time]():
 		return map[string]any{"type": "string", "format": "date-time"}
 	case t == reflect.TypeFor[json.RawMessage](), t.Kind() == reflect.Interface:
@@ -381,7 +382,7 @@ func (s schemas) events() {
 			"then": map[string]any{"properties": map[string]any{"data": map[string]any{"$ref": "#/$defs/event." + name}}},
 		})
 	}
-	line := s.defs["app.EventLine"].(map[string]any)
+	line := s.defs["forms.EventLine"].(map[string]any)
 	line["properties"].(map[string]any)["type"] = map[string]any{"enum": names}
 	line["allOf"] = each
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"pawl/app"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/forms"
 	"pawl/provider"
 )
 
@@ -127,7 +127,7 @@ func (inv *invocation) printModels(form provider.Overview) error {
 
 func (inv *invocation) printModelList(list []provider.Model, asJSON bool) error {
 	if asJSON {
-		return inv.encode(app.ListOf(list))
+		return inv.encode(forms.ListOf(list))
 	}
 	out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
 	for _, m := range list {

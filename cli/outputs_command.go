@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl/app"
+	"pawl/forms"
 	"pawl/output"
 	"pawl/run"
 )
@@ -181,7 +181,7 @@ func (inv *invocation) completeOutputs(ctx context.Context, which string) []stri
 		return nil
 	}
 	newest := output.ListArgs{SortBy: "created_at", SortOrder: "desc", Limit: maxCompletions}
-	list, _, err := app.ListOutputs(ws.Outputs(), newest, scope)
+	list, _, err := forms.ListOutputs(ws.Outputs(), newest, scope)
 	if err != nil {
 		return nil
 	}

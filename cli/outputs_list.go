@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl/app"
 	"pawl/config"
+	"pawl/forms"
 	"pawl/output"
 )
 
@@ -74,7 +74,7 @@ var listArguments = map[string]string{"tool": "tool_name", "success": "success",
 
 // listedOutputs returns a page of the outputs of one run, or of all, and how many there are; with full
 // ids if it is all.
-func (inv *invocation) listedOutputs(cmd *cobra.Command, which string, all bool, args output.ListArgs) (list app.List[app.OutputForm], total int, err error) {
+func (inv *invocation) listedOutputs(cmd *cobra.Command, which string, all bool, args output.ListArgs) (list forms.List[forms.OutputForm], total int, err error) {
 	ws, err := inv.openRuns(nil)
 	if err != nil {
 		return list, 0, err
@@ -85,7 +85,7 @@ func (inv *invocation) listedOutputs(cmd *cobra.Command, which string, all bool,
 		if err != nil {
 			return list, 0, err
 		}
-		return app.ListOutputs(ws.Outputs(), args, scope)
+		return forms.ListOutputs(ws.Outputs(), args, scope)
 	}
 	runs, err := ws.Runs(cmd.Context(), 0)
 	if err != nil {
@@ -95,7 +95,7 @@ func (inv *invocation) listedOutputs(cmd *cobra.Command, which string, all bool,
 	for i, sum := range runs {
 		scopes[i] = output.Scope{Conversation: sum.ID, Run: sum.ID}
 	}
-	list, total, err = app.ListOutputs(ws.Outputs(), args, scopes...)
+	list, total, err = forms.ListOutputs(ws.Outputs(), args, scopes...)
 	for i, o := range list.Items {
 		if _, _, full := cutLast(o.ID, "/"); !full {
 			list.Items[i].ID = string(o.Run) + "/" + o.ID
@@ -106,7 +106,7 @@ func (inv *invocation) listedOutputs(cmd *cobra.Command, which string, all bool,
 
 // printOutputs prints a page of a list of outputs as a table. total is how many there are on
 // all pages.
-func (inv *invocation) printOutputs(list app.List[app.OutputForm], total int, all bool) error {
+func (inv *invocation) printOutputs(list forms.List[forms.OutputForm], total int, all bool) error {
 	rows := [][]string{{"ID", "STORED", "TOOL", "STATE", "WHAT"}}
 	for _, o := range list.Items {
 		state := "ok"

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pawl/app"
+	"pawl/forms"
 	"pawl/internal/text"
 	"pawl/permission"
 	"pawl/policy"
@@ -78,7 +79,7 @@ Deny rules win over all others, whatever their scope.`,
 	return ruled(inv, cmd, func(_ context.Context, h here, _ []string) error {
 		rules := h.policy.List()
 		if *asJSON {
-			if err := inv.encode(app.List[app.RuleForm]{Items: app.RuleForms(rules)}); err != nil {
+			if err := inv.encode(forms.List[forms.RuleForm]{Items: forms.RuleForms(rules)}); err != nil {
 				return err
 			}
 		} else {
@@ -97,9 +98,9 @@ func (inv *invocation) listRules(rules []policy.Listed) {
 	}
 	under := ""
 	for i, l := range rules {
-		heading := strings.TrimSpace(string(l.Scope) + " · " + app.PlaceOf(l))
+		heading := strings.TrimSpace(string(l.Scope) + " · " + forms.PlaceOf(l))
 		if l.Scope == "" {
-			heading = "given · " + app.PlaceOf(l)
+			heading = "given · " + forms.PlaceOf(l)
 		}
 		if heading != under {
 			fmt.Fprintln(inv.Stdout, visible(heading))
@@ -193,14 +194,14 @@ Scopes:
 		if known {
 			verb = "there already"
 		}
-		err = inv.print(*asJSON, app.RuleChange{Rule: app.RuleFormOf(at+1, l), Changed: !known},
+		err = inv.print(*asJSON, forms.RuleChange{Rule: forms.RuleFormOf(at+1, l), Changed: !known},
 			"%s as %d, in %s: %s\n", verb, at+1, visible(l.File), policy.Visible(ruleWords(l)))
 		if err != nil {
 			return err
 		}
 		for _, other := range before {
 			if other.Effect == permission.Deny && rule.Effect != permission.Deny && other.Rule.String() == rule.String() {
-				inv.notice("a deny rule says the same of these calls and wins (" + app.PlaceOf(other) + ")")
+				inv.notice("a deny rule says the same of these calls and wins (" + forms.PlaceOf(other) + ")")
 			}
 		}
 		return h.policy.Check()
@@ -279,7 +280,7 @@ func permissionsRmCommand(inv *invocation) *cobra.Command {
 		if err := h.policy.Remove(l.Rule, l.Run); err != nil {
 			return err
 		}
-		return inv.print(*asJSON, app.RuleChange{Rule: app.RuleFormOf(n, l), Changed: true}, "removed from %s: %s\n", visible(l.File), policy.Visible(ruleWords(l)))
+		return inv.print(*asJSON, forms.RuleChange{Rule: forms.RuleFormOf(n, l), Changed: true}, "removed from %s: %s\n", visible(l.File), policy.Visible(ruleWords(l)))
 	})
 }
 

@@ -23,7 +23,7 @@ type result struct {
 	// Result is the submitted result of a run with an output schema.
 	Result   json.RawMessage `json:"result,omitempty"`
 	Question *app.Question   `json:"question,omitempty"`
-	Usage    app.Usage       `json:"usage"`       // of the turn
+	Usage    view.Usage      `json:"usage"`       // of the turn
 	Duration int64           `json:"duration_ms"` // in which the turn was driven and did not wait for a person
 	Steps    int             `json:"steps"`       // of the turn
 	Turns    int             `json:"turns"`       // of the run
@@ -37,7 +37,7 @@ func resultOf(s run.State, denials []app.Denial, files []view.File) result {
 	t := s.Turn
 	r := result{Type: "result", Run: s.Created.Run, State: app.ConditionOf(s, false), End: t.End.End, Reason: t.End.Reason, Detail: t.End.Detail,
 		ExitCode: exitCode(s), IsError: !t.Open() && t.End.End != run.Completed && t.End.End != run.Asked,
-		Text: s.Answer(), Usage: app.UsageOf(t.Usage), Duration: s.Driven(s.At).Milliseconds(), Steps: t.Steps, Turns: t.N, Model: s.Config.Model,
+		Text: s.Answer(), Usage: view.UsageOf(t.Usage), Duration: s.Driven(s.At).Milliseconds(), Steps: t.Steps, Turns: t.N, Model: s.Config.Model,
 		Files: app.FileForms(files), Denials: append([]app.Denial{}, denials...)}
 	if v := s.Submission().Value; s.Config.Output.Schema != "" && v != "" {
 		r.Result = json.RawMessage(v)

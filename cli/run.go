@@ -14,10 +14,12 @@ import (
 
 	"pawl/app"
 	"pawl/config"
+	"pawl/forms"
 	"pawl/internal/lazy"
 	"pawl/provider"
 	"pawl/run"
 	"pawl/store"
+	"pawl/view"
 	"pawl/worker"
 )
 
@@ -260,19 +262,24 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	defer inv.showing(d.out)()
 	defer s.Close() // also after a panic; what it returns was returned before
 	watchReader, unread := inv.stopUnread(d.out, s)
-	start := app.StartOf(s.State(), r.resume != "")
+	start := forms.StartOf(s.State(), r.resume != "")
 	after := s.State().Seq
 	if r.resume == "" {
 		after = 0
 	}
 	d.out.shown(after)
 	shown := make(chan struct{})
+	var lines *forms.Lines
+	if r.output == "stream-json" {
+		lines = new(forms.Lines)
+		lines.From(s.State())
+	}
 	go func() {
 		defer close(shown)
-		if r.output == "stream-json" {
+		if lines != nil {
 			d.out.line(start)
 		}
-		d.show(after, r.output == "stream-json")
+		d.show(after, lines)
 	}()
 	finished := false
 	if r.resume != "" && len(words) == 0 {
@@ -324,16 +331,26 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	return exit{code: exitCode(state)}
 }
 
-// show shows what happens after event number after, until the session is closed.
-func (d *drive) show(after int64, lines bool) {
+// line returns an update as a line of the stream: of calls that wait with what a person has to know.
+func (d *drive) line(lines *forms.Lines, u view.Update) (any, error) {
+	if u.Waiting == nil && u.Below == "" {
+		return lines.Line(u), nil
+	}
+	all, err := d.session.Approvals()
+	return forms.WaitingLineOf(all), err
+}
+
+// show shows what happens after event number after, until the session is closed. lines, if not nil, makes
+// the lines of its stream.
+func (d *drive) show(after int64, lines *forms.Lines) {
 	defer d.out.shown(math.MaxInt64)
 	for u, err := range d.session.Follow(context.Background(), after) {
 		if err != nil {
 			d.inv.notice(err.Error())
 			return
 		}
-		if lines {
-			d.out.stream(d.session.Line(u))
+		if lines != nil {
+			d.out.stream(d.line(lines, u))
 		}
 		if d.out.display != nil {
 			u = d.ws.WithDiff(u)

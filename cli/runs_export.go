@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/forms"
 	"pawl/run"
 )
 
@@ -39,7 +40,7 @@ func runsExportCommand(inv *invocation) *cobra.Command {
 		}
 		// A damaged log is exported up to the damage; the error follows.
 		if *format == "json" {
-			return errors.Join(inv.encode(app.ExportFormOf(id, events)), err)
+			return errors.Join(inv.encode(forms.ExportFormOf(id, events)), err)
 		}
 		return errors.Join(app.Export(inv.Stdout, *format, events), err)
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/forms"
 	"pawl/run"
 )
 
@@ -30,11 +31,11 @@ prints its id. Files are not copied: the new run works in the same folder as it 
 			return err
 		}
 		if *asJSON {
-			form, err := ws.ForkForm(ctx, to)
+			_, state, err := ws.Load(ctx, to)
 			if err != nil {
 				return err
 			}
-			return inv.encode(form)
+			return inv.encode(forms.ForkFormOf(state))
 		}
 		_, err = fmt.Fprintln(inv.Stdout, to)
 		return err

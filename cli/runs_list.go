@@ -12,6 +12,7 @@ import (
 
 	"pawl/app"
 	"pawl/config"
+	"pawl/forms"
 	"pawl/run"
 	"pawl/view"
 )
@@ -59,7 +60,7 @@ no process drives it), new (it has had no turn), or its turn has ended, and the 
 		}
 		list := page(all, *limit, *offset)
 		if *asJSON {
-			return inv.encode(app.List[app.RunForm]{Items: app.Forms(list.Items, app.RunFormOf), Next: list.Next})
+			return inv.encode(forms.List[forms.RunForm]{Items: forms.Forms(list.Items, forms.RunFormOf), Next: list.Next})
 		}
 		switch {
 		case !any:
@@ -127,8 +128,8 @@ func checkPage(limit, offset int) error {
 }
 
 // page returns the part of a list that limit (0: all) and offset say.
-func page[T any](all []T, limit, offset int) app.List[T] {
-	list := app.List[T]{Items: all[min(offset, len(all)):]}
+func page[T any](all []T, limit, offset int) forms.List[T] {
+	list := forms.List[T]{Items: all[min(offset, len(all)):]}
 	if limit > 0 && len(list.Items) > limit {
 		list.Items, list.Next = list.Items[:limit], offset+limit
 	}

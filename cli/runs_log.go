@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/forms"
 	"pawl/run"
 	"pawl/store"
 	"pawl/view"
@@ -25,7 +26,7 @@ also lines that are not events: deltas, progress, notices (docs/stream-json.md).
 	asJSON := cmd.Flags().Bool("json", false, "one JSON object a line (docs/stream-json.md)")
 	follow := cmd.Flags().BoolP("follow", "f", false, "print new events while a process drives the run")
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
-		var lines app.Lines
+		var lines forms.Lines
 		var words app.EventWords
 		for u, err := range updates(ctx, ws, id, *follow) {
 			switch {

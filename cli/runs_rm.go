@@ -8,6 +8,7 @@ import (
 
 	"pawl/app"
 	"pawl/config"
+	"pawl/forms"
 	"pawl/internal/text"
 	"pawl/run"
 	"pawl/worker/retention"
@@ -77,7 +78,7 @@ A run stays if it is working, waiting or killed, or if such a run needs it.`,
 
 func (inv *invocation) printRemoved(r retention.Removed, dry, asJSON bool) error {
 	if asJSON {
-		return inv.encode(app.RemovedFormOf(r, dry))
+		return inv.encode(forms.RemovedFormOf(r, dry))
 	}
 	verb := "removed"
 	if dry {

@@ -9,6 +9,7 @@ import (
 
 	"pawl/app"
 	"pawl/config"
+	"pawl/forms"
 	"pawl/run"
 	"pawl/view"
 )
@@ -61,7 +62,7 @@ sent to another.`,
 			}
 			c.Mode = &mode
 		}
-		form := app.SetForm{Run: id, Model: model, Mode: mode, Effort: effort, Name: name}
+		form := forms.SetForm{Run: id, Model: model, Mode: mode, Effort: effort, Name: name}
 		if grants {
 			_, s, err := ws.Load(ctx, id)
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/forms"
 	"pawl/run"
 	"pawl/view"
 )
@@ -107,7 +108,7 @@ func (inv *invocation) showDiff(ctx context.Context, ws *app.Workspace, id run.I
 // showPlan prints the steps of a run in controller mode.
 func (inv *invocation) showPlan(ctx context.Context, ws *app.Workspace, id run.ID, asJSON bool) error {
 	events, _, damage := ws.Load(ctx, id)
-	form := app.PlanOf(id, events)
+	form := forms.PlanOf(id, events)
 	switch {
 	case asJSON:
 		return errors.Join(inv.encode(form), damage)
@@ -139,7 +140,7 @@ func (inv *invocation) showJSON(ctx context.Context, ws *app.Workspace, id run.I
 	if len(events) == 0 {
 		return damage
 	}
-	f, err := ws.ShowRun(ctx, events, s, results)
+	f, err := forms.ShowRun(ctx, ws, events, s, results)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/forms"
 	"pawl/run"
 	"pawl/view"
 )
@@ -31,6 +32,6 @@ a process that was killed, the turn is ended here. The run can be continued afte
 		case stopped:
 			said = "has ended: " + view.EndWords(end)
 		}
-		return inv.print(*asJSON, app.StopForm{Run: id, Stopped: stopped, End: end}, "run %s %s\n", id, said)
+		return inv.print(*asJSON, forms.StopForm{Run: id, Stopped: stopped, End: end}, "run %s %s\n", id, said)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/forms"
 	"pawl/run"
 )
 
@@ -27,7 +28,7 @@ What shell commands did is not undone. The log does not change.`,
 			return err
 		}
 		if *asJSON {
-			if err := inv.encode(app.UndoFormOf(id, report)); err != nil {
+			if err := inv.encode(forms.UndoFormOf(id, report)); err != nil {
 				return err
 			}
 			if len(report.Skipped) > 0 {
@@ -40,7 +41,7 @@ What shell commands did is not undone. The log does not change.`,
 			return err
 		}
 		for _, c := range report.Changes {
-			fmt.Fprintf(inv.Stdout, "%s: %s\n", visible(c.Path), app.UndoneWords(c))
+			fmt.Fprintf(inv.Stdout, "%s: %s\n", visible(c.Path), forms.UndoneWords(c))
 		}
 		for _, sk := range report.Skipped {
 			fmt.Fprintf(inv.Stderr, "not undone: %s\n", visible(sk.Reason))

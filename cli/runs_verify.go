@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/forms"
 	"pawl/run"
 )
 
@@ -23,6 +24,6 @@ before it. It detects accidental changes and edits by hand.`,
 		if err != nil {
 			return err
 		}
-		return inv.print(*asJSON, app.VerifyForm{Run: id, Events: n}, "run %s: %d events, the hash chain is intact\n", id, n)
+		return inv.print(*asJSON, forms.VerifyForm{Run: id, Events: n}, "run %s: %d events, the hash chain is intact\n", id, n)
 	})
 }

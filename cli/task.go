@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/forms"
 	"pawl/internal/text"
 	"pawl/run"
 	tasks "pawl/task"
@@ -141,7 +142,7 @@ func atLeast(n int, what string) cobra.PositionalArgs {
 // printTask prints one line about a task after it was changed, or the task as JSON.
 func (inv *invocation) printTask(s tasks.State, asJSON bool) error {
 	if asJSON {
-		return inv.encode(app.TaskFormOf(s))
+		return inv.encode(forms.TaskFormOf(s))
 	}
 	line := fmt.Sprintf("task %s is %s", s.Created.Task, s.Status.Name().Words())
 	if d := s.Summary().Detail; d != "" {

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pawl/app"
+	"pawl/forms"
 	"pawl/run"
 	tasks "pawl/task"
 	"pawl/view"
@@ -102,7 +103,7 @@ process that watches all tasks. The flags for models, permissions and limits hol
 			fmt.Fprintln(inv.Stderr, "task", id)
 		}
 		if !*start || *w.detach {
-			return inv.print(*w.json, app.TaskFormOf(s), "%s\n", id)
+			return inv.print(*w.json, forms.TaskFormOf(s), "%s\n", id)
 		}
 		return inv.attend(ctx, ws, id, 0, *w.json)
 	})
@@ -192,7 +193,7 @@ told; it knows the names of other files.`,
 		if err != nil {
 			return err
 		}
-		return inv.print(*asJSON, app.TaskFormOf(s), "task %s has %s\n", id, plural(len(s.Attachments), "file"))
+		return inv.print(*asJSON, forms.TaskFormOf(s), "task %s has %s\n", id, plural(len(s.Attachments), "file"))
 	})
 }
 
@@ -363,7 +364,7 @@ func taskRmCommand(inv *invocation) *cobra.Command {
 		}
 		held, err := ws.RemoveTask(ctx, id)
 		if err == nil {
-			err = inv.print(*asJSON, app.TaskRemovedForm{Task: id, Held: held}, "task %s was removed\n", id)
+			err = inv.print(*asJSON, forms.TaskRemovedForm{Task: id, Held: held}, "task %s was removed\n", id)
 		}
 		if !*asJSON {
 			inv.notStarting(held)
@@ -404,7 +405,7 @@ func taskListCommand(inv *invocation) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return inv.encode(app.TaskListOf(all, next))
+			return inv.encode(forms.TaskListOf(all, next))
 		} else if err := inv.listTasks(all); err != nil {
 			return err
 		}
@@ -455,7 +456,7 @@ func taskShowCommand(inv *invocation) *cobra.Command {
 		if *history {
 			events, err := ws.TaskEvents(ctx, id, 0, 0)
 			for _, e := range events {
-				line, lerr := app.TaskLineOf(id, e)
+				line, lerr := forms.TaskLineOf(id, e)
 				if lerr != nil {
 					return lerr
 				}
@@ -475,7 +476,7 @@ func taskShowCommand(inv *invocation) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return inv.encode(app.TaskFormOf(s))
+			return inv.encode(forms.TaskFormOf(s))
 		}
 		_, err = fmt.Fprint(inv.Stdout, visible(taskPage(s)))
 		return err

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"pawl/app"
+	"pawl/forms"
 	"pawl/run"
 	tasks "pawl/task"
 	"pawl/view"
@@ -59,7 +60,7 @@ func (h *taskHistory) print(id tasks.ID, e tasks.Event) {
 		}
 	}
 	if h.asJSON {
-		if line, err := app.TaskLineOf(id, e); err == nil {
+		if line, err := forms.TaskLineOf(id, e); err == nil {
 			_ = h.inv.encode(line) // who does not read it needs no more
 		}
 		return

@@ -12,6 +12,7 @@ import (
 
 	"pawl/app"
 	"pawl/app/board"
+	"pawl/forms"
 	"pawl/run"
 	tasks "pawl/task"
 	"pawl/worker"
@@ -396,7 +397,7 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 // A taskResultForm is the last line of the history of a task as JSON: how the task stands.
 type taskResultForm struct {
 	Type string `json:"type"` // result
-	app.TaskForm
+	forms.TaskForm
 }
 
 // taskResult prints how a task stands, and what a person can do, and returns the exit code.
@@ -424,7 +425,7 @@ func (inv *invocation) taskResult(s tasks.State, asJSON bool) error {
 		hint = "it starts when the tasks that it depends on are completed, in a process that watches all tasks: `pawl task watch`"
 	}
 	if asJSON {
-		if err := inv.encode(taskResultForm{"result", app.TaskFormOf(s)}); err != nil {
+		if err := inv.encode(taskResultForm{"result", forms.TaskFormOf(s)}); err != nil {
 			return err
 		}
 		return exit{code: code}

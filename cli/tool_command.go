@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/forms"
 	"pawl/run"
 	"pawl/tool"
 	"pawl/worker"
@@ -42,14 +43,14 @@ name it lists the tools.`,
 	return inWorkspace(cmd, inv.openPlain, func(_ context.Context, ws *app.Workspace, args []string) error {
 		specs := ws.Specs()
 		if len(args) == 0 {
-			return inv.print(*asJSON, app.ToolForms(specs), "%s", tool.HelpList(specs))
+			return inv.print(*asJSON, forms.ToolForms(specs), "%s", tool.HelpList(specs))
 		}
 		text, err := tool.HelpOf(specs, args[0])
 		if err != nil {
 			return usage("%w", err)
 		}
 		specs = slices.DeleteFunc(specs, func(s tool.Spec) bool { return s.Name != args[0] })
-		return inv.print(*asJSON, app.ToolForms(specs), "%s", text)
+		return inv.print(*asJSON, forms.ToolForms(specs), "%s", text)
 	})
 }
 
@@ -168,7 +169,7 @@ func (inv *invocation) callTool(cmd *cobra.Command, name string, arguments json.
 				return exit{exitFailed, errors.New(said)}
 			}
 			if asJSON {
-				err := inv.encode(app.ToolResult{Run: s.ID(), Tool: name, Text: text, IsError: part.Result.IsError})
+				err := inv.encode(forms.ToolResult{Run: s.ID(), Tool: name, Text: text, IsError: part.Result.IsError})
 				if err == nil && part.Result.IsError {
 					err = exit{code: exitFailed}
 				}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl/app"
+	"pawl/forms"
 	"pawl/policy"
 )
 
@@ -73,7 +73,7 @@ Exit codes: 0 everything is trusted, 3 something is not.`,
 			if !was {
 				said = "%s was not trusted\n"
 			}
-			return inv.print(*asJSON, app.RevokeForm{Workspace: workspace, Changed: was}, said, visible(workspace))
+			return inv.print(*asJSON, forms.RevokeForm{Workspace: workspace, Changed: was}, said, visible(workspace))
 		}
 		changes, err := p.Pending()
 		if err != nil {
@@ -97,7 +97,7 @@ func (inv *invocation) askTrust(p *policy.Policy, workspace string, changes []po
 	if err != nil {
 		return err
 	}
-	some := app.Trustable(changes)
+	some := forms.Trustable(changes)
 	wait := exit{code: exitPerson}
 	switch {
 	case len(some) == 0:
@@ -153,7 +153,7 @@ func (inv *invocation) showChanges(changes []policy.Change, full bool) (whole bo
 
 func (inv *invocation) trustJSON(p *policy.Policy, changes []policy.Change, yes bool) error {
 	if yes {
-		if err := p.Trust(app.Trustable(changes)); err != nil {
+		if err := p.Trust(forms.Trustable(changes)); err != nil {
 			return err
 		}
 		var err error
@@ -161,7 +161,7 @@ func (inv *invocation) trustJSON(p *policy.Policy, changes []policy.Change, yes 
 			return err
 		}
 	}
-	form := app.TrustFormOf(changes)
+	form := forms.TrustFormOf(changes)
 	if err := inv.encode(form); err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (inv *invocation) listTrust(p *policy.Policy, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return inv.encode(app.ListOf(app.TrustRecords(records)))
+		return inv.encode(forms.ListOf(forms.TrustRecords(records)))
 	}
 	if len(records) == 0 {
 		fmt.Fprintln(inv.Stderr, "nothing is trusted yet; review this workspace with `pawl trust`")

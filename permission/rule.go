@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -165,6 +166,9 @@ func (rs Rules) Revoke(r Rule) (Rules, error) {
 	}
 	return left, nil
 }
+
+// ModeOf returns the mode that a configuration names; "" is [Default].
+func ModeOf(name string) Mode { return Mode(cmp.Or(name, string(Default))) }
 
 // CheckMode says whether a mode may be taken from a configuration of that scope:
 // a repository cannot switch the questions off for whoever clones it.

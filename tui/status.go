@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"pawl/app"
+	"pawl/forms"
 	"pawl/internal/visible"
 	"pawl/permission"
 	"pawl/render"
@@ -250,7 +250,7 @@ func (m *model) toggleTodo(string) []effect {
 func undoWords(r tool.UndoReport) []string {
 	var lines []string
 	for _, c := range r.Changes {
-		lines = append(lines, c.Path+": "+app.UndoneWords(c))
+		lines = append(lines, c.Path+": "+forms.UndoneWords(c))
 	}
 	for _, s := range r.Skipped {
 		lines = append(lines, "not undone: "+s.Reason)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"pawl/app"
+	"pawl/forms"
 	"pawl/internal/text"
 	"pawl/policy"
 	"pawl/render"
@@ -53,7 +53,7 @@ func (m *model) trust(string) []effect {
 			lines = append(lines, wrapped(style, shown, width)...)
 		}
 		d.post(printed{lines})
-		switch some := app.Trustable(changes); {
+		switch some := forms.Trustable(changes); {
 		case !whole:
 			d.post(notice{"not all of it was shown, so nothing can be trusted here: use `pawl trust --full` in a shell"})
 		case len(some) == 0:

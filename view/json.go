@@ -143,3 +143,28 @@ func streamedAction(text string) (a run.Action, ok bool) {
 	}
 	return a, ok && len(members) > 0
 }
+
+// InputOf returns the arguments of a call as an object; empty for what is none, which
+// cannot run.
+func InputOf(arguments string) json.RawMessage {
+	if raw := bytes.TrimSpace([]byte(arguments)); len(raw) > 0 && raw[0] == '{' && json.Valid(raw) {
+		return raw
+	}
+	return json.RawMessage("{}")
+}
+
+// CallsOf returns the calls that an event brings.
+func CallsOf(p run.Payload) []run.Call {
+	var calls []run.Call
+	switch f := p.(type) {
+	case run.Replied:
+		for _, p := range f.Parts {
+			if p.Type == run.CallPart && p.Call != nil {
+				calls = append(calls, *p.Call)
+			}
+		}
+	case run.CallReceived:
+		calls = append(calls, f.Call)
+	}
+	return calls
+}

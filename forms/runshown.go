@@ -1,31 +1,32 @@
-package app
+package forms
 
 import (
 	"context"
 	"encoding/json"
 	"time"
 
+	"pawl/app"
 	"pawl/run"
 	"pawl/view"
 )
 
 // A ShownRun is a run as a person saw it, as JSON.
 type ShownRun struct {
-	Run        run.ID     `json:"run"`
-	State      Condition  `json:"state"`
-	End        run.End    `json:"end,omitempty"` // of the last turn
-	Model      string     `json:"model"`
-	Mode       string     `json:"mode,omitempty"`
-	Workspace  string     `json:"workspace"`
-	Created    time.Time  `json:"created_at"`
-	Updated    time.Time  `json:"updated_at"`
-	Turns      int        `json:"turns"`
-	Parent     run.ID     `json:"parent,omitempty"`
-	AgentID    string     `json:"agent_id,omitempty"` // of a child run: its name within its parent
-	ForkedFrom run.ID     `json:"forked_from,omitempty"`
-	ForkedAt   int64      `json:"forked_at,omitempty"` // items up to this event were made in that run
-	PID        int        `json:"pid,omitempty"`       // of the process that drives it
-	Items      []ItemForm `json:"items"`
+	Run        run.ID        `json:"run"`
+	State      app.Condition `json:"state"`
+	End        run.End       `json:"end,omitempty"` // of the last turn
+	Model      string        `json:"model"`
+	Mode       string        `json:"mode,omitempty"`
+	Workspace  string        `json:"workspace"`
+	Created    time.Time     `json:"created_at"`
+	Updated    time.Time     `json:"updated_at"`
+	Turns      int           `json:"turns"`
+	Parent     run.ID        `json:"parent,omitempty"`
+	AgentID    string        `json:"agent_id,omitempty"` // of a child run: its name within its parent
+	ForkedFrom run.ID        `json:"forked_from,omitempty"`
+	ForkedAt   int64         `json:"forked_at,omitempty"` // items up to this event were made in that run
+	PID        int           `json:"pid,omitempty"`       // of the process that drives it
+	Items      []ItemForm    `json:"items"`
 }
 
 // An ItemForm is one thing that a person reads. Kind says which of the other fields it has.
@@ -66,7 +67,7 @@ type CallForm struct {
 	Duration int64           `json:"duration_ms,omitempty"`
 	Reason   string          `json:"reason,omitempty"`       // why it was refused, or the error, in a line
 	Stored   int64           `json:"stored_bytes,omitempty"` // of the output, if the model has it by reference
-	Files    []FileForm      `json:"files"`
+	Files    []app.FileForm  `json:"files"`
 	Child    run.ID          `json:"child,omitempty"`  // the run that it started
 	Result   string          `json:"result,omitempty"` // with --results
 }
@@ -87,24 +88,24 @@ type NoteForm struct {
 }
 
 type EndForm struct {
-	End      run.End    `json:"end"`
-	Reason   string     `json:"reason,omitempty"`
-	Detail   string     `json:"detail,omitempty"`
-	Duration int64      `json:"duration_ms"`
-	Steps    int        `json:"steps"`
-	Usage    Usage      `json:"usage"`
-	Files    []FileForm `json:"files"`
+	End      run.End        `json:"end"`
+	Reason   string         `json:"reason,omitempty"`
+	Detail   string         `json:"detail,omitempty"`
+	Duration int64          `json:"duration_ms"`
+	Steps    int            `json:"steps"`
+	Usage    view.Usage     `json:"usage"`
+	Files    []app.FileForm `json:"files"`
 }
 
 // ShowRun returns a run with these events, which lead to s, in that form; results says whether
 // the results of calls are part of it.
-func (w *Workspace) ShowRun(ctx context.Context, events []run.Event, s run.State, results bool) (ShownRun, error) {
+func ShowRun(ctx context.Context, w *app.Workspace, events []run.Event, s run.State, results bool) (ShownRun, error) {
 	c := s.Created
 	owner, driven, err := w.Owner(ctx, c.Run)
 	if err != nil {
 		return ShownRun{}, err
 	}
-	f := ShownRun{Run: c.Run, State: ConditionOf(s, driven), Model: s.Config.Model, Mode: s.Config.Mode, Workspace: c.Workspace,
+	f := ShownRun{Run: c.Run, State: app.ConditionOf(s, driven), Model: s.Config.Model, Mode: s.Config.Mode, Workspace: c.Workspace,
 		Created: events[0].At, Updated: s.At, Turns: s.Turn.N, Parent: c.Parent, AgentID: c.AgentID, ForkedFrom: c.ForkedFrom, ForkedAt: c.ForkedAt, Items: []ItemForm{}}
 	if !s.Turn.Open() {
 		f.End = s.Turn.End.End
@@ -135,21 +136,21 @@ func itemFormOf(i view.Item, results bool) ItemForm {
 		f.Note = &NoteForm{n.Kind, n.Detail, n.Call}
 	}
 	if e := i.End; e != nil {
-		f.End = &EndForm{e.End, e.Reason, e.Detail, e.Duration.Milliseconds(), e.Steps, UsageOf(e.Usage), FileForms(e.Files)}
+		f.End = &EndForm{e.End, e.Reason, e.Detail, e.Duration.Milliseconds(), e.Steps, view.UsageOf(e.Usage), app.FileForms(e.Files)}
 	}
 	return f
 }
 
 func callFormOf(c *view.Call, results bool) *CallForm {
-	f := &CallForm{Call: c.ID, Tool: c.Tool, Input: InputOf(c.Arguments), Title: c.Title(), State: c.State, Outcome: c.Outcome, IsError: c.IsError,
-		ExitCode: c.ExitCode, Duration: c.Duration.Milliseconds(), Files: FileForms(c.Files), Child: c.Child}
+	f := &CallForm{Call: c.ID, Tool: c.Tool, Input: view.InputOf(c.Arguments), Title: c.Title(), State: c.State, Outcome: c.Outcome, IsError: c.IsError,
+		ExitCode: c.ExitCode, Duration: c.Duration.Milliseconds(), Files: app.FileForms(c.Files), Child: c.Child}
 	if d := c.Decision; d.Answer != "" {
 		f.Decision = &DecisionForm{d.Answer, d.Rule, d.Source, d.Reason, d.By, d.Sandbox}
 	}
 	if c.IsError || c.Outcome == run.Refused {
 		f.Reason = c.Reason()
 	}
-	if StoredOutput(c) {
+	if app.StoredOutput(c) {
 		f.Stored = c.Size
 	}
 	if results {

@@ -1,6 +1,7 @@
-package app
+package forms
 
 import (
+	"pawl/app"
 	"pawl/config"
 	"pawl/instructions"
 )
@@ -24,20 +25,16 @@ type ConfigForm struct {
 	Instructions []InstructionsForm        `json:"instructions"`
 }
 
-func ConfigFormOf(c *config.Config, env config.Env, files []instructions.File) ConfigForm {
-	form := ConfigForm{map[string][]config.Value{}, env.StateDir(), append([]string{}, c.Notes...),
-		Forms(files, func(f instructions.File) InstructionsForm { return InstructionsForm(f) })}
-	c.All(func(k config.Key, found []config.Value) { form.Values[k.Name] = append([]config.Value{}, found...) })
-	return form
-}
-
-// ConfigForm returns the settings of the workspace in that form.
-func (w *Workspace) ConfigForm() (ConfigForm, error) {
+// ConfigFormOf returns the settings of a workspace in that form.
+func ConfigFormOf(w *app.Workspace) (ConfigForm, error) {
 	c, err := w.Config()
 	if err != nil {
 		return ConfigForm{}, err
 	}
-	return ConfigFormOf(c, w.env, w.Instructions().Files), nil
+	form := ConfigForm{map[string][]config.Value{}, w.StateRoot(), append([]string{}, c.Notes...),
+		Forms(w.Instructions().Files, func(f instructions.File) InstructionsForm { return InstructionsForm(f) })}
+	c.All(func(k config.Key, found []config.Value) { form.Values[k.Name] = append([]config.Value{}, found...) })
+	return form, nil
 }
 
 // A SettingForm is one setting for a program: what pawl config get, set and unset print.

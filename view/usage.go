@@ -1,4 +1,4 @@
-package app
+package view
 
 import (
 	"math"
@@ -19,12 +19,12 @@ type Usage struct {
 func UsageOf(u run.Usage) Usage {
 	f := Usage{Input: u.Input, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output}
 	if u.Priced {
-		cost := dollars(u.Cost)
+		cost := Dollars(u.Cost)
 		f.Cost = &cost
 	}
 	return f
 }
 
-// dollars rounds an amount to a millionth of a dollar, so that sums of prices have no digits
+// Dollars rounds an amount to a millionth of a dollar, so that sums of prices have no digits
 // that only binary fractions make.
-func dollars(amount float64) float64 { return math.Round(amount*1e6) / 1e6 }
+func Dollars(amount float64) float64 { return math.Round(amount*1e6) / 1e6 }

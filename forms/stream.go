@@ -1,4 +1,4 @@
-package app
+package forms
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"time"
 
+	"pawl/app"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
@@ -55,7 +56,7 @@ func (l *Lines) call(id run.CallID) *call {
 // Event returns an event as a line.
 func (l *Lines) Event(e run.Event) EventLine {
 	line := EventLine{e.Seq, e.At, store.Type(e.Payload), store.Version(e.Payload), dialectObject(reflect.ValueOf(e.Payload))}
-	for _, c := range callsOf(e.Payload) {
+	for _, c := range view.CallsOf(e.Payload) {
 		l.call(c.ID).tool = c.Tool
 	}
 	add := func(name string, value any) { line.Data = append(line.Data, member{name, value}) }
@@ -98,7 +99,7 @@ type StartLine struct {
 
 // StartOf returns the first line of the stream of a run in state s.
 func StartOf(s run.State, resumed bool) StartLine {
-	return StartLine{"start", StreamVersion, Version(), s.Created.Run, resumed, s.Config.Model, string(modeOf(s.Config)), s.Created.Workspace}
+	return StartLine{"start", StreamVersion, app.Version(), s.Created.Run, resumed, s.Config.Model, string(permission.ModeOf(s.Config.Mode)), s.Created.Workspace}
 }
 
 // A liveLine is what is shown while it happens and is no event.
@@ -153,26 +154,16 @@ func RuleLines(rules permission.Rules) []RuleLine {
 	return lines
 }
 
-// Waiting returns an approval as it is part of JSON.
-func (a Approval) Waiting() WaitingCall {
-	return WaitingCall{Run: a.Run, Call: a.Call.ID, Tool: a.Call.Tool, Input: InputOf(a.Call.Arguments), Title: view.Title(a.Call.Tool, a.Call.Arguments),
+// WaitingCallOf returns an approval as it is part of JSON.
+func WaitingCallOf(a app.Approval) WaitingCall {
+	return WaitingCall{Run: a.Run, Call: a.Call.ID, Tool: a.Call.Tool, Input: view.InputOf(a.Call.Arguments), Title: view.Title(a.Call.Tool, a.Call.Arguments),
 		Reason: a.Explanation.Decision.Reason, Parts: a.Explanation.Parts, Proposed: RuleLines(a.Proposal.Rules), Exact: a.Proposal.Exact, Denying: RuleLines(a.Proposal.Deny),
 		Sandbox: a.Request.Sandbox, Digest: a.Digest}
 }
 
-// Line returns an update of the session as a line of its stream. It is for one goroutine,
-// which hands in the updates in their order.
-func (s *Session) Line(u view.Update) (any, error) {
-	if u.Waiting == nil && u.Below == "" {
-		return s.lines.Line(u), nil
-	}
-	all, err := s.Approvals()
-	return WaitingLineOf(all), err
-}
-
 // WaitingLineOf returns the calls that wait as a line of a stream.
-func WaitingLineOf(all []Approval) WaitingLine {
-	return WaitingLine{"waiting", Forms(all, Approval.Waiting)}
+func WaitingLineOf(all []app.Approval) WaitingLine {
+	return WaitingLine{"waiting", Forms(all, WaitingCallOf)}
 }
 
 // Line returns an update of a run as a line of its stream. Calls that wait have their ids

@@ -1,12 +1,12 @@
-package app
+package forms
 
 import (
 	"encoding/json"
 	"time"
 
-	"pawl/gitcopy"
 	"pawl/run"
 	"pawl/task"
+	"pawl/view"
 	"pawl/worker"
 )
 
@@ -32,7 +32,7 @@ type TaskForm struct {
 	Budget      task.Budget       `json:"budget"`
 	Isolation   task.Isolation    `json:"isolation,omitempty"`
 	Copy        *task.Copy        `json:"copy,omitempty"` // of the repository, where its workers work
-	Usage       Usage             `json:"usage"`
+	Usage       view.Usage        `json:"usage"`
 	Source      task.Source       `json:"source"`
 	Workspace   string            `json:"workspace"`
 	Created     time.Time         `json:"created_at"`
@@ -43,7 +43,7 @@ type TaskForm struct {
 // A TaskSummaryForm is a task in a list as JSON.
 type TaskSummaryForm struct {
 	task.Summary
-	Usage Usage `json:"usage"`
+	Usage view.Usage `json:"usage"`
 }
 
 // A TaskListForm is a list of tasks as JSON.
@@ -54,7 +54,7 @@ type TaskListForm struct {
 
 // TaskListOf returns tasks in that form.
 func TaskListOf(all []task.Summary, next string) TaskListForm {
-	return TaskListForm{Forms(all, func(s task.Summary) TaskSummaryForm { return TaskSummaryForm{s, UsageOf(s.Usage)} }), next}
+	return TaskListForm{Forms(all, func(s task.Summary) TaskSummaryForm { return TaskSummaryForm{s, view.UsageOf(s.Usage)} }), next}
 }
 
 // A TaskRemovedForm is a task that was removed, as JSON.
@@ -62,28 +62,6 @@ type TaskRemovedForm struct {
 	Task task.ID `json:"task"`
 	// Held are the tasks that waited for it to be completed, which it is not: they do not start by themselves any more.
 	Held []task.ID `json:"held,omitempty"`
-}
-
-// A TaskDiffForm is what was changed in the copy of a task since it was made, as JSON.
-type TaskDiffForm struct {
-	Task    task.ID        `json:"task"`
-	Branch  string         `json:"branch"`
-	Base    string         `json:"base"` // the commit that the copy was made from
-	Commits int            `json:"commits"`
-	Files   []gitcopy.File `json:"files"`
-	Patch   string         `json:"patch,omitempty"` // as git diff prints it
-}
-
-// A TaskMergeForm is what came of the merge of a copy, as JSON.
-type TaskMergeForm struct {
-	Task        task.ID  `json:"task"`
-	Branch      string   `json:"branch"` // in the person's repository now, unless the copy is unchanged
-	Commit      string   `json:"commit"`
-	Into        string   `json:"into,omitempty"` // the branch that is checked out there; left out: none
-	Unchanged   bool     `json:"unchanged"`      // nothing was changed in the copy, so there is nothing to merge
-	Contained   bool     `json:"contained"`      // what is checked out has all of it already
-	Uncommitted []string `json:"uncommitted"`    // files of the person's with changes that are not committed
-	Conflicts   []string `json:"conflicts"`      // files in which the branch conflicts with what is checked out
 }
 
 // A StatusForm is a status as JSON.
@@ -100,7 +78,7 @@ func TaskFormOf(s task.State) TaskForm {
 	f := TaskForm{ID: s.Created.Task, Title: s.Title(), Description: s.Description, Status: StatusForm{Name: s.Status.Name()}, May: s.May(),
 		WaitsFor: s.WaitsFor(), Plan: s.Plan, Questions: list(s.Questions), Report: s.Report, Permissions: list(s.Permissions), Messages: list(s.Messages),
 		Attachments: list(s.Attachments), Runs: list(s.Chain), Labels: list(s.Labels), Priority: s.Priority, DependsOn: list(s.DependsOn), Starts: s.Starts(), Budget: s.Budget, Isolation: s.Isolation, Copy: s.Copy,
-		Usage: UsageOf(s.Usage()), Source: s.Created.Source, Workspace: s.Created.Workspace, Created: s.CreatedAt, Updated: s.At, Seq: s.Seq}
+		Usage: view.UsageOf(s.Usage()), Source: s.Created.Source, Workspace: s.Created.Workspace, Created: s.CreatedAt, Updated: s.At, Seq: s.Seq}
 	if w, ok := s.Work(); ok {
 		f.Status.Run, f.Status.Agent = w.Run, w.Agent
 	}

@@ -1,4 +1,8 @@
-package app
+// Package forms has what pawl prints for programs: the JSON of --json, of stream-json and of the HTTP API.
+//
+// A form is a type with the names and units of docs/json.md, and a function that makes it of what the
+// rest of pawl works with. It decides nothing.
+package forms
 
 import (
 	"bytes"
@@ -8,6 +12,7 @@ import (
 	"time"
 
 	"pawl/run"
+	"pawl/view"
 )
 
 // A List is a list as JSON.
@@ -71,7 +76,7 @@ var jsonTexts = map[string]bool{"Submitted.Value": true, "Output.Schema": true, 
 func dialect(v reflect.Value) any {
 	switch x := v.Interface().(type) {
 	case run.Usage:
-		return UsageOf(x)
+		return view.UsageOf(x)
 	case time.Time, json.RawMessage, []byte:
 		return x
 	}
@@ -108,13 +113,13 @@ func dialectObject(v reflect.Value) object {
 		case isDuration:
 			o = append(o, member{strings.TrimSuffix(name, "_ns") + "_ms", milliseconds(d)})
 		case t.Name() == "Call" && field.Name == "Arguments":
-			o = append(o, member{"input", InputOf(value.String())})
+			o = append(o, member{"input", view.InputOf(value.String())})
 		case name == "since" || name == "mtime":
 			o = append(o, member{map[string]string{"since": "started_at", "mtime": "modified_at"}[name], value.Interface()})
 		case jsonTexts[t.Name()+"."+field.Name]:
 			o = append(o, member{name, jsonOf(value.String())})
 		case value.Kind() == reflect.Float64 && name == "cost":
-			o = append(o, member{name, dollars(value.Float())})
+			o = append(o, member{name, view.Dollars(value.Float())})
 		default:
 			o = append(o, member{name, dialect(value)})
 		}
@@ -129,15 +134,6 @@ func milliseconds(d time.Duration) int64 {
 		return min(-1, d.Milliseconds())
 	}
 	return d.Milliseconds()
-}
-
-// InputOf returns the arguments of a call as an object; empty for what is none, which
-// cannot run.
-func InputOf(arguments string) json.RawMessage {
-	if raw := bytes.TrimSpace([]byte(arguments)); len(raw) > 0 && raw[0] == '{' && json.Valid(raw) {
-		return raw
-	}
-	return json.RawMessage("{}")
 }
 
 // jsonOf returns JSON that is held as text as what it is, or else as a string.

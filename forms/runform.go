@@ -1,10 +1,10 @@
-package app
+package forms
 
 import (
-	"context"
 	"strings"
 	"time"
 
+	"pawl/app"
 	"pawl/run"
 	"pawl/tool"
 	"pawl/view"
@@ -13,62 +13,33 @@ import (
 
 // A RunForm is a run in the list as JSON.
 type RunForm struct {
-	Run       run.ID    `json:"run"`
-	Name      string    `json:"name,omitempty"`
-	Title     string    `json:"title,omitempty"`
-	Model     string    `json:"model,omitempty"`
-	Workspace string    `json:"workspace,omitempty"`
-	State     Condition `json:"state,omitempty"`
-	End       run.End   `json:"end,omitempty"` // of the last turn
-	Reason    string    `json:"reason,omitempty"`
-	Created   time.Time `json:"created_at,omitzero"`
-	Updated   time.Time `json:"updated_at,omitzero"`
-	Duration  int64     `json:"duration_ms"` // from the first event to the last
-	Turns     int       `json:"turns"`
-	Steps     int       `json:"steps"`
-	Usage     Usage     `json:"usage"`
-	PID       int       `json:"pid,omitempty"`    // of the process that drives it
-	Damage    string    `json:"damage,omitempty"` // the run is damaged, and how; the other fields are then unreliable
+	Run       run.ID        `json:"run"`
+	Name      string        `json:"name,omitempty"`
+	Title     string        `json:"title,omitempty"`
+	Model     string        `json:"model,omitempty"`
+	Workspace string        `json:"workspace,omitempty"`
+	State     app.Condition `json:"state,omitempty"`
+	End       run.End       `json:"end,omitempty"` // of the last turn
+	Reason    string        `json:"reason,omitempty"`
+	Created   time.Time     `json:"created_at,omitzero"`
+	Updated   time.Time     `json:"updated_at,omitzero"`
+	Duration  int64         `json:"duration_ms"` // from the first event to the last
+	Turns     int           `json:"turns"`
+	Steps     int           `json:"steps"`
+	Usage     view.Usage    `json:"usage"`
+	PID       int           `json:"pid,omitempty"`    // of the process that drives it
+	Damage    string        `json:"damage,omitempty"` // the run is damaged, and how; the other fields are then unreliable
 }
 
 // RunFormOf returns a run in that form.
-func RunFormOf(r Run) RunForm {
+func RunFormOf(r app.Run) RunForm {
 	f := RunForm{Run: r.ID, Name: r.Name, Title: r.Title, Model: r.Model, Workspace: r.Workspace, State: r.Condition, End: r.End, Reason: r.Reason,
 		Created: r.Created, Updated: r.Updated, Duration: r.Updated.Sub(r.Created).Milliseconds(), Turns: r.Turns, Steps: r.Steps,
-		Usage: UsageOf(r.Usage), Damage: r.Damage}
+		Usage: view.UsageOf(r.Usage), Damage: r.Damage}
 	if r.Owner != nil {
 		f.PID = r.Owner.PID
 	}
 	return f
-}
-
-// A FileForm is a file that a call or a turn has changed, as JSON.
-type FileForm struct {
-	Path    string `json:"path"`
-	Action  string `json:"action,omitempty"`  // created, edited, deleted; left out: not known, the turn began in another process
-	Added   *int   `json:"added,omitempty"`   // lines; left out: not counted
-	Removed *int   `json:"removed,omitempty"` // lines
-}
-
-// FileForms returns files in that form.
-func FileForms(files []view.File) []FileForm {
-	forms := []FileForm{}
-	for _, f := range files {
-		form := FileForm{Path: f.Path, Action: "edited"}
-		switch {
-		case f.Partial:
-			form.Action = ""
-		case f.After == "":
-			form.Action = "deleted"
-		case f.Before == "":
-			form.Action = "created"
-		}
-		if f.Counted {
-			form.Added, form.Removed = &f.Added, &f.Removed
-		}
-		forms = append(forms, form)
-	}
-	return forms
 }
 
 // A ForkForm is a new run as JSON.
@@ -78,10 +49,9 @@ type ForkForm struct {
 	ForkedAt   int64  `json:"forked_at"` // the last event that was copied
 }
 
-// ForkForm returns a run that was forked from another in that form.
-func (w *Workspace) ForkForm(ctx context.Context, id run.ID) (ForkForm, error) {
-	_, s, err := w.Load(ctx, id)
-	return ForkForm{id, s.Created.ForkedFrom, s.Created.ForkedAt}, err
+// ForkFormOf returns a run in state s that was forked from another in that form.
+func ForkFormOf(s run.State) ForkForm {
+	return ForkForm{s.Created.Run, s.Created.ForkedFrom, s.Created.ForkedAt}
 }
 
 // UndoneWords says what undo did to a file.
@@ -147,8 +117,8 @@ type WaitingForm struct {
 }
 
 // WaitingFormOf returns the calls of a run that need approval in that form.
-func WaitingFormOf(id run.ID, all []Approval) WaitingForm {
-	return WaitingForm{id, Forms(all, Approval.Waiting)}
+func WaitingFormOf(id run.ID, all []app.Approval) WaitingForm {
+	return WaitingForm{id, Forms(all, WaitingCallOf)}
 }
 
 // A DecidedForm is an answer that was handed in, as JSON.
@@ -175,4 +145,20 @@ type SetForm struct {
 	Effort string     `json:"effort,omitempty"`
 	Name   string     `json:"name,omitempty"`
 	Tools  run.Grants `json:"tools,omitempty"` // that it may call from now on
+}
+
+// An ExportForm is a whole run as JSON.
+type ExportForm struct {
+	Run    run.ID      `json:"run"`
+	Events []EventLine `json:"events"`
+}
+
+// ExportFormOf returns a run with these events in that form.
+func ExportFormOf(id run.ID, events []run.Event) ExportForm {
+	form := ExportForm{id, make([]EventLine, len(events))}
+	var lines Lines
+	for i, e := range events {
+		form.Events[i] = lines.Event(e)
+	}
+	return form
 }

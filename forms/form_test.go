@@ -1,4 +1,4 @@
-package app
+package forms
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pawl/app"
 	"pawl/run"
 )
 
@@ -68,18 +69,18 @@ func TestTheConditionOfARun(t *testing.T) {
 		name   string
 		turn   run.Turn
 		driven bool
-		want   Condition
+		want   app.Condition
 	}{
-		{"no turn", run.Turn{}, false, New},
-		{"a request is under way", run.Turn{N: 1, Phase: run.Requesting}, true, Working},
-		{"its process was killed", run.Turn{N: 1, Phase: run.Requesting}, false, Killed},
-		{"a call needs approval, at a terminal", run.Turn{N: 1, Phase: run.Calling, Calls: []*run.CallState{&asked}}, true, Waiting},
-		{"a call needs approval, and its process has ended", run.Turn{N: 1, Phase: run.Calling, Calls: []*run.CallState{&asked}}, false, Waiting},
-		{"it has asked a question", run.Turn{N: 1, Calls: []*run.CallState{&question}, End: run.Ended{End: run.Asked}}, false, Waiting},
-		{"it is done, and its process has other work", run.Turn{N: 1, End: run.Ended{End: run.Completed}}, true, Ended},
+		{"no turn", run.Turn{}, false, app.New},
+		{"a request is under way", run.Turn{N: 1, Phase: run.Requesting}, true, app.Working},
+		{"its process was killed", run.Turn{N: 1, Phase: run.Requesting}, false, app.Killed},
+		{"a call needs approval, at a terminal", run.Turn{N: 1, Phase: run.Calling, Calls: []*run.CallState{&asked}}, true, app.Waiting},
+		{"a call needs approval, and its process has ended", run.Turn{N: 1, Phase: run.Calling, Calls: []*run.CallState{&asked}}, false, app.Waiting},
+		{"it has asked a question", run.Turn{N: 1, Calls: []*run.CallState{&question}, End: run.Ended{End: run.Asked}}, false, app.Waiting},
+		{"it is done, and its process has other work", run.Turn{N: 1, End: run.Ended{End: run.Completed}}, true, app.Ended},
 	} {
 		s := run.State{Created: run.Created{Run: "r"}, Turn: c.turn}
-		if got := ConditionOf(s, c.driven); got != c.want {
+		if got := app.ConditionOf(s, c.driven); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
