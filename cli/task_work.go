@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -171,9 +172,9 @@ func taskWatchCommand(inv *invocation) *cobra.Command {
 		Use:   "watch [TASK]",
 		Short: "Watch a task live, or let the agents of all tasks work",
 		Long: `Shows what happens to a task until it needs a person or is done. If no process lets its agent
-work - the one that did was killed - this one does. Without a TASK all tasks of the folder
-are worked on, until pawl is interrupted; the tasks stay as they are then, and the next
-pawl task watch continues them.
+work - the one that did was killed, also meanwhile - this one does. Without a TASK all tasks
+of the folder are worked on, until pawl is interrupted; the tasks stay as they are then, and
+the next pawl task watch continues them.
 
 Flags such as --mode and --model are for runs that begin here: a run that is resumed keeps
 what it has. See pawl runs set.`,
@@ -249,8 +250,7 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 			}
 		}
 	}()
-	fmt.Fprintln(inv.Stderr, "working on the tasks of this folder; end with Ctrl-C")
-	drive := board.Options{Runs: runs}
+	drive := board.Options{Runs: runs, Driving: func() { fmt.Fprintln(inv.Stderr, "working on the tasks of this folder; end with Ctrl-C") }}
 	if asks != nil {
 		drive.Session, h.asks = h.session(ctx, asks), true
 	}
@@ -271,7 +271,7 @@ func (inv *invocation) taskHistory(ws *app.Workspace, asJSON bool) *taskHistory 
 }
 
 // attend shows what happens to a task after event number after until it is at rest, and
-// lets its agent work unless another process does. What it waits for is asked at the
+// lets its agent work when no other process does. What it waits for is asked at the
 // terminal, if there is one; then it continues. An interrupt pauses the task; a termination
 // leaves it to the next process.
 func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id tasks.ID, after int64, asJSON bool) error {
@@ -306,10 +306,12 @@ func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id tasks.I
 func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tasks.ID, after int64, asJSON bool, asks *taskAsker) (tasks.State, error) {
 	inv.driving.Store(true)
 	inv.ended.Store(false)
-	_, served, err := ws.BoardOwner(ctx)
+	_, owned, err := ws.BoardOwner(ctx)
 	if err != nil {
 		return tasks.State{}, err
 	}
+	var served atomic.Bool // another process drives all tasks
+	served.Store(owned)
 	driving, stopDriving := context.WithCancel(context.Background())
 	defer stopDriving()
 	watching, stopWatching := context.WithCancel(context.Background())
@@ -317,25 +319,24 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 	done := make(chan error, 1)
 	h := inv.taskHistory(ws, asJSON)
 	h.seen[id] = after
-	if served {
-		done <- nil
-	} else {
-		opt := board.Options{}
-		if !asJSON {
-			opt.Session = h.session(watching, asks)
-			h.asks = asks != nil
+	opt := board.Options{}
+	if !asJSON {
+		opt.Session = h.session(watching, asks)
+		h.asks = asks != nil
+	}
+	d := board.New(ws, opt)
+	drive := func() {
+		err := d.Drive(driving, id)
+		if driving.Err() != nil {
+			inv.turnEnded()
 		}
-		d := board.New(ws, opt)
-		go func() {
-			err := d.Drive(driving, id)
-			if driving.Err() != nil {
-				inv.turnEnded()
-			}
-			done <- err
-		}()
+		done <- err
+	}
+	if !owned {
+		go drive()
 	}
 	interrupted := context.AfterFunc(ctx, func() {
-		if worker.StopOf(ctx).Interrupted.Cause == run.ByPerson && !served {
+		if worker.StopOf(ctx).Interrupted.Cause == run.ByPerson && !served.Load() {
 			_, err := ws.DoTask(context.Background(), id, app.Person(), tasks.Pause{})
 			if err == nil || errors.As(err, new(*tasks.TransitionError)) {
 				return // it comes to rest
@@ -348,7 +349,7 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 
 	var s tasks.State
 	var driven error
-	ended := served
+	ended := false
 	for e, err := range ws.FollowTask(watching, id, after) {
 		if err != nil {
 			return s, err
@@ -370,12 +371,19 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 		if err != nil {
 			return s, err
 		}
-		if ended && (rests || driven != nil) {
+		if (ended || served.Load()) && (rests || driven != nil) {
 			break
+		}
+		if served.Load() {
+			if _, owned, err := ws.BoardOwner(context.Background()); err == nil && !owned {
+				served.Store(false)
+				inv.notice("the process that drove the tasks has ended; this one continues the task")
+				go drive()
+			}
 		}
 	}
 	stopDriving()
-	if driven == nil {
+	if driven == nil && !served.Load() {
 		driven = <-done
 	}
 	h.sessions.Wait()
