@@ -320,7 +320,7 @@ func (w *Workspace) RemoveTask(ctx context.Context, id task.ID) (held []task.ID,
 		return nil, err
 	}
 	if s.Owes() {
-		return nil, &task.TransitionError{Task: id, From: s.Status.Name(), On: "rm", Why: "an agent is at work: pause or cancel the task first"}
+		return nil, &task.TransitionError{Task: id, From: s.Status.Name(), On: "rm", Why: fmt.Sprintf("an agent is at work: `pawl task pause %s` or `pawl task fail %[1]s` first", id)}
 	}
 	lease, err := w.ownAtRest(ctx, id)
 	if o, ok := errors.AsType[*store.OwnedError](err); ok {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,7 +121,7 @@ func (w *Workspace) MergeTask(ctx context.Context, id task.ID, by string) (TaskM
 		return TaskMergeForm{}, err
 	}
 	if s.Owes() {
-		return TaskMergeForm{}, &task.TransitionError{Task: id, From: s.Status.Name(), On: "merge", Why: "an agent is at work in the copy: pause or complete the task first"}
+		return TaskMergeForm{}, &task.TransitionError{Task: id, From: s.Status.Name(), On: "merge", Why: fmt.Sprintf("an agent is at work in the copy: `pawl task pause %s` or `pawl task complete %[1]s` first", id)}
 	}
 	lease, err := w.ownAtRest(ctx, id) // none starts meanwhile
 	if err != nil {

@@ -3,7 +3,14 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -153,5 +160,70 @@ func TestTheExamplesAreRead(t *testing.T) {
 		if _, err := agent.Parse(file.Name(), content); err != nil {
 			t.Errorf("agents/%s: %v", file.Name(), err)
 		}
+	}
+}
+
+// namedCommand finds the commands that a text advises: in backquotes, or on a line of their own.
+var namedCommand = regexp.MustCompile("(?m)(?:`|^ +)pawl ([^`\n]*)")
+
+// What an error, a hint or a help text tells a person to type is a command that exists, with flags that it has.
+func TestEveryCommandThatATextNamesExists(t *testing.T) {
+	t.Parallel()
+	inv := &invocation{Process: Process{Stdout: &bytes.Buffer{}, Env: func(string) (string, bool) { return "", false }}}
+	root := inv.root(nil)
+	word := regexp.MustCompile(`^[a-z][a-z-]*$`)
+	n := 0
+	check := func(file, line string) {
+		n++
+		c := root
+		for _, w := range strings.Fields(line) {
+			w = strings.TrimRight(w, `,;:.'"\)`)
+			flag, isFlag := strings.CutPrefix(w, "--")
+			flag, _, _ = strings.Cut(flag, "=")
+			switch {
+			case w == "&&", w == "|", w == ">", strings.ContainsAny(w, "\"'"):
+				return
+			case isFlag && word.MatchString(flag) && flag != "help" && c.Flag(flag) == nil:
+				t.Errorf("%s names %s of %q, which does not exist: pawl %s", file, w, c.CommandPath(), line)
+			case isFlag || !c.HasSubCommands() || !word.MatchString(w):
+			default:
+				sub, _, err := c.Find([]string{w})
+				if err != nil || sub == c {
+					t.Errorf("%s names %q of %q, which does not exist: pawl %s", file, w, c.CommandPath(), line)
+					return
+				}
+				c = sub
+			}
+		}
+	}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == "testdata":
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(f, func(node ast.Node) bool {
+			if lit, ok := node.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				text, _ := strconv.Unquote(lit.Value) // it was parsed
+				for _, m := range namedCommand.FindAllStringSubmatch(text, -1) {
+					check(path, m[1])
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n < 100 {
+		t.Errorf("only %d commands were found", n)
 	}
 }

@@ -154,7 +154,7 @@ func (Discard) do(s State) ([]Event, error) {
 	case s.Copy == nil:
 		return nil, s.not("discard", "it has no copy")
 	case s.Owes(), s.Status.Name() == WaitingName:
-		return nil, s.not("discard", "its agent works in the copy, or will when it is resumed: complete, fail or cancel the task first")
+		return nil, s.not("discard", "its agent works in the copy, or will when it is resumed: complete or fail the task first")
 	}
 	return []Event{{Payload: CopyDiscarded{}}}, nil
 }
