@@ -44,6 +44,9 @@ func TestATaskIsPlannedAskedEditedStartedAllowedAndCompletedOverHTTP(t *testing.
 	if v := s.do("PATCH", "/tasks/"+id, `{"plan":{"summary":"Count well.","plan":["count"],"assignedAgent":"developer"}}`).is(200); v.text("plan.summary") != "Count well." {
 		t.Errorf("the plan is %+v", v.at("plan"))
 	}
+	if v := s.do("PATCH", "/tasks/"+id, `{"plan":{"summary":"Count better.","plan":["count"]}}`).is(200); v.text("plan.assignedAgent") != "developer" {
+		t.Errorf("a plan without an agent has replaced the agent: %+v", v.at("plan"))
+	}
 	s.do("POST", "/tasks/"+id+"/start", "").is(200)
 	s.do("PATCH", "/tasks/"+id, `{"plan":{"summary":"x","plan":["y"]}}`).problem(409, "INVALID_TRANSITION")
 	s.until(id, "waiting for approval", func(v value) bool { return len(v.items("permissions")) == 1 })

@@ -31,7 +31,7 @@ func (s *Server) taskOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}", id: "get-task", tag: tagTasks,
 		summary: "Get a task"}, s.getTask)
 	handle(s, operation{method: http.MethodPatch, path: "/tasks/{task}", id: "edit-task", tag: tagTasks,
-		summary: "Change a task", more: "The members that are given are changed. The plan can be changed while the task is planned, the description before it is started. A list replaces the one before. A task that loses a dependency that is not completed does not start by itself any more, unless start is given."}, s.editTask)
+		summary: "Change a task", more: "The members that are given are changed. The plan can be changed while the task is planned, and keeps its agent if none is given; the description can be changed before it is started. A list replaces the one before. A task that loses a dependency that is not completed does not start by itself any more, unless start is given."}, s.editTask)
 	handle(s, operation{method: http.MethodDelete, path: "/tasks/{task}", id: "remove-task", tag: tagTasks,
 		summary: "Remove a task with its runs and files", more: "Tasks that would have started by themselves when this one is completed do not start by themselves any more, unless it is completed: see held."}, s.removeTask)
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/status", id: "get-task-status", tag: tagTasks,

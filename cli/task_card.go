@@ -203,9 +203,10 @@ func taskEditCommand(inv *invocation) *cobra.Command {
 		Short: "Change the plan, the description, labels, priority, budget, dependencies",
 		Long: `Changes a task. The plan can be changed while the task is planned: --plan reads it as JSON with
 summary, requirements, acceptanceCriteria, plan (the steps) and assignedAgent, as
-pawl task show --json prints it; - is standard input. A list of --label or --depends-on
-replaces the one before; an empty value removes all. A task that loses a dependency that is not
-completed does not start by itself any more, unless --start is given.`,
+pawl task show --json prints it; - is standard input. Without assignedAgent the plan keeps its
+agent. A list of --label or --depends-on replaces the one before; an empty value removes all. A
+task that loses a dependency that is not completed does not start by itself any more, unless
+--start is given.`,
 		Example: `  pawl task show last --json | jq .plan > plan.json
   pawl task edit last --plan plan.json
   pawl task edit last --agent developer --priority 3 --label bug --label cart`,
@@ -235,7 +236,7 @@ completed does not start by itself any more, unless --start is given.`,
 				return err
 			}
 			if f.Changed("agent") {
-				e.Plan.AssignedAgent = *agent
+				e.Plan.AssignedAgent = cmp.Or(*agent, app.DefaultAgent)
 			}
 		}
 		if f.Changed("label") {

@@ -27,6 +27,11 @@ func (a Edit) do(s State) ([]Event, error) {
 	if err := a.check(s.Created.Task); err != nil {
 		return nil, err
 	}
+	if p := a.Plan; p != nil && p.AssignedAgent == "" && s.Plan != nil { // a plan that names no agent keeps the one before
+		kept := *p
+		kept.AssignedAgent = s.Plan.AssignedAgent
+		a.Plan = &kept
+	}
 	return []Event{{Payload: a.Edited}}, nil
 }
 
