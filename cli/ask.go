@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,7 +131,7 @@ func (a *asker) approval(ctx context.Context) bool {
 		return false
 	}
 	call := calls[0]
-	elsewhere := a.watch(ctx, call)
+	elsewhere := a.watch(ctx, call.Run, decidedElsewhere(call.Call.ID))
 	defer elsewhere.stop()
 	width, _ := a.width()
 	choices := render.Choices(call)
@@ -244,9 +245,22 @@ func keyWords(choices []render.Choice) string {
 // question asks a question of the agent.
 func (a *asker) question(ctx context.Context, q app.Question) bool {
 	width, _ := a.width()
-	line, ok := a.words(ctx, a.style.QuestionLines(q, width), q.Options, questionPrompt(q))
+	asking, end := context.WithCancel(ctx)
+	defer end()
+	elsewhere := a.watch(ctx, cmp.Or(q.Run, a.session.ID()), func(p run.Payload) (string, bool) {
+		_, ok := p.(run.Prompted)
+		if ok {
+			end()
+		}
+		return "answered elsewhere", ok
+	})
+	line, ok := a.words(asking, a.style.QuestionLines(q, width), q.Options, questionPrompt(q))
+	elsewhere.stop()
 	if !ok {
-		return false
+		if elsewhere.ended() {
+			a.say("%s", elsewhere.how)
+		}
+		return elsewhere.ended()
 	}
 	if err := a.session.Answer(ctx, q, run.Text(line)); err != nil {
 		a.say("%s", visible(err.Error()))
@@ -272,8 +286,8 @@ func choice(line string, options []string) string {
 	return line
 }
 
-// An elsewhereWatch watches for what makes an answer to a call pointless: another process
-// has answered, or the turn was interrupted.
+// An elsewhereWatch watches for what makes an answer pointless: another process has answered,
+// or the turn was interrupted.
 type elsewhereWatch struct {
 	gone   chan struct{} // closed then
 	how    string        // set before
@@ -281,38 +295,40 @@ type elsewhereWatch struct {
 	done   chan struct{}
 }
 
-func (a *asker) watch(ctx context.Context, asked app.Approval) *elsewhereWatch {
-	id := asked.Call.ID
+// watch watches run id for an event of which gone says that it makes the answer pointless, and how.
+func (a *asker) watch(ctx context.Context, id run.ID, gone func(run.Payload) (how string, ok bool)) *elsewhereWatch {
 	follow, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w := &elsewhereWatch{gone: make(chan struct{}), cancel: cancel, done: make(chan struct{})}
-	updates := a.updates(follow, asked.Run)
+	updates := a.updates(follow, id)
 	go func() {
 		defer close(w.done)
 		for u := range updates {
 			if u.Event == nil {
 				continue
 			}
-			switch f := u.Event.Payload.(type) {
-			case run.CallDecided:
-				if f.Call != id {
-					continue
-				}
-				w.how = "answered elsewhere: " + view.DecisionWords(f.Decision)
-			case run.ApprovalInvalidated:
-				if f.Call != id {
-					continue
-				}
-				w.how = "the call has changed: " + view.OneLine(f.Reason, maxTitle)
-			case run.Interrupted:
-				// the note that follows says it
-			default:
-				continue
+			if how, ok := gone(u.Event.Payload); ok {
+				w.how = how
+				close(w.gone)
+				return
 			}
-			close(w.gone)
-			return
 		}
 	}()
 	return w
+}
+
+// decidedElsewhere is for [asker.watch]: a call does not wait for a decision any more.
+func decidedElsewhere(id run.CallID) func(run.Payload) (string, bool) {
+	return func(p run.Payload) (string, bool) {
+		switch f := p.(type) {
+		case run.CallDecided:
+			return "answered elsewhere: " + view.DecisionWords(f.Decision), f.Call == id
+		case run.ApprovalInvalidated:
+			return "the call has changed: " + view.OneLine(f.Reason, maxTitle), f.Call == id
+		case run.Interrupted:
+			return "", true // the note that follows says it
+		}
+		return "", false
+	}
 }
 
 // updates returns what happens from now on in the run that is asked about, or in one below it.

@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"pawl/app"
 	"pawl/internal/screen/screentest"
+	"pawl/run"
 )
 
 // A sitting is a pawl in a terminal of its own, before which a person sits.
@@ -647,5 +649,97 @@ func TestALetterFromBeforeAPromptIsNotAnsweredWithEnter(t *testing.T) {
 	s.see("or your own words): ")
 	s.typed("1\n")
 	s.see("It is red then.")
+	s.exits(exitDone)
+}
+
+// A question that was answered elsewhere is not asked any more: what is typed then is no answer, and the
+// task is followed on.
+func TestAQuestionOfATaskThatIsAnsweredElsewhereIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	s := sit(t, `
+{"when":{"first":"Plan this task","contains":"Links too?"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Count.","requirements":[],"acceptanceCriteria":[],"plan":["count"]}}]}
+{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Hidden ones?","Links too?"]}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"ask","args":{"question":"Really all?","options":["No","Yes"]}}]}
+`, nil, "task", "add", "Count the files")
+	s.exits(0)
+	elsewhere := func(args ...string) {
+		t.Helper()
+		if out, err := s.command(append([]string{"task"}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", args, err, out)
+		}
+	}
+	s.starts("task", "plan", "last")
+	s.see("1 of 2: Hidden ones?")
+	s.see("answer: ")
+	s.typed("No\n")
+	s.see("2 of 2: Links too?")
+	s.see("answer: ")
+	elsewhere("answer", "last", "Yes", "No", "--detach")
+	s.see("\n  answered elsewhere")
+	s.see("answered by")
+	s.see("Count.")
+	s.exits(0)
+	s.starts("task", "start", "last")
+	s.see("answer (a number, or your own words): ")
+	elsewhere("fail", "last")
+	s.see("not asked any more: the task was changed elsewhere")
+	s.see("waiting → failed")
+	s.exits(1)
+}
+
+// What happens while a prompt is open is printed when that has ended: not into its line.
+func TestNothingIsPrintedIntoThePromptOfATask(t *testing.T) {
+	t.Parallel()
+	s := sit(t, `
+{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Count.","requirements":[],"acceptanceCriteria":[],"plan":["count"]}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"shell","args":{"command":"touch one"}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Three."}}]}
+`, nil, "task", "add", "Count the files")
+	s.exits(0)
+	s.starts("task", "plan", "last")
+	s.exits(0)
+	s.starts("task", "start", "last")
+	s.see("y, n, a, w, v or d: ")
+	if out, err := s.command("task", "say", "last", "be quick").CombinedOutput(); err != nil {
+		t.Fatalf("say: %v\n%s", err, out)
+	}
+	time.Sleep(500 * time.Millisecond) // a line that is printed wrongly comes in this time
+	s.typed("y\n")
+	s.see("says: be quick")
+	s.see("Three.")
+	s.exits(0)
+	if text := s.all(); !strings.Contains(text, "y, n, a, w, v or d: y\r\n") {
+		t.Errorf("something stands in the line of the prompt:\n%s", text)
+	}
+}
+
+// So is one of a run.
+func TestAQuestionOfARunThatIsAnsweredElsewhereIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	s := sit(t, `{"when":{"contains":"go"},"calls":[{"tool":"ask","args":{"question":"Red or blue?","options":["red","blue"]}}]}
+{"when":{"contains":"blue"},"text":"It is blue then."}
+`, nil, "run", "-p", "go")
+	s.see("or your own words): ")
+	ws, err := app.Open(app.Options{Dir: s.dir, Env: func(name string) (string, bool) {
+		for _, v := range s.env {
+			if value, ok := strings.CutPrefix(v, name+"="); ok {
+				return value, true
+			}
+		}
+		return "", false
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	sum, err := ws.Find(t.Context(), "last")
+	if err == nil {
+		_, err = ws.Say(t.Context(), sum.ID, run.Steer, "", run.Text("blue"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.see("answered elsewhere")
+	s.see("It is blue then.")
 	s.exits(exitDone)
 }

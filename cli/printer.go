@@ -112,25 +112,32 @@ func (p *printer) await(seq int64) {
 }
 
 // prompt prints lines and then ask, which has no line end. Nothing else is printed on a
-// terminal that is drawn on until resume.
+// terminal until resume.
 func (p *printer) prompt(lines []string, ask string) {
 	if p.display != nil {
 		p.display.prompt(lines, ask)
 		return
 	}
-	for _, l := range lines {
-		fmt.Fprintln(p.stderr, l)
+	text := strings.Join(append(lines[:len(lines):len(lines)], ask), "\n")
+	if h, ok := p.stderr.(*heldWriter); ok {
+		h.prompt(text)
+		return
 	}
-	fmt.Fprint(p.stderr, ask)
+	fmt.Fprint(p.stderr, text)
 }
 
 // resume ends a prompt. newline says that the cursor is still in its line.
 func (p *printer) resume(newline bool) {
-	switch {
-	case p.display != nil:
+	end := ""
+	if newline {
+		end = "\n"
+	}
+	if h, ok := p.stderr.(*heldWriter); ok {
+		h.resume(end)
+	} else if p.display != nil {
 		p.display.resume(newline)
-	case newline:
-		fmt.Fprintln(p.stderr)
+	} else {
+		fmt.Fprint(p.stderr, end)
 	}
 }
 

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +23,7 @@ type taskAsker struct {
 	inv   *invocation
 	ws    *app.Workspace
 	input *lineReader
+	held  *heldWriter // standard error
 
 	asking sync.Mutex // held while a prompt is open
 }
@@ -32,7 +35,7 @@ func (inv *invocation) newTaskAsker(ws *app.Workspace, asJSON bool) (*taskAsker,
 	if err != nil || !asks || asJSON || !inv.canAsk() {
 		return nil, err
 	}
-	return &taskAsker{inv: inv, ws: ws, input: newLineReader(inv.Stdin)}, nil
+	return &taskAsker{inv: inv, ws: ws, input: newLineReader(inv.Stdin), held: &heldWriter{w: inv.Stderr}}, nil
 }
 
 // of returns the part of the asker for one run.
@@ -78,9 +81,39 @@ func asksNow(s run.State) bool {
 }
 
 // answers asks the questions that a task at rest waits for, and returns what the answers do to
-// the task; nil: it does not wait for answers, or input has ended.
-func (a *taskAsker) answers(ctx context.Context, s tasks.State) (tasks.Action, error) {
-	out := &printer{output: "text", stdout: a.inv.Stdout, stderr: a.inv.Stderr}
+// the task; nil: it does not wait for answers, or input has ended. moved: it was answered elsewhere,
+// or does not wait any more for another reason, which the person is told.
+func (a *taskAsker) answers(ctx context.Context, s tasks.State) (answer tasks.Action, moved bool, err error) {
+	waiting, left := context.WithCancel(ctx)
+	how := ""
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		for e, err := range a.ws.FollowTask(waiting, s.Created.Task, s.Seq) {
+			if p, ok := e.Payload.(tasks.StatusChanged); ok && p.Trigger == tasks.OnAnswers {
+				how = "answered elsewhere"
+			} else if ok || err != nil {
+				how = "not asked any more: the task was changed elsewhere"
+			}
+			if how != "" {
+				left()
+				return
+			}
+		}
+	}()
+	answer, err = a.asks(waiting, s)
+	left()
+	<-watched
+	if answer != nil || err != nil || how == "" {
+		return answer, false, err
+	}
+	fmt.Fprintln(a.held, "  "+how)
+	return nil, true, nil
+}
+
+// asks is answers until ctx is done.
+func (a *taskAsker) asks(ctx context.Context, s tasks.State) (tasks.Action, error) {
+	out := &printer{output: "text", stdout: a.inv.Stdout, stderr: a.held}
 	one := a.of(nil, out)
 	switch st := s.Status.(type) {
 	case tasks.AwaitingInput:
@@ -168,4 +201,40 @@ func questionPrompt(q app.Question) string {
 		return "  answer (a number, or your own words): "
 	}
 	return "  answer: "
+}
+
+// A heldWriter holds what is written to it while a prompt is open, and writes it when that has ended: what a
+// person has typed in the meantime cannot be drawn again, so nothing may be printed into its line.
+type heldWriter struct {
+	w io.Writer
+
+	mu   sync.Mutex
+	open bool
+	held bytes.Buffer
+}
+
+func (h *heldWriter) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.open {
+		return h.held.Write(p)
+	}
+	return h.w.Write(p)
+}
+
+// prompt writes what a prompt says. What others write is held from now on, until resume.
+func (h *heldWriter) prompt(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.open = true
+	_, _ = io.WriteString(h.w, text) // a terminal
+}
+
+// resume ends a prompt, after the text that ends its line.
+func (h *heldWriter) resume(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.open = false
+	_, _ = io.WriteString(h.w, text+h.held.String())
+	h.held.Reset()
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ type taskHistory struct {
 	asJSON bool
 	named  bool // lines begin with the id of the task
 	asks   bool // what a run waits for that is driven here is asked at the terminal
+	out    io.Writer
 
 	sessions sync.WaitGroup // what prints runs
 
@@ -93,7 +95,7 @@ func (h *taskHistory) line(id tasks.ID, line string) {
 		if h.named {
 			l = string(id) + "  " + l
 		}
-		fmt.Fprintln(h.inv.Stderr, visible(l))
+		fmt.Fprintln(h.out, visible(l))
 	}
 }
 
@@ -120,7 +122,7 @@ func (h *taskHistory) session(ctx context.Context, asks *taskAsker) func(tasks.I
 	return func(id tasks.ID, s *app.Session) {
 		_ = h.show(id) // what cannot be read now is printed later
 		state := s.State()
-		out := &printer{output: "text", stdout: h.inv.Stdout, stderr: h.inv.Stderr, view: view.From(state), moved: make(chan struct{})}
+		out := &printer{output: "text", stdout: h.inv.Stdout, stderr: h.out, view: view.From(state), moved: make(chan struct{})}
 		out.shown(state.Seq)
 		h.mu.Lock()
 		h.runs[s.ID()], h.driven[id] = out, true

@@ -214,7 +214,7 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 	if err != nil {
 		return err
 	}
-	h := inv.taskHistory(ws, asJSON)
+	h := inv.taskHistory(ws, asJSON, asks)
 	h.named = true
 	all, _, err := ws.Tasks(cmd.Context(), app.TaskQuery{})
 	if err != nil {
@@ -252,7 +252,7 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 	}()
 	drive := board.Options{Runs: runs, Driving: func() { fmt.Fprintln(inv.Stderr, "working on the tasks of this folder; end with Ctrl-C") }}
 	if asks != nil {
-		drive.Session, h.asks = h.session(ctx, asks), true
+		drive.Session = h.session(ctx, asks)
 	}
 	err = board.New(ws, drive).Drive(ctx)
 	inv.turnEnded()
@@ -265,9 +265,13 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 	return err
 }
 
-// taskHistory returns what prints the history of tasks.
-func (inv *invocation) taskHistory(ws *app.Workspace, asJSON bool) *taskHistory {
-	return &taskHistory{inv: inv, ws: ws, asJSON: asJSON, seen: map[tasks.ID]int64{}, runs: map[run.ID]*printer{}, driven: map[tasks.ID]bool{}}
+// taskHistory returns what prints the history of tasks, beside what asks; nil: nothing does.
+func (inv *invocation) taskHistory(ws *app.Workspace, asJSON bool, asks *taskAsker) *taskHistory {
+	h := &taskHistory{inv: inv, ws: ws, asJSON: asJSON, out: inv.Stderr, seen: map[tasks.ID]int64{}, runs: map[run.ID]*printer{}, driven: map[tasks.ID]bool{}}
+	if asks != nil {
+		h.asks, h.out = true, asks.held
+	}
+	return h
 }
 
 // attend shows what happens to a task after event number after until it is at rest, and
@@ -287,14 +291,17 @@ func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id tasks.I
 		if asks == nil {
 			return inv.taskResult(s, asJSON)
 		}
-		answer, err := asks.answers(ctx, s)
+		answer, moved, err := asks.answers(ctx, s)
 		if err != nil {
 			return err
 		}
-		if answer == nil {
+		if answer == nil && !moved {
 			return inv.taskResult(s, asJSON)
 		}
 		after = s.Seq
+		if moved {
+			continue
+		}
 		if _, err := ws.DoTask(ctx, id, app.Person(), answer); err != nil {
 			return err
 		}
@@ -317,12 +324,11 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 	watching, stopWatching := context.WithCancel(context.Background())
 	defer stopWatching()
 	done := make(chan error, 1)
-	h := inv.taskHistory(ws, asJSON)
+	h := inv.taskHistory(ws, asJSON, asks)
 	h.seen[id] = after
 	opt := board.Options{}
 	if !asJSON {
 		opt.Session = h.session(watching, asks)
-		h.asks = asks != nil
 	}
 	d := board.New(ws, opt)
 	drive := func() {
