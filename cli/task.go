@@ -221,6 +221,9 @@ func historyLine(e tasks.Event) string {
 	case tasks.MessageQueued:
 		return e.By + " says: " + oneLine(p.Text, maxTitle)
 	case tasks.MessageDelivered:
+		if p.AtTurnEnd {
+			return "the agent reads the message when its turn has ended"
+		}
 		return "the message was passed to the agent"
 	case tasks.MessageReturned:
 		return "the agent did not read the message, because its turn ended first: send it again"

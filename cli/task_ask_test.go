@@ -51,6 +51,7 @@ func TestTheHistorySaysOneTruthOfAMessage(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]tasks.Payload{
 		"the message was passed to the agent":                                             tasks.MessageDelivered{ID: "m"},
+		"the agent reads the message when its turn has ended":                             tasks.MessageDelivered{ID: "m", AtTurnEnd: true},
 		"the agent did not read the message, because its turn ended first: send it again": tasks.MessageReturned{ID: "m"},
 	} {
 		if got := historyLine(tasks.Event{Payload: p}); got != want {

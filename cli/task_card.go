@@ -551,7 +551,11 @@ func taskPage(s tasks.State) string {
 	if len(s.Messages) > 0 {
 		line("\n# Messages")
 		for _, m := range s.Messages {
-			line("- %s (%s): %s", m.By, messageWords[m.State], m.Text)
+			words := messageWords[m.State]
+			if m.State == tasks.MessageIsDelivered && m.AtTurnEnd {
+				words = "for the agent, when its turn has ended"
+			}
+			line("- %s (%s): %s", m.By, words, m.Text)
 		}
 	}
 	if len(s.Chain) > 0 {

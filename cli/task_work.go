@@ -609,8 +609,8 @@ func taskSayCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "say TASK TEXT",
 		Short: "Say something to the agent: while it works, before it does, or after it has",
-		Long: `Says something to the agent of a task. While it works it is told with its next results; before that
-with the next words that it is given. A task that is completed or failed continues with it: the
+		Long: `Says something to the agent of a task. While it works it is told with its next results, an
+external agent when its turn has ended; before that with the next words that it is given. A task that is completed or failed continues with it: the
 agent that worked last does what is said, in the same conversation, and reports again.`,
 		Example: `  pawl task say last "Leave the public API as it is"
   pawl task say last "Good. Now rename it"`,

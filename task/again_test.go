@@ -14,7 +14,7 @@ func (k *card) completed() {
 	k.must("anna", Start{Run: "w", Agent: "developer"})
 	k.must("", Prompt{"w", 1, 1})
 	k.must("ben", Say{ID: "m1", Text: "Be quick."})
-	k.must("", Tell{"w", "m1"})
+	k.must("", Tell{Run: "w", ID: "m1"})
 	k.must("developer", submit("w", 1, aReport))
 	k.must("", ended("w", run.Completed))
 	k.wantStatus(CompletedName)

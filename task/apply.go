@@ -286,12 +286,16 @@ func (p MessageQueued) apply(s *State, e Event) error {
 	if p.ID == "" || p.Text == "" || s.findMessage(p.ID) >= 0 {
 		return refuse("message %q is empty or there already", p.ID)
 	}
-	s.Messages = append(slices.Clip(s.Messages), Message{p.ID, p.Text, e.By, e.At, MessageWaits})
+	s.Messages = append(slices.Clip(s.Messages), Message{ID: p.ID, Text: p.Text, By: e.By, At: e.At, State: MessageWaits})
 	return nil
 }
 
 func (p MessageDelivered) apply(s *State, _ Event) error {
-	return s.message(p.ID, MessageIsDelivered, MessageWaits)
+	if err := s.message(p.ID, MessageIsDelivered, MessageWaits); err != nil {
+		return err
+	}
+	s.Messages[s.findMessage(p.ID)].AtTurnEnd = p.AtTurnEnd // message has copied them
+	return nil
 }
 
 func (p MessageReturned) apply(s *State, _ Event) error {

@@ -109,7 +109,7 @@ func (a Tell) do(s State) ([]Event, error) {
 	if !s.isAtWork(a.Run) {
 		return nil, s.not("say", "run "+string(a.Run)+" is not at work")
 	}
-	return []Event{{Run: a.Run, Payload: MessageDelivered{a.ID}}}, nil
+	return []Event{{Run: a.Run, Payload: MessageDelivered{a.ID, a.AtTurnEnd}}}, nil
 }
 
 func (a Return) do(s State) ([]Event, error) {

@@ -116,8 +116,9 @@ type (
 	}
 	// Tell says a queued message to a run.
 	Tell struct {
-		Run run.ID
-		ID  string
+		Run       run.ID
+		ID        string
+		AtTurnEnd bool // see [MessageDelivered]
 	}
 	// Return says that a message was not delivered before its turn had ended.
 	Return struct{ ID string }

@@ -248,6 +248,9 @@ type MessageQueued struct {
 // results.
 type MessageDelivered struct {
 	ID string `json:"id"`
+	// AtTurnEnd: an external agent is in the middle of its turn, and reads the message when that has ended, in the
+	// same conversation.
+	AtTurnEnd bool `json:"at_turn_end,omitempty"`
 }
 
 // MessageReturned says that the turn ended before the agent was told: the message is for

@@ -125,7 +125,7 @@ func TestAMessageIsTakenBackUntilItIsDelivered(t *testing.T) {
 	k.must("anna", Start{Run: "w", Agent: "developer"})
 	k.must("", Prompt{"w", 1, 1})
 	k.must("anna", Say{ID: "m2", Text: "Be slow."})
-	k.must("", Tell{"w", "m2"})
+	k.must("", Tell{Run: "w", ID: "m2"})
 	if err := k.try("anna", Withdraw{"m2"}); err == nil {
 		t.Error("a delivered message was taken back")
 	}

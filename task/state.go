@@ -61,6 +61,8 @@ type Message struct {
 	By    string       `json:"by,omitempty"`
 	At    time.Time    `json:"at"`
 	State MessageState `json:"state"`
+	// AtTurnEnd: delivered to an external agent that reads it when its turn has ended.
+	AtTurnEnd bool `json:"at_turn_end,omitempty"`
 }
 
 // A MessageState says what became of a message.

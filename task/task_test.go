@@ -176,7 +176,7 @@ func TestATaskFromItsCreationToItsReport(t *testing.T) {
 	k.must("", Prompt{"w", 1, 1})
 	k.must("ben", Say{ID: "m1", Text: "Be quick."})
 	k.wantOwed("drive/w", "deliver/m1")
-	k.must("", Tell{"w", "m1"})
+	k.must("", Tell{Run: "w", ID: "m1"})
 	k.must("", Note{"w", PermissionRequested{Call: "c_1", Tool: "shell"}})
 	if got := k.s.WaitsFor(); got != "permission" {
 		t.Errorf("it waits for %q", got)
@@ -524,7 +524,7 @@ func TestAMessageThatWasNotHeardComesBack(t *testing.T) {
 	k.must("", Prompt{"w", 1, 1})
 	k.must("anna", Say{ID: "m1", Text: "Stop at ten."})
 	k.must("anna", Say{ID: "m1", Text: "Stop at ten."}) // sent twice
-	k.must("", Tell{"w", "m1"})
+	k.must("", Tell{Run: "w", ID: "m1"})
 	k.must("developer", submit("w", 1, aReport))
 	k.must("", Return{"m1"})
 	k.must("", ended("w", run.Completed))
@@ -612,7 +612,7 @@ func TestSimulationOfTasks(t *testing.T) {
 				Edit{Edited{Plan: &Plan{Summary: text}}}, Edit{Edited{Start: new(text != "")}}, Proceed{[]StatusName{PendingName, PlannedName}[rng.IntN(2)], fresh(), "developer", text}, Start{Run: fresh(), Agent: "developer"}, Pause{}, Resume{Words: text}, Complete{}, Fail{text}, Cancel{text},
 				HandOn{fresh(), []string{"reviewer", "developer"}[rng.IntN(2)], text},
 				[]Action{RecordCopy{CopyMade{Dir: "/c", Branch: "b", Base: "1"}}, RecordMerge{CopyMerged{"b", text}}, Discard{}}[rng.IntN(3)],
-				Retry{}, Reopen{}, Say{ID: fmt.Sprint("m", rng.IntN(5)), Text: text}, Withdraw{fmt.Sprint("m", rng.IntN(5))}, Tell{id, fmt.Sprint("m", rng.IntN(5))}, Return{fmt.Sprint("m", rng.IntN(5))},
+				Retry{}, Reopen{}, Say{ID: fmt.Sprint("m", rng.IntN(5)), Text: text}, Withdraw{fmt.Sprint("m", rng.IntN(5))}, Tell{Run: id, ID: fmt.Sprint("m", rng.IntN(5))}, Return{fmt.Sprint("m", rng.IntN(5))},
 				Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, 1, 1},
 				submit(id, len(r.Assignments), []Output{aPlan, aReport, itsBlocked}[rng.IntN(3)]), Start{Run: fresh(), Agent: "developer"}, Resume{Words: text},
 				submit(id, len(r.Assignments), []Output{aPlan, someAsked, aRefusal}[rng.IntN(3)]), submit(id, len(r.Assignments), []Output{aReport, itsBlocked, itsFailed}[rng.IntN(3)]),

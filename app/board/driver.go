@@ -518,8 +518,10 @@ func (c *card) deliver(ctx context.Context, s task.State) bool {
 			continue
 		}
 		c.told[d.Message.ID] = true
+		state := c.session.State()
+		later := state.Created.External && state.Turn.Open() // an external agent is told nothing in the middle of its turn
 		err := c.session.ForTask(ctx, d.Message.ID, []run.Part{run.Text(d.Message.Text)}, func(int) []task.Action {
-			return []task.Action{task.Tell{Run: d.Run, ID: d.Message.ID}}
+			return []task.Action{task.Tell{Run: d.Run, ID: d.Message.ID, AtTurnEnd: later}}
 		})
 		if err != nil && ctx.Err() == nil && !refused(err) {
 			delete(c.told, d.Message.ID)
