@@ -90,7 +90,8 @@ func (s State) nextOrphans() []Command {
 	return []Command{Derive{Ended{End: Asked, Reason: "question", Detail: "answer the question to continue"}}}
 }
 
-// decidedLate queues the decision on a Late call for the next external turn. If the call was
+// decidedLate queues the decision on a Late call, for which the agent does not wait any more, for the next
+// external turn. If the call was
 // allowed, the agent makes it once more, and that is allowed without another decision.
 func (s *State) decidedLate(c *CallState) {
 	t := &s.Turn

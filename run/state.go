@@ -301,9 +301,12 @@ func (s State) Finished() bool {
 // waitsForPerson reports whether no call runs and all open calls wait for a decision or
 // an answer.
 func (t *Turn) waitsForPerson() bool {
-	// A turn of an external agent that has spoken waits if a Late call is open.
-	return (t.Phase == Calling || t.Phase == Spoken && t.open > 0) && t.running == 0 && t.undecided == t.open
+	return (t.Phase == Calling || t.agentAway() && t.open > 0) && t.running == 0 && t.undecided == t.open
 }
+
+// agentAway reports whether an external agent is not at work in its open turn: it has spoken, or its process or
+// pawl's was killed, and waits for what its Late calls come to.
+func (t *Turn) agentAway() bool { return t.Phase == Spoken || t.Phase == Ready }
 
 // Questions returns the calls that wait for the person's answer.
 func (s State) Questions() []CallState {
