@@ -30,6 +30,14 @@ type Approval struct {
 	Proposal    permission.Proposal    // what Always and Never would store
 }
 
+// Dir returns the folder that the command of the call would run in; empty: that is the workspace.
+func (a Approval) Dir() string {
+	if r := a.Request; r.Command != "" && r.Dir != r.Workspace {
+		return r.Dir
+	}
+	return ""
+}
+
 // approvals returns the calls of a state that wait for a person, and those of the runs below it.
 func (w *Workspace) approvals(d *worker.Worker, s run.State) ([]Approval, error) {
 	below, err := w.below(s)

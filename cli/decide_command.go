@@ -133,6 +133,9 @@ func (d decider) show(ctx context.Context, asJSON bool) error {
 		for _, l := range lines {
 			fmt.Fprintf(d.inv.Stdout, "      %s\n", policy.Visible(l))
 		}
+		if dir := a.Dir(); dir != "" {
+			fmt.Fprintf(d.inv.Stdout, "    in %s\n", policy.Visible(dir))
+		}
 		for _, p := range a.Explanation.Parts {
 			if p.Verdict != permission.Allow {
 				fmt.Fprintf(d.inv.Stdout, "    %s: %s\n", p.Verdict, policy.Visible(p.Reason))

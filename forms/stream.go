@@ -128,6 +128,7 @@ type WaitingCall struct {
 	Tool     string            `json:"tool,omitempty"`
 	Input    json.RawMessage   `json:"input,omitempty"`
 	Title    string            `json:"title,omitempty"`
+	Dir      string            `json:"dir,omitempty"`    // the folder that its command runs in, unless that is the workspace
 	Reason   string            `json:"reason,omitempty"` // why it needs approval
 	Parts    []permission.Part `json:"parts,omitempty"`
 	Proposed []RuleLine        `json:"proposed,omitempty"` // the rules that always would store
@@ -158,7 +159,7 @@ func RuleLines(rules permission.Rules) []RuleLine {
 func WaitingCallOf(a app.Approval) WaitingCall {
 	return WaitingCall{Run: a.Run, Call: a.Call.ID, Tool: a.Call.Tool, Input: view.InputOf(a.Call.Arguments), Title: view.Title(a.Call.Tool, a.Call.Arguments),
 		Reason: a.Explanation.Decision.Reason, Parts: a.Explanation.Parts, Proposed: RuleLines(a.Proposal.Rules), Exact: a.Proposal.Exact, Denying: RuleLines(a.Proposal.Deny),
-		Sandbox: a.Request.Sandbox, Digest: a.Digest}
+		Dir: a.Dir(), Sandbox: a.Request.Sandbox, Digest: a.Digest}
 }
 
 // WaitingLineOf returns the calls that wait as a line of a stream.

@@ -45,8 +45,8 @@ func (s Style) ApprovalHead(a app.Approval, n, width int) []string {
 		say(Faint, "asked by the sub-agent "+visible.Escape(a.Agent))
 	}
 	lines = append(lines, s.LiftedLines(a, width)...)
-	if r := a.Request; r.Command != "" && r.Dir != "" && r.Dir != r.Workspace {
-		say(Faint, "in "+visible.Escape(r.Dir))
+	if dir := a.Dir(); dir != "" {
+		say(Faint, "in "+visible.Escape(dir))
 	}
 	for _, p := range a.Explanation.Parts {
 		if p.Verdict != permission.Allow {
