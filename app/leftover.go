@@ -2,6 +2,9 @@ package app
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"time"
 
 	"pawl/external"
 	"pawl/run"
@@ -21,6 +24,30 @@ func (w *Workspace) leftAgents(ctx context.Context) ([]run.ID, error) {
 		}
 	}
 	return left, nil
+}
+
+// agentPatience is how long a stopped agent may take to end: its driver sends SIGINT, SIGTERM and SIGKILL, with
+// [external.DefaultPatience] between them.
+const agentPatience = 2*external.DefaultPatience + 5*time.Second
+
+// agentEnds returns when the external agent of a run whose turn was stopped has ended: the end of the turn is in
+// the log before. One that no process drives is ended here.
+func (w *Workspace) agentEnds(ctx context.Context, id run.ID) error {
+	patience := time.After(agentPatience)
+	for slices.Contains(external.AtWork(w.externalState()), id) {
+		if _, driven, err := w.Owner(ctx, id); err == nil && !driven {
+			external.End(w.externalState(), id)
+			continue
+		}
+		select {
+		case <-time.After(pollInbox):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-patience:
+			return &NotTakenError{fmt.Sprintf("the turn of run %s has ended, but processes of its agent have not after %s: see `pawl doctor`", id, agentPatience)}
+		}
+	}
+	return nil
 }
 
 // EndLeftAgents ends the external agents of runs that no process drives, with all processes that they

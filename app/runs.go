@@ -441,7 +441,7 @@ const pollInbox = 50 * time.Millisecond
 
 // Stop interrupts the turn of a run and waits until it has ended. If another process
 // drives the run, that one is told; a turn that was left open by a process that was killed
-// is ended here. by is who stops it. stopped is false if no turn was open.
+// is ended here. The agent of a run of an external agent has ended then too. by is who stops it. stopped is false if no turn was open.
 func (w *Workspace) Stop(ctx context.Context, id run.ID, by string) (end run.End, stopped bool, err error) {
 	_, s, err := w.Load(ctx, id)
 	if err != nil || s.Turn.N == 0 {
@@ -455,6 +455,9 @@ func (w *Workspace) Stop(ctx context.Context, id run.ID, by string) (end run.End
 	defer deadline.Stop()
 	for {
 		sum, err := st.Run(ctx, id)
+		if err == nil && sum.End != "" && stopped && s.Created.External {
+			err = w.agentEnds(ctx, id)
+		}
 		if err != nil || sum.End != "" {
 			return sum.End, stopped, err
 		}

@@ -14,9 +14,10 @@ import (
 func runsStopCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop ID",
-		Short: "Interrupt a run and wait until its turn has ended",
+		Short: "Interrupt a run and wait until its turn and its agent have ended",
 		Long: `Interrupts a run. If a process drives it, that process is told; if a turn was left open by
-a process that was killed, the turn is ended here. The run can be continued afterwards.`,
+a process that was killed, the turn is ended here, with what is left of an external agent.
+The run can be continued afterwards.`,
 		Example: "  pawl runs stop last",
 	}
 	asJSON := jsonFlag(cmd)
