@@ -57,7 +57,7 @@ func (claude) invoke(t Turn, conversation string, resume bool) (invocation, erro
 		}
 		args = append(args, "--settings", file)
 	}
-	return invocation{args, []string{
+	return invocation{args: args, env: []string{
 		"CLAUDE_CODE_MAX_RETRIES=2", // else 10, for minutes, also when the key is wrong
 		"DISABLE_AUTOUPDATER=1",
 		"MCP_TOOL_TIMEOUT=86400000", // ms: a child run takes what it takes

@@ -51,7 +51,7 @@ func (codex) invoke(t Turn, conversation string, resume bool) (invocation, error
 	if resume {
 		args = append(args, conversation)
 	}
-	return invocation{append(args, "-"), env}, nil
+	return invocation{args: append(args, "-"), env: env}, nil
 }
 
 // tomlValue returns a string, bool, int or list of strings as TOML has it.

@@ -60,8 +60,8 @@ type Kind struct {
 	// person's home.
 	login   []string
 	chooses bool // it takes the id of a new conversation
-	// unreached is what it prints to standard error if it could not start pawl's server; nil: it
-	// says that in its stream, or not at all.
+	// unreached is what it prints to standard error, or to its log, if it could not start pawl's
+	// server; nil: it says that in its stream.
 	unreached []byte
 	adapter   adapter
 }
@@ -96,7 +96,7 @@ var Kinds = []Kind{
 			"plan":         "it can read this folder, and has no shell and no edits but of its plans (approval mode plan)",
 			"accept-edits": "it can read and edit this folder, and has no shell (approval mode auto_edit)",
 			"bypass":       "nothing bounds it (approval mode yolo)",
-		}, adapter: gemini{}},
+		}, unreached: []byte("Error during discovery for MCP server '" + ServerName + "':"), adapter: gemini{}},
 	{Name: "opencode", Title: "OpenCode", Program: "opencode", Install: "npm install -g opencode-ai",
 		Obeys: []string{".opencode", "opencode.json", "opencode.jsonc"},
 		keys:  []string{"*"}, login: []string{"$XDG_DATA_HOME/opencode/auth.json", ".local/share/opencode/auth.json"}, prefix: "pawl_",
@@ -336,6 +336,7 @@ func (k Kind) environment(env []string, remove ...string) []string {
 type invocation struct {
 	args []string
 	env  []string // beside the person's
+	log  string   // the file that the program writes its log to, in the run's folder; empty: none
 }
 
 // An adapter knows one program.

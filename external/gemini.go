@@ -46,9 +46,16 @@ func (gemini) invoke(t Turn, conversation string, resume bool) (invocation, erro
 			return invocation{}, err
 		}
 		env = append(env, geminiHome+"="+home)
+		// It says only in its log which server could not be started. One that the person has asked for stays theirs.
+		if lookup(t.Env, geminiLog) == "" {
+			log := filepath.Join(t.folder(), "gemini.log")
+			return invocation{args, append(env, geminiLog+"="+log), log}, nil
+		}
 	}
-	return invocation{args, env}, nil
+	return invocation{args: args, env: env}, nil
 }
+
+const geminiLog = "GEMINI_DEBUG_LOG_FILE"
 
 const geminiHome = "GEMINI_CLI_HOME"
 

@@ -121,7 +121,7 @@ func TestSettingsOfThePersonThatCannotBeRead(t *testing.T) {
 		t.Error("the folder of Gemini CLI is a file")
 	}
 	turn.Env = []string{"GEMINI_CLI_HOME=" + home + "/none"}
-	if inv, err := (gemini{}).invoke(turn, "c", false); err != nil || len(inv.env) != 2 {
+	if inv, err := (gemini{}).invoke(turn, "c", false); err != nil || len(inv.env) != 3 {
 		t.Errorf("without a home: %v, %v", inv, err)
 	}
 	turn.Env = []string{"GEMINI_CLI_HOME=" + home, "HOME=/gone"}

@@ -54,7 +54,7 @@ func (opencode) invoke(t Turn, conversation string, resume bool) (invocation, er
 		config = merged(base, config)
 	}
 	b, _ := json.Marshal(config) // of strings and of what was JSON
-	return invocation{args, []string{
+	return invocation{args: args, env: []string{
 		opencodeConfig + "=" + string(b),
 		// Not a guard: plugins of the workspace are loaded all the same, see [Kind.Obeys].
 		"OPENCODE_DISABLE_PROJECT_CONFIG=1",

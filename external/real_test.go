@@ -262,10 +262,9 @@ func TestRealClaudeCodeAsksTheHookBeforeEveryTool(t *testing.T) {
 	}
 }
 
-// Gemini CLI does not say it.
 func TestRealProgramsThatCannotStartPawlsServerHaveFailed(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"claude-code", "codex", "opencode"} {
+	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			turn, _ := real(t, kind, func(externaltest.Request) externaltest.Reply { return externaltest.Reply{Text: "Done."} })

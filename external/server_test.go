@@ -5,6 +5,7 @@ package external
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -62,6 +63,31 @@ func TestOpenCodeWithoutPawlsToolsHasFailed(t *testing.T) {
 			head -c %d /dev/zero | tr '\0' '\n' >&2`, server, 2*maxStderr))
 		if got := told(turn.Events(t.Context())); got != "conversation o1\n"+want+"\n" {
 			t.Errorf("without the server %s: %s", server, got)
+		}
+	}
+}
+
+// Gemini CLI says that in its log alone. The log is removed, and one that the person has asked for is theirs.
+func TestGeminiWithoutPawlsToolsHasFailed(t *testing.T) {
+	t.Parallel()
+	const failed, replied = "failed invalid Gemini CLI: the server with pawl's tools could not be used", "replied Done."
+	for _, c := range []struct{ server, theirs, want string }{
+		{ServerName, "", failed}, {"pawl-browser", "", replied}, {ServerName, filepath.Join(t.TempDir(), "theirs"), replied},
+	} {
+		turn := scripted(t, "gemini-cli/default", fmt.Sprintf(`
+			echo "Error during discovery for MCP server '%s': spawn ENOENT" >>$GEMINI_DEBUG_LOG_FILE
+			echo '{"type":"init","session_id":"'$(echo "$*" | sed 's/.*--session-id //')'"}'
+			echo '{"type":"message","role":"assistant","content":"Done."}'
+			echo '{"type":"result","status":"success"}'`, c.server))
+		turn.Server = Server{Command: []string{"/bin/pawl"}}
+		if c.theirs != "" {
+			turn.Env = append(turn.Env, "GEMINI_DEBUG_LOG_FILE="+c.theirs)
+		}
+		if got := told(turn.Events(t.Context())); !strings.HasSuffix(got, "\n"+c.want+"\n") {
+			t.Errorf("%+v: %s", c, got)
+		}
+		if _, err := os.Stat(filepath.Join(turn.folder(), "gemini.log")); err == nil {
+			t.Errorf("%+v: the log is left", c)
 		}
 	}
 }

@@ -124,6 +124,10 @@ func (t Turn) attempt(ctx context.Context, conversation string, resume bool, yie
 		return nil, err
 	}
 	defer func() { unlock() }() // it is replaced when the program names its conversation
+	if inv.log != "" {
+		_ = os.Remove(inv.log) // of a killed pawl: the program appends
+		defer os.Remove(inv.log)
+	}
 	// What a killed pawl left would write to the same conversation.
 	endTree(t.mark(), t.Patience)
 	p, err := t.start(inv, t.prompt(!resume))
@@ -172,10 +176,22 @@ func (t Turn) attempt(ctx context.Context, conversation string, resume bool, yie
 		e.silence = t.Silence
 	}
 	s.end(r)
-	if p.stderr.saw() && r.fail == nil { // whatever it has done instead
+	if (p.stderr.saw() || holds(inv.log, t.Kind.unreached)) && r.fail == nil { // whatever it has done instead
 		r.failed(run.ErrInvalid, noServer)
 	}
 	return e, nil
+}
+
+// holds reports whether a file holds text; without a name, or a file, it does not.
+func holds(name string, text []byte) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	found := &tail{watched: text}
+	_, _ = io.Copy(found, f) // what cannot be read is not known
+	return found.saw()
 }
 
 const noServer = "the server with pawl's tools could not be used"
