@@ -318,6 +318,16 @@ func (a *agentServer) taskOf(ctx context.Context) (task.ID, error) {
 	return task.ID(id), nil
 }
 
+// leave says in the run that the agent does not wait any more for the answer to a request: one that comes from now on,
+// or has come and was not read, is told in the agent's next turn. It returns when the run has that.
+func (a *agentServer) leave(ctx context.Context, key string) error {
+	_, err := a.w.hand(ctx, a.id, "left-"+key, request.Withdraw{ID: key})
+	if errors.As(err, new(*RefusedError)) {
+		return nil // it waits for nothing
+	}
+	return err
+}
+
 // permission answers whether the agent may use a tool of its own, in the form that Claude
 // Code reads.
 func (a *agentServer) permission(ctx context.Context, key string, c mcp.Call) (mcp.Result, error) {
@@ -341,7 +351,10 @@ func (a *agentServer) permission(ctx context.Context, key string, c mcp.Call) (m
 	answer, err := a.make(waiting, key, permissionName, string(arguments))
 	text := run.PlainText(answer.Content)
 	switch {
-	case waiting.Err() != nil && ctx.Err() == nil:
+	case err != nil && waiting.Err() != nil && ctx.Err() == nil:
+		if err := a.leave(ctx, key); err != nil {
+			return mcp.Result{}, err
+		}
 		answer.IsError, text = true, "Waiting for a person: end your turn and say what you wait for. The decision begins the next turn."
 	case err != nil:
 		return mcp.Result{}, err

@@ -16,6 +16,7 @@ import (
 type EventWords struct {
 	titles map[run.CallID]string
 	said   map[string]string
+	calls  map[string]run.CallID // of external agents, by the keys of their requests
 }
 
 // Remember takes note of an event, for the words of those that follow.
@@ -30,6 +31,10 @@ func (w *EventWords) Remember(p run.Payload) {
 		parts = f.Partial
 	case run.CallReceived:
 		w.Named(f.Call)
+		if w.calls == nil {
+			w.calls = map[string]run.CallID{}
+		}
+		w.calls[f.Key] = f.Call.ID
 	case run.Said:
 		if w.said == nil {
 			w.said = map[string]string{}
@@ -115,6 +120,9 @@ func (w *EventWords) sentence(p run.Payload) string {
 	case run.Withdrawn:
 		if said := w.said[f.ID]; said != "" {
 			return "message taken back: " + said
+		}
+		if call := w.calls[f.ID]; call != "" {
+			return w.call(call) + ": the external agent does not wait for the answer any more"
 		}
 		return "message " + f.ID + " taken back"
 	case run.RequestStarted:

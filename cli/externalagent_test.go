@@ -61,6 +61,7 @@ func scriptedAgent() {
 		Use        json.RawMessage // the input of the hook: its answer decides, or else the program allows it
 		Fail       string
 		Wait       bool
+		Until      string // waits until there is this file
 	}
 	must(json.Unmarshal([]byte(lines[turn]), &steps))
 	emit := func(kind string, v map[string]any) {
@@ -111,6 +112,10 @@ func scriptedAgent() {
 		case s.Wait:
 			for {
 				time.Sleep(time.Hour) // until it is stopped
+			}
+		case s.Until != "":
+			for _, err := os.Stat(s.Until); err != nil; _, err = os.Stat(s.Until) {
+				time.Sleep(10 * time.Millisecond)
 			}
 		case s.Fail != "":
 			emit("result", map[string]any{"subtype": "success", "is_error": true, "result": s.Fail})

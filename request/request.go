@@ -55,9 +55,10 @@ type Answer struct {
 	Parts []run.Part `json:"parts"`
 }
 
-// Withdraw takes back what was said and is not delivered yet.
+// Withdraw takes back what was said and is not delivered yet, or says that an external agent does not wait
+// any more for the answer to its call.
 type Withdraw struct {
-	ID string `json:"id"` // of Say
+	ID string `json:"id"` // of Say, or the key of Call
 }
 
 // Configure changes the run's configuration from the next step on.

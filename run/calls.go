@@ -191,7 +191,7 @@ func (s *State) settle(e Event, c *CallState, p CallSettled) {
 		line.Files = append(line.Files, file.Path)
 	}
 	t.Account = append(t.Account, line)
-	if c.Late && t.agentAway() {
+	if c.Late && (c.Left || t.agentAway()) {
 		s.decidedLate(c)
 	}
 	if t.open > 0 || s.Created.External { // the loop guard does not judge the steps of an external agent

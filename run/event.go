@@ -81,7 +81,8 @@ type Said struct {
 	Parts    []Part   `json:"parts,omitempty"`
 }
 
-// Withdrawn takes back a steering or queued message that was not delivered yet.
+// Withdrawn takes back a steering or queued message that was not delivered yet, or says that an external agent does not
+// wait any more for the answer to a call that is Late (see [CallInspected]), with the key of its request as the id.
 type Withdrawn struct {
 	ID string `json:"id"`
 }

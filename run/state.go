@@ -176,6 +176,7 @@ type CallState struct {
 	Question bool // open until the person answers
 	Submits  bool
 	Late     bool   // see [CallInspected]
+	Left     bool   // the agent does not wait for the answer any more; see [Withdrawn]
 	Problem  string // why it cannot run
 	Attempt  int
 	Reserved Limits // for its child run, since it was first started

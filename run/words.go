@@ -106,6 +106,14 @@ func (s *State) applyWithdrawn(p Withdrawn) error {
 		s.Turn.Words = slices.Delete(slices.Clone(s.Turn.Words), i, i+1)
 		return nil
 	}
+	t := &s.Turn
+	if c, ok := t.Call(t.Received(p.ID)); ok && t.Open() && (c.Late || c.Status == CallNamed) && !c.Left {
+		c := t.own(t.find(c.ID))
+		if c.Left = true; c.Status == CallDone { // no one has read the answer
+			s.decidedLate(c)
+		}
+		return nil
+	}
 	return refuse("message %q does not wait to be delivered", p.ID)
 }
 
