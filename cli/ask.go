@@ -59,6 +59,7 @@ func newAsker(inv *invocation, ws *app.Workspace, s *app.Session, out *printer) 
 // ask asks for what a run at rest waits for. It reports whether the run continues.
 func (a *asker) ask(ctx context.Context, s run.State) bool {
 	a.out.await(s.Seq)
+	defer a.out.resume(false) // not after each prompt: a line that decides nothing lets nothing continue
 	switch {
 	case s.Turn.Open() && ctx.Err() != nil && !a.stopped:
 		a.stopped = true
@@ -79,12 +80,12 @@ func (a *asker) ask(ctx context.Context, s run.State) bool {
 
 // prompt prints lines, and when they can have been read it asks for a line of the person. ok is false if
 // there is none: input has ended, or gone was closed. Lines that come together were pasted: they are one
-// text of several lines. A line that was begun before is not taken.
+// text of several lines. A line that was begun before is not taken. The caller resumes what is shown when
+// there is nothing more to ask.
 func (a *asker) prompt(lines []string, ask string, gone <-chan struct{}) (line string, ok bool) {
 	a.out.prompt(lines, "")
 	early, ok := a.input.settle(gone)
 	if !ok {
-		a.out.resume(false)
 		return "", false
 	}
 	notTaken := func(text string) string {
@@ -109,11 +110,11 @@ func (a *asker) prompt(lines []string, ask string, gone <-chan struct{}) (line s
 			ok, asked = false, false
 		}
 	}
-	a.out.resume(!ok)
-	if line = strings.TrimSpace(read.text); ok {
-		line = strings.Join(append([]string{line}, a.input.more()...), "\n")
+	if !ok {
+		a.out.resume(true)
+		return "", false
 	}
-	return line, ok
+	return strings.Join(append([]string{strings.TrimSpace(read.text)}, a.input.more()...), "\n"), true
 }
 
 // say prints lines that belong to a prompt.

@@ -184,6 +184,9 @@ func TestAPersonIsAskedAtTheTerminal(t *testing.T) {
 	if s.exists("one") {
 		t.Error("words that are no answer have allowed the call")
 	}
+	if words := "waiting for the model"; strings.Contains(s.all()[strings.Index(s.all(), "y, n, a, w, v or d: "):], words) {
+		t.Errorf("after a line that has decided nothing it says %q", words)
+	}
 	s.typed("y\n")
 	s.see("Write two")
 	s.see("y, n, a, w, v or d: ")

@@ -160,12 +160,12 @@ func (d *display) Write(p []byte) (int, error) {
 }
 
 // prompt prints lines and leaves the cursor after the last of them. Nothing is drawn until
-// resume.
+// resume, or the next prompt.
 func (d *display) prompt(lines []string, ask string) {
 	d.mu.Lock()
 	d.shown.Print(lines...)
 	live := d.shown.Streams
-	d.shown.Streams = false
+	d.shown.Streams, d.paused = false, false
 	d.mu.Unlock()
 	d.draw()
 	d.mu.Lock()
@@ -179,7 +179,7 @@ func (d *display) prompt(lines []string, ask string) {
 // resume ends a prompt. newline says that the cursor is still in its line.
 func (d *display) resume(newline bool) {
 	d.mu.Lock()
-	d.paused, d.newline = false, newline
+	d.paused, d.newline = false, d.newline || newline
 	d.mu.Unlock()
 	d.changed()
 }
