@@ -1,127 +1,75 @@
 package cli
 
 import (
-	"context"
 	"fmt"
-	"iter"
 	"strings"
-	"sync"
-	"time"
 
 	"pawl/run"
 	"pawl/view"
 )
 
-// A children shows the runs that the calls of a run have started, below these calls, and the runs
-// that they have started. It is locked while something is shown. The zero value shows none.
-type children struct {
-	sync.Mutex
-	follow func(_ context.Context, _ run.ID, after int64) iter.Seq[view.Update] // nil: children are not shown
-	works  map[run.ID]*followed
+// A child is a run that a call has started, of the run that is shown or of another child, while the
+// call runs.
+type child struct {
+	calls []*view.Call // that lead to it; the last one has started it
+	view  view.Projection
+	lines progress
 }
 
-// A followed is a child run that is shown while its call runs.
-type followed struct {
-	cancel context.CancelFunc
-	ended  chan struct{} // closed when the end of its turn was shown
-}
-
-// lastLines is how long the end of a call waits for the last lines of the child run that it has
-// started: they are in the log before the call ends.
-const lastLines = time.Second
-
-// see follows the runs that calls have started since, and leaves those whose calls have ended.
-// calls lead from the run to the one that the items are of.
-func (c *children) see(p *printer, items []view.Item, calls ...*view.Call) {
+// childrenOf notes the runs that calls have started since, and forgets those whose calls have ended.
+// calls lead from the run that is shown to the one that the items are of.
+func (p *printer) childrenOf(items []view.Item, calls ...*view.Call) {
 	for _, i := range items {
-		if c.follow == nil || i.Kind != view.KindCall || i.Call.Child == "" {
-			continue
-		}
-		f := c.works[i.Call.Child]
 		switch {
-		case f != nil && i.Final:
-			f.cancel()
-			delete(c.works, i.Call.Child)
-		case f == nil && !i.Final && i.Call.State == view.Running:
-			ctx, cancel := context.WithCancel(context.Background())
-			f = &followed{cancel, make(chan struct{})}
-			if c.works == nil {
-				c.works = map[run.ID]*followed{}
+		case i.Kind != view.KindCall || i.Call.Child == "":
+		case i.Final:
+			delete(p.children, i.Call.Child)
+		case i.Call.State == view.Running && p.children[i.Call.Child] == nil:
+			if p.children == nil {
+				p.children = map[run.ID]*child{}
 			}
-			c.works[i.Call.Child] = f
-			call := *i.Call
-			updates := c.follow(ctx, call.Child, 0) // taken here: the end of the run may come before show
-			go c.show(ctx, p, f, updates, append(calls[:len(calls):len(calls)], &call))
+			p.children[i.Call.Child] = &child{calls: append(calls[:len(calls):len(calls)], i.Call)}
 		}
 	}
 }
 
-// show shows a child run until ctx is done.
-func (c *children) show(ctx context.Context, p *printer, f *followed, updates iter.Seq[view.Update], calls []*view.Call) {
-	var own view.Projection
-	var lines progress
-	indent := strings.Repeat("    ", len(calls))
-	for u := range updates {
-		c.Lock()
-		switch {
-		case ctx.Err() != nil: // its call has ended
-		case p.display != nil:
-			c.see(p, p.display.update(u, calls...), calls...)
-		default:
-			items := own.Update(u)
-			for _, item := range items {
-				if line := lines.line(item); line != "" {
-					label := indent
-					if len(c.works) > len(calls) { // several work at the same time
-						label += "[" + string(calls[len(calls)-1].ID) + "] "
-					}
-					fmt.Fprintln(p.stderr, prefixed(strings.TrimPrefix(line, "  "), label))
-				}
-			}
-			c.see(p, items, calls...)
-		}
-		c.Unlock()
-		if u.Event != nil {
-			if _, ended := u.Event.Payload.(run.Ended); ended {
-				f.close()
-			}
-		}
-	}
-}
-
-func (f *followed) close() {
-	select {
-	case <-f.ended: // a turn before it
+// showChild takes in what is new of a child run.
+func (p *printer) showChild(id run.ID, u view.Update) {
+	c := p.children[id]
+	switch {
+	case c == nil: // unreachable: a call starts it
+	case p.display != nil:
+		p.childrenOf(p.display.update(u, c.calls...), c.calls...)
 	default:
-		close(f.ended)
+		items := c.view.Update(u)
+		label := strings.Repeat("    ", len(c.calls))
+		if p.others(c) {
+			label += "[" + c.path() + "] "
+		}
+		for _, item := range items {
+			if line := c.lines.line(item); line != "" {
+				fmt.Fprintln(p.stderr, prefixed(strings.TrimPrefix(line, "  "), label))
+			}
+		}
+		p.childrenOf(items, c.calls...)
 	}
 }
 
-// await waits until the last lines of the child runs were shown whose calls have ended.
-func (c *children) await(items []view.Item) {
-	for _, i := range items {
-		f := (*followed)(nil)
-		if i.Kind == view.KindCall && i.Final {
-			f = c.works[i.Call.Child]
-		}
-		if f == nil {
-			continue
-		}
-		c.Unlock()
-		select {
-		case <-f.ended:
-		case <-time.After(lastLines):
-		}
-		c.Lock()
+// path names the calls that lead to the child.
+func (c *child) path() string {
+	var ids []string
+	for _, call := range c.calls {
+		ids = append(ids, string(call.ID))
 	}
+	return strings.Join(ids, "/")
 }
 
-// end stops following.
-func (c *children) end() {
-	c.Lock()
-	defer c.Unlock()
-	for _, f := range c.works {
-		f.cancel()
+// others reports whether a run works at the same time that is neither above nor below c.
+func (p *printer) others(c *child) bool {
+	for _, o := range p.children {
+		if n := min(len(o.calls), len(c.calls)) - 1; o.calls[n].Child != c.calls[n].Child {
+			return true
+		}
 	}
-	c.follow, c.works = nil, nil
+	return false
 }

@@ -32,7 +32,7 @@ type printer struct {
 	display *display // of a terminal; nil: progress is plain lines
 
 	progress progress // as plain lines
-	children children
+	children map[run.ID]*child
 
 	mu    sync.Mutex
 	seq   int64         // of the last event that was shown
@@ -62,7 +62,6 @@ func newPrinter(inv *invocation, output string, s run.State, resumed bool) *prin
 
 // close ends what is drawn on a terminal.
 func (p *printer) close() {
-	p.children.end()
 	if p.display != nil {
 		p.display.close()
 	}
@@ -70,20 +69,17 @@ func (p *printer) close() {
 
 // show takes in what is new of the run.
 func (p *printer) show(u view.Update) {
-	p.children.Lock()
 	if p.display != nil {
-		p.children.see(p, p.display.update(u))
+		p.childrenOf(p.display.update(u))
 	} else {
 		items := p.view.Update(u)
-		p.children.await(items)
 		for _, item := range items {
 			if line := p.progress.line(item); line != "" {
 				fmt.Fprintln(p.stderr, line)
 			}
 		}
-		p.children.see(p, items)
+		p.childrenOf(items)
 	}
-	p.children.Unlock()
 	if u.Event != nil {
 		p.shown(u.Event.Seq)
 	}

@@ -258,16 +258,15 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 		return err
 	}
 	d := &drive{inv, ws, s, newPrinter(inv, r.output, s.State(), r.resume != ""), asks, make(chan struct{}, 1)}
-	d.out.children.follow = ws.FollowChild
 	defer inv.showing(d.out)()
 	defer s.Close() // also after a panic; what it returns was returned before
 	watchReader, unread := inv.stopUnread(d.out, s)
 	start := forms.StartOf(s.State(), r.resume != "")
-	after := s.State().Seq
+	from := s.State()
 	if r.resume == "" {
-		after = 0
+		from.Seq = 0
 	}
-	d.out.shown(after)
+	d.out.shown(from.Seq)
 	shown := make(chan struct{})
 	var lines *forms.Lines
 	if r.output == "stream-json" {
@@ -279,7 +278,7 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 		if lines != nil {
 			d.out.line(start)
 		}
-		d.show(after, lines)
+		d.show(from, lines)
 	}()
 	finished := false
 	if r.resume != "" && len(words) == 0 {
@@ -340,32 +339,35 @@ func (d *drive) line(lines *forms.Lines, u view.Update) (any, error) {
 	return forms.WaitingLineOf(all), err
 }
 
-// show shows what happens after event number after, until the session is closed. lines, if not nil, makes
-// the lines of its stream.
-func (d *drive) show(after int64, lines *forms.Lines) {
+// show shows what happens in the run, from state from on, and below it, until the session is closed. lines,
+// if not nil, makes the lines of its stream.
+func (d *drive) show(from run.State, lines *forms.Lines) {
 	defer d.out.shown(math.MaxInt64)
-	for u, err := range d.session.Follow(context.Background(), after) {
-		if err != nil {
-			d.inv.notice(err.Error())
-			return
-		}
-		if lines != nil {
+	err := d.ws.FollowTree(context.Background(), from, d.session.Follow(context.Background(), from.Seq), func(id run.ID, u view.Update) {
+		if lines != nil && id == d.session.ID() {
 			d.out.stream(d.line(lines, u))
 		}
 		if d.out.display != nil {
 			u = d.ws.WithDiff(u)
 		}
+		if id != d.session.ID() {
+			d.out.showChild(id, u)
+			return
+		}
 		d.out.show(u)
 		if len(u.Waiting) == 0 || !d.session.State().Created.External {
-			continue
+			return
 		}
 		if !d.asks {
-			d.inv.notice(fmt.Sprintf("a call needs approval; answer with `pawl runs decide %s %s allow`", d.session.ID(), u.Waiting[0]))
+			d.inv.notice(fmt.Sprintf("a call needs approval; answer with `pawl runs decide %s %s allow`", id, u.Waiting[0]))
 		}
 		select {
 		case d.waiting <- struct{}{}:
 		default:
 		}
+	})
+	if err != nil {
+		d.inv.notice(err.Error())
 	}
 }
 

@@ -51,13 +51,12 @@ type desk struct {
 
 	loading sync.Mutex // held while is found out what the conversation waits for
 
-	mu       sync.Mutex
-	shells   []context.CancelFunc          // commands of the person that run
-	children map[run.ID]context.CancelFunc // that are followed
-	open     conversation                  // nil: none yet
-	n        int                           // counts conversations: messages of an earlier one are dropped
-	unfold   context.CancelFunc
-	done     chan struct{} // closed when the open conversation is not followed any more
+	mu     sync.Mutex
+	shells []context.CancelFunc // commands of the person that run
+	open   conversation         // nil: none yet
+	n      int                  // counts conversations: messages of an earlier one are dropped
+	unfold context.CancelFunc
+	done   chan struct{} // closed when the open conversation is not followed any more
 }
 
 // guard posts a panic of the goroutine that defers it: what ends the process has to give the
@@ -81,10 +80,6 @@ func (d *desk) leave() error {
 	c, stop, done := d.open, d.unfold, d.done
 	d.open, d.unfold = nil, nil
 	d.n++
-	for id, cancel := range d.children {
-		cancel()
-		delete(d.children, id)
-	}
 	d.mu.Unlock()
 	if c == nil {
 		return nil
@@ -107,28 +102,41 @@ func (d *desk) enter(c conversation, after int64) {
 	_, attached := c.(*app.Attached)
 	d.post(opened{n: n, id: c.ID(), state: c.State(), attached: attached, config: configOf(c)})
 	state := c.State() // after each event; the conversation's own may be further
+	from := state
 	if after == 0 {
 		state = run.State{}
+	}
+	show := func(id run.ID, u view.Update) {
+		defer d.guard()
+		if u = d.ws.WithDiff(u); id != c.ID() {
+			d.post(childNews{n, id, u})
+			return
+		}
+		d.post(news{n, u, state})
+		if _, ended := payload[run.Ended](u); ended { // before what the next turn has
+			denials, err := d.ws.Denials(ctx, state)
+			if err != nil {
+				d.post(failed{err})
+			}
+			d.post(finished{n, state, denials})
+		}
 	}
 	go func() {
 		defer close(done)
 		defer d.guard()
-		for u, err := range c.Follow(ctx, after) {
-			if err == nil && u.Event != nil && u.Event.Seq > state.Seq {
-				state, err = state.Apply(*u.Event)
-			}
-			if err != nil {
-				d.post(failed{err})
-				return
-			}
-			d.post(news{n, d.ws.WithDiff(u), state})
-			if _, ended := payload[run.Ended](u); ended { // before what the next turn has
-				denials, err := d.ws.Denials(ctx, state)
-				if err != nil {
-					d.post(failed{err})
+		err := d.ws.FollowTree(ctx, from, func(yield func(view.Update, error) bool) {
+			for u, err := range c.Follow(ctx, after) {
+				if err == nil && u.Event != nil && u.Event.Seq > state.Seq {
+					state, err = state.Apply(*u.Event)
 				}
-				d.post(finished{n, state, denials})
+				if !yield(u, err) {
+					return
+				}
 			}
+		}, show)
+		if err != nil {
+			d.post(failed{err})
+			return
 		}
 		if ctx.Err() == nil {
 			d.post(unfollowed{n})
@@ -305,26 +313,4 @@ func (d *desk) parts(ctx context.Context, text string, before []run.Part) ([]run
 		d.post(notice{n})
 	}
 	return append(parts, m.Parts...), err
-}
-
-// follow returns a context that ends when a child run is not to be followed any more.
-func (d *desk) follow(ctx context.Context, id run.ID) context.Context {
-	ctx, cancel := context.WithCancel(ctx)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.children == nil {
-		d.children = map[run.ID]context.CancelFunc{}
-	}
-	d.children[id] = cancel
-	return ctx
-}
-
-// unfollow ends that context.
-func (d *desk) unfollow(id run.ID) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if cancel := d.children[id]; cancel != nil {
-		cancel()
-		delete(d.children, id)
-	}
 }

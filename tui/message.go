@@ -57,7 +57,8 @@ type (
 		view.Update
 		state run.State // after it, if it is an event
 	}
-	// childNews is an update of a run that a call of the conversation with number n has started.
+	// childNews is an update of a run below the conversation with number n. It comes after the news
+	// that its call has started, and before the news that it has ended.
 	childNews struct {
 		n  int
 		id run.ID

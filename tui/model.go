@@ -33,15 +33,15 @@ type model struct {
 	attached   bool   // another process drives it
 	state      run.State
 	transcript *render.Transcript
-	children   map[run.ID]*render.Transcript // of runs that calls have started and that work
-	prompts    []prompt                      // of the person, oldest first
-	awaits     bool                          // a prompt was handed in and its event has not come yet
-	stopping   bool                          // an interrupt was handed in and its event has not come yet
-	began      time.Time                     // of the turn
-	driven     bool                          // a process works on the turn, as far as is known
-	wish       app.Task                      // model and mode of the next run, as the person has chosen
-	chosenMode string                        // the mode that the person has chosen last in this terminal; "": none
-	model      modelKnown                    // that a new run would have
+	children   map[run.ID]*child // runs that calls have started and that work
+	prompts    []prompt          // of the person, oldest first
+	awaits     bool              // a prompt was handed in and its event has not come yet
+	stopping   bool              // an interrupt was handed in and its event has not come yet
+	began      time.Time         // of the turn
+	driven     bool              // a process works on the turn, as far as is known
+	wish       app.Task          // model and mode of the next run, as the person has chosen
+	chosenMode string            // the mode that the person has chosen last in this terminal; "": none
+	model      modelKnown        // that a new run would have
 	branch     string
 
 	own       []app.PromptCommand // commands that people have written
@@ -82,6 +82,12 @@ const (
 	never
 )
 
+// A child is the transcript of a run below the conversation.
+type child struct {
+	*render.Transcript
+	last int64 // the event that was taken in last
+}
+
 // A prompt is one of the person, and the event before it.
 type prompt struct {
 	text  string
@@ -90,7 +96,7 @@ type prompt struct {
 }
 
 func newModel(o Options) *model {
-	m := &model{Options: o, Style: o.Style, chosenMode: o.Chosen, width: 80, height: 24, focus: true, sent: map[callOf]bool{}, wrote: map[string]bool{}, children: map[run.ID]*render.Transcript{}, reflows: screen.Reflows(o.Getenv), composes: composesIn(o.Getenv)}
+	m := &model{Options: o, Style: o.Style, chosenMode: o.Chosen, width: 80, height: 24, focus: true, sent: map[callOf]bool{}, wrote: map[string]bool{}, children: map[run.ID]*child{}, reflows: screen.Reflows(o.Getenv), composes: composesIn(o.Getenv)}
 	m.transcript = m.newTranscript()
 	m.wish.Agent = o.Agent
 	return m
@@ -142,11 +148,8 @@ func (m *model) update(msg message, now time.Time) []effect {
 			return m.take(msg)
 		}
 	case childNews:
-		if t := m.children[msg.id]; msg.n == m.n && t != nil {
-			if decided, ok := payload[run.CallDecided](msg.Update); ok && m.ask != nil {
-				m.ask.drop(m, callOf{msg.id, decided.Call})
-			}
-			return m.see(t, t.Update(msg.Update))
+		if msg.n == m.n {
+			m.takeChild(msg)
 		}
 	case configured:
 		if msg.n == m.n {

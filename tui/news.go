@@ -71,7 +71,7 @@ func (m *model) tell(h history) {
 	clear(m.children)
 	for _, u := range h.updates {
 		m.note(*u.Event)
-		m.see(m.transcript, m.transcript.Update(u)) // what it has started has ended, or is followed with the next news of it
+		m.see(m.transcript, m.transcript.Update(u))
 	}
 	lines := m.transcript.Above(m.width)
 	m.transcript.Tally() // of turns that have ended: their lines are not those of the next one
@@ -100,41 +100,41 @@ func (m *model) note(e run.Event) {
 	}
 }
 
-// see remembers what keys can ask for of the items of a transcript, and follows the runs that
-// calls have started.
-func (m *model) see(t *render.Transcript, items []view.Item) []effect {
-	var effects []effect
+// see remembers what keys can ask for of the items of a transcript, and the runs that calls have
+// started.
+func (m *model) see(t *render.Transcript, items []view.Item) {
 	for _, i := range items {
 		if i.Kind != view.KindCall {
 			continue
 		}
-		if child := i.Call.Child; child != "" && !i.Final && i.Call.State == view.Running && m.children[child] == nil {
-			m.children[child] = t.Child(i.Call)
-			effects = append(effects, followChild(m.n, child))
-		}
+		id := i.Call.Child
 		if !i.Final {
+			if id != "" && i.Call.State == view.Running && m.children[id] == nil {
+				m.children[id] = &child{Transcript: t.Child(i.Call)}
+			}
 			continue
 		}
-		if child := i.Call.Child; m.children[child] != nil {
-			delete(m.children, child)
-			effects = append(effects, later(func(_ context.Context, d *desk) error { d.unfollow(child); return nil }))
-		}
+		delete(m.children, id)
 		if _, _, all := m.TodoLines(i.Call, m.width); all > 0 {
 			m.todo = i.Call
 		}
 	}
-	return effects
 }
 
-// followChild returns what follows a run that a call of the conversation with number n has started.
-func followChild(n int, id run.ID) effect {
-	return later(func(ctx context.Context, d *desk) error {
-		ctx = d.follow(ctx, id)
-		for u := range d.ws.FollowChild(ctx, id, 0) {
-			d.post(childNews{n, id, d.ws.WithDiff(u)})
-		}
-		return nil
-	})
+// takeChild takes in news of a run below. What was shown before another process took the conversation
+// over comes again.
+func (m *model) takeChild(n childNews) {
+	c := m.children[n.id]
+	if c == nil || n.Event != nil && n.Event.Seq <= c.last {
+		return
+	}
+	if n.Event != nil {
+		c.last = n.Event.Seq
+	}
+	if decided, ok := payload[run.CallDecided](n.Update); ok && m.ask != nil {
+		m.ask.drop(m, callOf{n.id, decided.Call})
+	}
+	m.see(c.Transcript, c.Update(n.Update))
 }
 
 // take takes in news of the run.
@@ -146,8 +146,8 @@ func (m *model) take(n news) []effect {
 		}
 		m.answered()
 	}
-	effects := m.see(m.transcript, m.transcript.Update(n.Update))
-	return append(effects, m.react(n)...)
+	m.see(m.transcript, m.transcript.Update(n.Update))
+	return m.react(n)
 }
 
 // react does what follows from news of the run.

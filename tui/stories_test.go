@@ -1155,6 +1155,27 @@ func TestAChildRunIsShownBelowItsCall(t *testing.T) {
 	p.leaves()
 }
 
+// All that the runs below do is shown, however soon they have ended.
+func TestAllOfWhatRunsBelowDoIsShown(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"when":{"first":"look left"},"calls":[{"tool":"agent","args":{"prompt":"look deeper"}}]}
+{"when":{"first":"look left"},"text":"Left seen."}
+{"when":{"first":"look deeper"},"calls":[{"tool":"write","args":{"path":"first","content":"x"}}]}
+{"when":{"first":"look deeper"},"calls":[{"tool":"write","args":{"path":"second","content":"x"}}]}
+{"when":{"first":"look deeper"},"text":"Seen."}
+{"calls":[{"tool":"agent","args":{"prompt":"look left"}}]}
+{"text":"Both done."}`, setting{height: 40, width: 80, vars: map[string]string{"PAWL_MODE": "accept-edits"}})
+	p.says("split it")
+	p.sees("Both done.")
+	p.rests()
+	for _, line := range []string{"agent look left", "agent look deeper", "Write first", "Write second", "Left seen."} {
+		if text := p.terminal.Text(); !strings.Contains(text, line) {
+			t.Errorf("%q is not shown:\n%s", line, text)
+		}
+	}
+	p.leaves()
+}
+
 // What a run that a call has started needs a person for is asked in the conversation that has started it,
 // and that one goes on with the answer.
 func TestWhatAChildRunNeedsIsAskedInTheConversation(t *testing.T) {
