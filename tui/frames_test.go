@@ -107,7 +107,11 @@ func (c *scene) says(text string, calls ...run.Call) {
 	}
 	c.events(run.RequestStarted{Purpose: run.ForStep, Attempt: 1}, reply)
 	for _, call := range calls {
-		c.events(run.CallInspected{Call: call.ID, Tool: call.Tool, Class: run.Writes, Question: call.Tool == "ask"})
+		class := run.Writes
+		if call.Tool == "agent" {
+			class = run.Resumable
+		}
+		c.events(run.CallInspected{Call: call.ID, Tool: call.Tool, Class: class, Question: call.Tool == "ask"})
 	}
 }
 
@@ -358,13 +362,18 @@ func TestEnterWithNothingThatFitsKeepsTheList(t *testing.T) {
 // A run whose process was killed says what ran then.
 func TestAResumedRunNamesTheCallThatWasCutOff(t *testing.T) {
 	t.Parallel()
-	first := newScene(t, 80, 24, render.Style{})
-	first.begin("test it")
-	first.says("I test.", call("c_1", "shell", `{"command":"go test ./..."}`))
-	first.starts("c_1")
-	c := newScene(t, 80, 24, render.Style{})
-	c.take(opened{n: 1, id: "r", state: first.log})
-	c.shows("was running when pawl ended: Run go test ./...", "/continue resumes it")
+	for words, of := range map[string]run.Call{
+		"was running when pawl ended: Run go test ./...":              call("c_1", "shell", `{"command":"go test ./..."}`),
+		"was waiting for its sub-agent when pawl ended: agent a look": call("c_1", "agent", `{"prompt":"a look"}`),
+	} {
+		first := newScene(t, 80, 24, render.Style{})
+		first.begin("test it")
+		first.says("I test.", of)
+		first.starts("c_1")
+		c := newScene(t, 80, 24, render.Style{})
+		c.take(opened{n: 1, id: "r", state: first.log})
+		c.shows(words, "/continue resumes it")
+	}
 }
 
 // A session that was opened again, because the log could not be written, has not lost its process.

@@ -44,9 +44,14 @@ func (m *model) tellUnfinished() {
 	case turn.Open() && len(app.Undecided(m.state)) == 0:
 		m.flush()
 		for _, c := range turn.Calls {
-			if c.Status == run.CallRunning {
-				m.say("was running when pawl ended: " + render.CallTitle(c.Call.Tool, view.Subject(c.Call.Tool, c.Call.Arguments)))
+			if c.Status != run.CallRunning {
+				continue
 			}
+			words := "was running when pawl ended: "
+			if c.StartsChild() {
+				words = "was waiting for its sub-agent when pawl ended: "
+			}
+			m.say(words + render.CallTitle(c.Call.Tool, view.Subject(c.Call.Tool, c.Call.Arguments)))
 		}
 		m.say("this turn was interrupted when pawl ended: /continue resumes it")
 	case turn.End.End == run.EndInterrupted && turn.Interrupt.Cause == run.ByShutdown:

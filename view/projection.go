@@ -323,7 +323,11 @@ func (p *Projection) resumed(f run.Resumed) {
 		e := p.called(id)
 		c := e.call()
 		c.State, c.Tail = Allowed, ""
-		p.note(i+1, c.Title()+" · was running when pawl ended; running it again", Note{Kind: NoteResumed, Call: id})
+		words := "was running when pawl ended; running it again"
+		if c.Child != "" {
+			words = "waits for its sub-agent again"
+		}
+		p.note(i+1, c.Title()+" · "+words, Note{Kind: NoteResumed, Call: id})
 	}
 	if f.Request {
 		p.note(len(f.Calls)+1, "a request was under way when pawl ended; sending it again", Note{Kind: NoteResumed})
