@@ -42,8 +42,8 @@ func WhyFormOf(y Why) WhyForm {
 		w.PID = y.Owner.PID
 	}
 	switch {
-	case y.below:
-		w.State, w.Text = Waiting, "waiting: a run that it has started needs a decision"
+	case y.below, y.waits && w.State != Waiting:
+		w.State, w.Text = Waiting, WaitsBelow
 	case w.State == Working:
 		w.Next = fmt.Sprintf("wait, or stop it with `pawl runs stop %s`", y.Run)
 	}

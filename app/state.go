@@ -73,6 +73,9 @@ func waitsAmong(s run.State, below []run.State) bool {
 	return s.Turn.Open() && len(owed) > 0
 }
 
+// WaitsBelow is what is said of a run that waits for a person because a run below it does.
+const WaitsBelow = "waiting: a run that it has started needs a decision or an answer"
+
 // ConditionWords says in one line what a run in state s is doing, and how its turn ended.
 // owner is the process that drives it; nil: none.
 func ConditionWords(s run.State, owner *store.Owner) string {

@@ -20,7 +20,8 @@ type Why struct {
 	Owner *store.Owner // the process that drives it; nil: none
 	Task  *task.State  // that continues it; nil: it belongs to none
 
-	below bool       // runs below it wait for a person
+	below bool       // calls of runs below it need a decision
+	waits bool       // it can only continue when a person has decided or answered something
 	words EventWords // of the events before the last one
 }
 
@@ -55,6 +56,7 @@ func (w *Workspace) Why(ctx context.Context, id run.ID) (Why, error) {
 		}
 		y.below = y.below || len(Undecided(of)) > 0
 	}
+	y.waits = waitsAmong(s, below)
 	owner, owned, err := w.Owner(ctx, id)
 	if owned {
 		y.Owner = &owner

@@ -323,8 +323,13 @@ func deniedWords(denials []app.Denial) string {
 	return words
 }
 
-// ended says in words how the run's last turn ended, or what it waits for.
-func ended(s run.State) string { return app.ConditionWords(s, nil) }
+// ended says in words how the last turn of a run at rest ended, or what it waits for.
+func ended(s run.State) string {
+	if s.Turn.Open() && !app.NeedsApproval(s) {
+		return app.WaitsBelow
+	}
+	return app.ConditionWords(s, nil)
+}
 
 // stopUnread makes p stop a run whose standard output nothing reads any more, as after
 // `| head -1`, unless another process follows the run. watch begins to look for it, which is

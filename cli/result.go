@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"strings"
 
 	"pawl/app"
 	"pawl/run"
@@ -43,7 +44,7 @@ func resultOf(s run.State, denials []app.Denial, files []view.File) result {
 		r.Result = json.RawMessage(v)
 	}
 	if t.Open() {
-		r.End, r.Reason, r.Detail = "", "permission", view.WaitWords(s)
+		r.State, r.End, r.Reason, r.Detail = app.Waiting, "", "permission", strings.TrimPrefix(ended(s), "waiting: ")
 	}
 	if q := s.Questions(); len(q) > 0 {
 		asked := app.QuestionOf(q[0].Call)

@@ -153,7 +153,7 @@ func tellOpen(ctx context.Context, ws *app.Workspace, id run.ID, w io.Writer, pr
 	if err != nil || !y.State.Turn.Open() {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "%s%s\n", prefix, visible(app.ConditionWords(y.State, y.Owner)))
+	_, err = fmt.Fprintf(w, "%s%s\n", prefix, visible(app.WhyFormOf(y).Text))
 	return err
 }
 
