@@ -102,7 +102,7 @@ func (s *State) applyWithdrawn(p Withdrawn) error {
 		s.Queue = slices.Delete(slices.Clone(s.Queue), i, i+1)
 		return nil
 	}
-	if i := indexWords(s.Turn.Words, p.ID); i >= 0 && s.Turn.Open() {
+	if i := indexWords(s.Turn.Words, p.ID); i >= 0 && (s.Turn.Open() || s.Turn.open > 0) { // they wait for the answer to a question too
 		s.Turn.Words = slices.Delete(slices.Clone(s.Turn.Words), i, i+1)
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -441,14 +442,27 @@ func (m *model) newMessage() (id string) {
 
 // takeBack takes a message back that waits to be delivered, into the input.
 func (m *model) takeBack(w run.Words) []effect {
-	text := typed(w.Parts)
-	m.restore(w.Parts)
-	return []effect{with(func(ctx context.Context, c conversation) error {
-		return c.Withdraw(ctx, w.ID)
-	}), later(func(_ context.Context, d *desk) error {
-		d.post(inserted{text})
-		return nil
+	return []effect{inOrder(func(ctx context.Context, d *desk) error {
+		c, _ := d.current()
+		if c == nil {
+			return nil
+		}
+		err := c.Withdraw(ctx, w.ID)
+		switch {
+		case errors.Is(err, run.ErrOrder):
+			d.post(notice{"the message was delivered before it was taken back"})
+			return nil
+		case err == nil:
+			d.post(withdrawn{w.Parts})
+		}
+		return err
 	})}
+}
+
+// giveBack puts a message that was not delivered into the input.
+func (m *model) giveBack(parts []run.Part) {
+	m.restore(parts)
+	m.input.editor.SetText(strings.TrimLeft(m.input.editor.Text()+"\n"+typed(parts), "\n"))
 }
 
 // typed returns what the person has typed of a message, without what was attached to it.

@@ -105,6 +105,8 @@ type (
 		*picker
 		texts []string
 	}
+	// withdrawn is a message that was taken back.
+	withdrawn struct{ parts []run.Part }
 	// inserted is text that is to stand in the input.
 	inserted struct{ text string }
 	// pictured is a pasted text that is the path of a picture, with the picture; without parts

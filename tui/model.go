@@ -182,6 +182,8 @@ func (m *model) update(msg message, now time.Time) []effect {
 		m.view(msg)
 	case searchable:
 		msg.menu.Also(msg.texts)
+	case withdrawn:
+		m.giveBack(msg.parts)
 	case inserted:
 		m.input.editor.SetText(msg.text)
 	case pictured:

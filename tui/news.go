@@ -252,8 +252,7 @@ func (m *model) printEnd(f finished) {
 		m.say("not delivered: " + view.OneLine(typed(w.Parts), view.MaxLine))
 		if m.wrote[w.ID] {
 			delete(m.wrote, w.ID)
-			m.restore(w.Parts)
-			m.input.editor.SetText(strings.TrimLeft(m.input.editor.Text()+"\n"+typed(w.Parts), "\n"))
+			m.giveBack(w.Parts)
 		}
 	}
 	if f.state.Config.Mode == run.PlanMode && f.state.Turn.End.End == run.Completed && m.pane == nil {

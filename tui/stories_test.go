@@ -1373,8 +1373,29 @@ func TestWordsThatAQuestionCameBeforeAreNotLost(t *testing.T) {
 	p.says("choose")
 	p.sees("type to steer")
 	p.says("also run the linter")
-	p.sees("Which one?")
+	p.sees("› also run the linter", "Which one?")
 	p.answers("2")
 	p.sees("▌ postgres", "▌ also run the linter", "So postgres, and also run the linter.")
+	p.leaves()
+}
+
+// They are shown as what waits, and can be taken back.
+func TestWordsThatWaitForAnAnswerAreTakenBack(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"delay_ms":1500,"calls": [{"tool": "ask", "args": {"question": "Which one?"}}]}
+{"text": "So be it."}`, setting{})
+	p.says("choose")
+	p.sees("type to steer")
+	p.says("also run the linter")
+	p.sees("› also run the linter", "Which one?")
+	p.presses("up")
+	p.until("the words in the input", func(string) bool { return p.last.input == "also run the linter" && p.last.pending == 0 })
+	p.presses("ctrl+u")
+	p.until("an empty input", func(string) bool { return p.last.input == "" })
+	p.says("the second")
+	p.sees("▌ the second", "So be it.")
+	if text := p.terminal.Text(); strings.Contains(text, "▌ also run the linter") || strings.Contains(text, "✗") {
+		t.Errorf("what was taken back was delivered, or something failed:\n%s", text)
+	}
 	p.leaves()
 }
