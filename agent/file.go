@@ -44,7 +44,7 @@ func Parse(file string, content []byte) (Agent, error) {
 	a := Agent{Name: strings.TrimSuffix(base, ext), Kind: submission.Worker}
 	switch {
 	case !NamePattern().MatchString(a.Name):
-		return a, fmt.Errorf("the name %q must have the form %s", a.Name, NamePattern())
+		return a, fmt.Errorf("the name %s must have the form %s", visible.Quote(a.Name), NamePattern())
 	case len(content) > maxFile:
 		return a, fmt.Errorf("it has more than %d KB", maxFile>>10)
 	case !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0:
@@ -66,7 +66,7 @@ func Parse(file string, content []byte) (Agent, error) {
 			a.Instructions = string(body)
 		}
 	default:
-		return a, fmt.Errorf("an agent is a file .md or .json, not %q", ext)
+		return a, fmt.Errorf("an agent is a file .md or .json, not %s", visible.Quote(ext))
 	}
 	if err != nil {
 		if wrong, ok := errors.AsType[*lineError](err); ok {
@@ -126,9 +126,9 @@ func (r *reader) members(n *yaml.Node, what string, names []string, visit func(n
 		key, value := n.Content[i], n.Content[i+1]
 		switch {
 		case seen[key.Value]:
-			r.wrong(key, "the key %q is there twice", key.Value)
+			r.wrong(key, "the key %s is there twice", visible.Quote(key.Value))
 		case !slices.Contains(names, key.Value):
-			r.wrong(key, "there is no key %q%s; there are %s", key.Value, text.DidYouMean(key.Value, names), strings.Join(names, ", "))
+			r.wrong(key, "there is no key %s%s; there are %s", visible.Quote(key.Value), text.DidYouMean(key.Value, names), strings.Join(names, ", "))
 		case value.Kind == yaml.AliasNode:
 			r.wrong(value, "aliases (*name) cannot be used here")
 		default:
@@ -191,7 +191,7 @@ func (r *reader) file(root *yaml.Node) {
 		switch key {
 		case "name":
 			if name := r.word(n, key); name != a.Name && name != "" {
-				r.wrong(n, "the name is %q and the file is for %q: rename one of them", name, a.Name)
+				r.wrong(n, "the name is %s and the file is for %s: rename one of them", visible.Quote(name), visible.Quote(a.Name))
 			}
 		case "description":
 			a.Description = text.OneLine(r.word(n, key), maxDescription+1)
@@ -201,7 +201,7 @@ func (r *reader) file(root *yaml.Node) {
 		case "kind":
 			a.Kind = submission.Kind(r.word(n, key))
 			if !slices.Contains(submission.Kinds, a.Kind) {
-				r.wrong(n, "there is no kind %q%s; there are planner, worker", a.Kind, text.DidYouMean(string(a.Kind), []string{"planner", "worker"}))
+				r.wrong(n, "there is no kind %s%s; there are planner, worker", visible.Quote(a.Kind), text.DidYouMean(string(a.Kind), []string{"planner", "worker"}))
 			}
 		case "provider":
 			provider = r.word(n, key)
@@ -217,7 +217,7 @@ func (r *reader) file(root *yaml.Node) {
 			r.limits(n)
 		case "isolation":
 			if v := r.word(n, key); v != "clone" {
-				r.wrong(n, "isolation must be clone, not %q", v)
+				r.wrong(n, "isolation must be clone, not %s", visible.Quote(v))
 			}
 			a.Clone = true
 		case "instructions":
@@ -236,7 +236,7 @@ func (r *reader) file(root *yaml.Node) {
 	case provider != "":
 		a.Model = provider + "/" + a.Model
 	case a.Model != "" && !strings.Contains(a.Model, "/"):
-		r.wrong(model, "unknown model %q; use PROVIDER/NAME", a.Model)
+		r.wrong(model, "unknown model %s; use PROVIDER/NAME", visible.Quote(a.Model))
 	}
 }
 
@@ -250,7 +250,7 @@ func (r *reader) tools(n *yaml.Node) {
 		case submission.Reserved(name):
 			r.wrong(n, "the tool %s cannot be granted: the kind of an agent decides whether it has it", name)
 		case strings.ContainsAny(name, " \t\n()*"):
-			r.wrong(n, "%q is not the name of a tool", name)
+			r.wrong(n, "%s is not the name of a tool", visible.Quote(name))
 		}
 	}
 	r.agent.Tools = run.Grant(names...)
@@ -283,7 +283,7 @@ func (r *reader) output(n *yaml.Node) {
 	r.members(n, "output", []string{"tool", "schema"}, func(key string, n *yaml.Node) {
 		if key == "tool" {
 			if name = r.word(n, key); !toolPattern(name) || submission.Reserved(name) {
-				r.wrong(n, "%q cannot be the name of the tool of an output", name)
+				r.wrong(n, "%s cannot be the name of the tool of an output", visible.Quote(name))
 			}
 			return
 		}

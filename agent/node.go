@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v3"
+
+	"pawl/internal/visible"
 )
 
 // maxNesting bounds how deep the values of a file are nested.
@@ -153,7 +155,7 @@ func toJSON(n *yaml.Node, depth int) ([]byte, error) {
 			}
 			var f float64
 			if err := n.Decode(&f); err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-				return nil, &lineError{n.Line, fmt.Sprintf("%q is not a number that JSON has", n.Value)}
+				return nil, &lineError{n.Line, fmt.Sprintf("%s is not a number that JSON has", visible.Quote(n.Value))}
 			}
 			v = f
 		default:

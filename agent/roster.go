@@ -19,6 +19,7 @@ import (
 	"pawl/internal/owner"
 	"pawl/internal/stable"
 	"pawl/internal/text"
+	"pawl/internal/visible"
 	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
@@ -104,7 +105,7 @@ type NotFoundError struct {
 }
 
 func (e *NotFoundError) Error() string {
-	return fmt.Sprintf("there is no agent %q%s; there are %s", text.OneLine(e.Name, 64), text.DidYouMean(e.Name, e.There), strings.Join(e.There, ", "))
+	return fmt.Sprintf("there is no agent %s%s; there are %s", visible.Quote(text.OneLine(e.Name, 64)), text.DidYouMean(e.Name, e.There), strings.Join(e.There, ", "))
 }
 
 // Get returns the agent of a name. The error is a [*NotFoundError] if there is none.
@@ -153,7 +154,7 @@ func (r *Roster) checkTools(a Agent, coming bool) error {
 	}
 	for _, name := range a.Tools.Names() {
 		if unknown(name, coming) {
-			return fmt.Errorf("there is no tool %q%s", name, permission.DidYouMeanTool(name, there))
+			return fmt.Errorf("there is no tool %s%s", visible.Quote(name), permission.DidYouMeanTool(name, there))
 		}
 	}
 	for _, rule := range a.Rules {
@@ -353,7 +354,7 @@ func (r *Roster) SaveFile(name string, content []byte, to Source) (file string, 
 		}
 		return file, r.o.Policy.ReplaceFile(path.Join(Folder, name), content)
 	}
-	return "", fmt.Errorf("agents cannot be written to %q", to)
+	return "", fmt.Errorf("agents cannot be written to %s", visible.Quote(to))
 }
 
 // free returns an error if there is a file of the same agent in the other form.

@@ -9,6 +9,7 @@ import (
 	"pawl/agent"
 	"pawl/config"
 	"pawl/external"
+	"pawl/internal/visible"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/submission"
@@ -160,7 +161,7 @@ func (w *Workspace) Grants(s run.State, add, remove []string) (run.Grants, error
 	more := len(remove) > 0
 	for _, name := range append(slices.Clone(add), remove...) {
 		if _, ok := r.Get(name); !ok && !slices.Contains(s.Config.Tools.Names(), name) {
-			return "", config.Errorf("there is no tool %q%s", name, permission.DidYouMeanTool(name, r.Names()))
+			return "", config.Errorf("there is no tool %s%s", visible.Quote(name), permission.DidYouMeanTool(name, r.Names()))
 		}
 		more = more || !slices.Contains(have, name)
 	}

@@ -23,6 +23,7 @@ import (
 	"pawl/external"
 	"pawl/internal/atomicfile"
 	"pawl/internal/text"
+	"pawl/internal/visible"
 	"pawl/policy"
 	"pawl/run"
 	"pawl/submission"
@@ -119,7 +120,7 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(
 	w := x.w
 	k, model, ok := external.Split(t.Model)
 	if !ok {
-		return turn, nil, fmt.Errorf("the run is one of an external agent, and its model %q is not one: there are %s", t.Model, externalNames())
+		return turn, nil, fmt.Errorf("the run is one of an external agent, and its model %s is not one: there are %s", visible.Quote(t.Model), externalNames())
 	}
 	program, err := k.Find(w.env.Get("PATH"), w.Dir, w.copies(), t.Workspace)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"pawl/agent"
 	"pawl/config"
+	"pawl/internal/visible"
 	"pawl/judge"
 	"pawl/permission"
 	"pawl/policy"
@@ -23,7 +24,7 @@ func (w *Workspace) openPolicy() (*policy.Policy, error) {
 	if managed != "" && !filepath.IsAbs(managed) {
 		// A relative one would be looked for in the workspace, which must not be able to
 		// hide an administrator's rules.
-		return nil, config.Errorf("PAWL_MANAGED_RULES is %q: give an absolute path", managed)
+		return nil, config.Errorf("PAWL_MANAGED_RULES is %s: give an absolute path", visible.Quote(managed))
 	}
 	return policy.Open(policy.Options{
 		Workspace: w.Dir, ConfigDir: w.env.UserDir(), StateDir: w.State, Managed: managed, By: Person(), Also: w.obeyed(),

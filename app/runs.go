@@ -14,6 +14,7 @@ import (
 	"pawl/config"
 	"pawl/internal/stable"
 	"pawl/internal/text"
+	"pawl/internal/visible"
 	"pawl/output"
 	"pawl/permission"
 	"pawl/request"
@@ -195,14 +196,14 @@ func find(ctx context.Context, s store.Store, which string) (store.Summary, erro
 		for _, sum := range fit[:min(len(fit), most)] {
 			some = append(some, string(sum.ID))
 		}
-		return store.Summary{}, config.Errorf("%q matches %d runs, among them %s: use a longer prefix, or rename one with `pawl runs set ID --name`", which, len(fit), strings.Join(some, ", "))
+		return store.Summary{}, config.Errorf("%s matches %d runs, among them %s: use a longer prefix, or rename one with `pawl runs set ID --name`", visible.Quote(which), len(fit), strings.Join(some, ", "))
 	case len(all) == 0:
 		return store.Summary{}, ErrNoRun
 	}
 	if near := text.Typo(which, ids); near != "" {
-		return store.Summary{}, config.Errorf("there is no run %q; did you mean %s?", which, near)
+		return store.Summary{}, config.Errorf("there is no run %s; did you mean %s?", visible.Quote(which), near)
 	}
-	return store.Summary{}, config.Errorf("there is no run %q; the newest are %s", which, strings.Join(ids[:min(len(ids), most)], ", "))
+	return store.Summary{}, config.Errorf("there is no run %s; the newest are %s", visible.Quote(which), strings.Join(ids[:min(len(ids), most)], ", "))
 }
 
 // Events yields a run's events after number after; see [store.Store.Events]. It writes

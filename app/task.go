@@ -13,6 +13,7 @@ import (
 
 	"pawl/config"
 	"pawl/internal/text"
+	"pawl/internal/visible"
 	"pawl/store"
 	"pawl/task"
 	"pawl/worker"
@@ -98,9 +99,9 @@ func (w *Workspace) FindTask(ctx context.Context, which string) (task.ID, error)
 	case len(fit) == 1:
 		return task.ID(fit[0]), nil
 	case len(fit) > 1:
-		return "", config.Errorf("%q matches %d tasks, among them %s: give more of the id", which, len(fit), strings.Join(fit[:min(len(fit), 3)], ", "))
+		return "", config.Errorf("%s matches %d tasks, among them %s: give more of the id", visible.Quote(which), len(fit), strings.Join(fit[:min(len(fit), 3)], ", "))
 	}
-	return "", config.Errorf("there is no task %q%s: `pawl task list` lists them", which, text.DidYouMean(which, ids))
+	return "", config.Errorf("there is no task %s%s: `pawl task list` lists them", visible.Quote(which), text.DidYouMean(which, ids))
 }
 
 // LoadTask returns a task.

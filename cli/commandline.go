@@ -374,7 +374,7 @@ func (inv *invocation) flagError(cmd *cobra.Command, err error) error {
 		if err := inv.foreignValues(cmd); err != nil {
 			return err
 		}
-		return usage("invalid --%s %q: must be %s%s", e.GetFlag().Name, e.GetValue(), valueForm(e.GetFlag()), help)
+		return usage("invalid --%s %s: must be %s%s", e.GetFlag().Name, quoted(e.GetValue()), valueForm(e.GetFlag()), help)
 	}
 	return usage("%w%s", err, help)
 }

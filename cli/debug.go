@@ -100,7 +100,7 @@ the result: the exit code is then 0 too.`,
 			chat.Wire: chat.DecodeRecording, gemini.Wire: gemini.DecodeRecording,
 		}[*format]
 		if decode == nil {
-			return usage("--wire: unknown format %q; formats are %s%s", *format, strings.Join(streamed, ", "), text.DidYouMean(*format, streamed))
+			return usage("--wire: unknown format %s; formats are %s%s", quoted(*format), strings.Join(streamed, ", "), text.DidYouMean(*format, streamed))
 		}
 		return inv.encode(decode(inv.Stdin))
 	}

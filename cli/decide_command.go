@@ -91,10 +91,10 @@ CALL may be omitted if only one call needs approval.`,
 			near := text.DidYouMean(q.answer, answers)
 			for _, flag := range []string{"--" + q.answer, "-" + q.answer} {
 				if e, _, _ := foreignFlag(cmd, []string{flag}, 0); e != nil && slices.Contains(answers, e.ours) {
-					near = fmt.Sprintf("; did you mean %q?", e.ours)
+					near = fmt.Sprintf("; did you mean %s?", quoted(e.ours))
 				}
 			}
-			return usage("invalid answer %q: must be one of %s%s", q.answer, strings.Join(answers, ", "), near)
+			return usage("invalid answer %s: must be one of %s%s", quoted(q.answer), strings.Join(answers, ", "), near)
 		}
 		q.asJSON = *asJSON
 		call, err := d.pick(ctx, args[1:len(args)-1])
@@ -209,7 +209,7 @@ func (d decider) pick(ctx context.Context, named []string) (app.Approval, error)
 	if len(d.calls) == 0 {
 		return app.Approval{}, usage("no call of run %s needs approval", d.id)
 	}
-	return app.Approval{}, usage("no call %q of run %s needs approval%s; pending: %s", named[0], d.id, text.DidYouMean(named[0], ids), strings.Join(ids, ", "))
+	return app.Approval{}, usage("no call %s of run %s needs approval%s; pending: %s", quoted(named[0]), d.id, text.DidYouMean(named[0], ids), strings.Join(ids, ", "))
 }
 
 // rules returns the rules that an answer stores: the one given, or those proposed.

@@ -463,7 +463,7 @@ type reading struct {
 
 // error returns the error for unknown words below cmd.
 func (r *reading) error(cmd *cobra.Command, words []string) error {
-	said := fmt.Sprintf("unknown command %q", words[0])
+	said := fmt.Sprintf("unknown command %s", quoted(words[0]))
 	switch {
 	case cmd.HasParent() && cmd.HasSubCommands():
 		said += " of " + cmd.CommandPath()
@@ -915,7 +915,7 @@ func unknownCommand(cmd *cobra.Command, words []string) error {
 		if r := readAsCommand(root, words, words); r != nil {
 			return r.error(cmd, words)
 		}
-		return usage("unknown command %q. See pawl --help\nAs a task: pawl run %s", words[0], shellWord(strings.Join(words, " ")))
+		return usage("unknown command %s. See pawl --help\nAs a task: pawl run %s", quoted(words[0]), shellWord(strings.Join(words, " ")))
 	}
 	path := strings.TrimPrefix(cmd.CommandPath(), "pawl ")
 	names := commandNames(cmd)
@@ -962,5 +962,5 @@ func unknownCommand(cmd *cobra.Command, words []string) error {
 		r.remark = cmd.CommandPath() + " has " + strings.Join(names, ", ")
 		return line(shows, words).error(cmd, words)
 	}
-	return usage("unknown command %q of %s; it has %s. See %s --help", words[0], cmd.CommandPath(), strings.Join(names, ", "), cmd.CommandPath())
+	return usage("unknown command %s of %s; it has %s. See %s --help", quoted(words[0]), cmd.CommandPath(), strings.Join(names, ", "), cmd.CommandPath())
 }

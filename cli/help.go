@@ -127,9 +127,9 @@ func helpCommand(inv *invocation) *cobra.Command {
 				if of != cmd.Root() {
 					return unknownCommand(of, rest)
 				}
-				said := fmt.Sprintf("unknown command %q; see pawl --help", rest[0])
+				said := fmt.Sprintf("unknown command %s; see pawl --help", quoted(rest[0]))
 				if r := readAsCommand(of, rest, rest); r != nil && len(r.lines) > 0 {
-					said = fmt.Sprintf("unknown command %q. Did you mean:", rest[0])
+					said = fmt.Sprintf("unknown command %s. Did you mean:", quoted(rest[0]))
 					for _, line := range r.lines {
 						if c, _, err := of.Find(strings.Fields(line)); err == nil {
 							said += "\n  pawl help" + strings.TrimPrefix(c.CommandPath(), "pawl")

@@ -22,7 +22,7 @@ func mcpCommand(inv *invocation) *cobra.Command {
 	cmd.AddCommand(mcpServeCommand(inv), mcpHookCommand(inv))
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 { // other agents have `mcp add` and the like
-			return usage("unknown command %q of pawl mcp: pawl has no MCP client yet. See pawl mcp --help", args[0])
+			return usage("unknown command %s of pawl mcp: pawl has no MCP client yet. See pawl mcp --help", quoted(args[0]))
 		}
 		return nil
 	}

@@ -36,7 +36,7 @@ func (inv *invocation) readOutputSchema(given string) (run.Output, error) {
 		return run.Output{}, usage("--output-schema%s: %w", at, err)
 	}
 	for _, pattern := range unchecked {
-		inv.notice(fmt.Sprintf("--output-schema: the pattern %q cannot be checked here and counts as fitting", pattern))
+		inv.notice(fmt.Sprintf("--output-schema: the pattern %s cannot be checked here and counts as fitting", quoted(pattern)))
 	}
 	return o, nil
 }

@@ -158,9 +158,9 @@ func missingOutput(err error, id run.ID) error {
 	case missing.Total == 0:
 		return usage("run %s has no stored outputs; `pawl outputs list --all` shows those of all runs", id)
 	case missing.Several:
-		return usage("several runs have an output %q: name one as RUN/%s; %s", missing.ID, missing.ID, known)
+		return usage("several runs have an output %s: name one as RUN/%s; %s", quoted(missing.ID), missing.ID, known)
 	}
-	return usage("run %s has no stored output %q; stored: %s", id, missing.ID, known)
+	return usage("run %s has no stored output %s; stored: %s", id, quoted(missing.ID), known)
 }
 
 // maxCompletions bounds the outputs that are offered: a shell waits for them.

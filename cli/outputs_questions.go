@@ -60,7 +60,7 @@ nothing and there is no --default.`,
 		fallback, _ := cmd.Flags().GetString("default")
 		if cmd.Flags().Changed("default") {
 			if !json.Valid([]byte(fallback)) {
-				return nil, usage("--default: %q is not JSON; a string has quotes, such as '\"none\"'", fallback)
+				return nil, usage("--default: %s is not JSON; a string has quotes, such as '\"none\"'", quoted(fallback))
 			}
 			args["default_value"] = json.RawMessage(fallback)
 		}

@@ -302,9 +302,9 @@ func pick(rules []policy.Listed, which string, scope permission.Scope, effect pe
 	}
 	switch len(numbers) {
 	case 0:
-		return l, 0, usage("there is no rule %q%s; `pawl permissions list` shows them", which, text.DidYouMean(which, texts))
+		return l, 0, usage("there is no rule %s%s; `pawl permissions list` shows them", quoted(which), text.DidYouMean(which, texts))
 	case 1:
 		return l, number, nil
 	}
-	return l, 0, usage("%q matches %d rules: give a number, %s", which, len(numbers), strings.Join(numbers, ", "))
+	return l, 0, usage("%s matches %d rules: give a number, %s", quoted(which), len(numbers), strings.Join(numbers, ", "))
 }

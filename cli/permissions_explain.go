@@ -46,7 +46,7 @@ rule that decides it, the order of the decision, and what runs without approval.
 			if ours, _ := permission.Translate(*name); len(ours) > 0 {
 				return usage("--tool %s: use --tool %s", *name, ours[0])
 			}
-			return usage("--tool: there is no tool %q%s", *name, text.DidYouMean(*name, h.Tools()))
+			return usage("--tool: there is no tool %s%s", quoted(*name), text.DidYouMean(*name, h.Tools()))
 		}
 		if *mode == "" {
 			c, err := h.Config()

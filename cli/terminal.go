@@ -47,7 +47,7 @@ func (inv *invocation) terminal(cmd *cobra.Command, r terminalRequest, prompt st
 	case !isIn || !isOut:
 		return exit{exitUsage, tui.ErrNoTerminal}
 	case render.Dumb(env.Get):
-		return exit{exitUsage, fmt.Errorf("%w (TERM is %q, a terminal that can only print)", tui.ErrNoTerminal, env.Get("TERM"))}
+		return exit{exitUsage, fmt.Errorf("%w (TERM is %s, a terminal that can only print)", tui.ErrNoTerminal, quoted(env.Get("TERM")))}
 	}
 	if r.last {
 		if r.resume != "" {

@@ -12,6 +12,9 @@ import (
 // visible makes text safe to print; see [visibility.Escape].
 func visible(text string) string { return visibility.Escape(text) }
 
+// quoted is text between quotation marks, as visible.
+func quoted[S ~string](text S) string { return visibility.Quote(text) }
+
 // oneLine returns text on one line of at most n characters, cut with a mark.
 func oneLine(s string, n int) string { return view.OneLine(s, n) }
 

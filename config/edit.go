@@ -15,6 +15,7 @@ import (
 
 	"pawl/internal/atomicfile"
 	"pawl/internal/text"
+	"pawl/internal/visible"
 )
 
 // LookupKey returns the key of that name, which may be written as its flag.
@@ -28,12 +29,12 @@ func LookupKey(name string) (Key, error) {
 	}
 	first, _, _ := strings.Cut(name, ".")
 	if ours := foreignKeys[first]; ours != "" {
-		return Key{}, Errorf("unknown setting %q: use %s", name, ours)
+		return Key{}, Errorf("unknown setting %s: use %s", visible.Quote(name), ours)
 	}
 	if lower := strings.ToLower(strings.ReplaceAll(name, "-", "_")); strings.HasSuffix(lower, "_key") || strings.HasSuffix(lower, "apikey") || strings.HasSuffix(lower, "token") {
-		return Key{}, Errorf("unknown setting %q: a key is a variable, such as ANTHROPIC_API_KEY, or is stored with /login in the terminal agent", name)
+		return Key{}, Errorf("unknown setting %s: a key is a variable, such as ANTHROPIC_API_KEY, or is stored with /login in the terminal agent", visible.Quote(name))
 	}
-	return Key{}, Errorf("unknown setting %q%s; `pawl config` lists them", name, text.DidYouMean(name, names))
+	return Key{}, Errorf("unknown setting %s%s; `pawl config` lists them", visible.Quote(name), text.DidYouMean(name, names))
 }
 
 // SetInUserFile sets a key in the user's configuration file, which is made if there is none,

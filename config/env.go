@@ -16,6 +16,7 @@ import (
 
 	"pawl/internal/owner"
 	"pawl/internal/text"
+	"pawl/internal/visible"
 )
 
 // An Env looks a variable of the environment up.
@@ -52,7 +53,7 @@ func (e Env) StateDir() string {
 // A relative path would be another folder in each workspace.
 func (e Env) CheckStateDir() error {
 	if dir := e.Get("PAWL_STATE_DIR"); dir != "" && !filepath.IsAbs(dir) {
-		return Errorf("PAWL_STATE_DIR %q: must be an absolute path", dir)
+		return Errorf("PAWL_STATE_DIR %s: must be an absolute path", visible.Quote(dir))
 	}
 	if info, err := os.Stat(e.StateDir()); err == nil && !info.IsDir() {
 		return Errorf("the state folder %s (%s) cannot be used: %s: not a directory; PAWL_STATE_DIR names another on a local disk", e.StateDir(), e.StateSource(), e.StateDir())
@@ -106,7 +107,7 @@ func CheckVariables(environ []string) (notes []string, err error) {
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		if name == "PAWL_LOG" && value != "" && value != "debug" {
-			return notes, Errorf("PAWL_LOG %q: must be debug, or not set", value)
+			return notes, Errorf("PAWL_LOG %s: must be debug, or not set", visible.Quote(value))
 		}
 		if !strings.HasPrefix(name, "PAWL_") || value == "" || slices.Contains(known, name) {
 			continue

@@ -13,6 +13,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"pawl/internal/text"
+	"pawl/internal/visible"
 )
 
 // foreignKeys are settings of other agents, and what says the same here. Codex:
@@ -60,7 +61,7 @@ func parseFile(path string, content []byte, counts func(name string) bool) (map[
 			if strings.Contains(err.Error(), "at start of value") {
 				hint = `; text needs quotes, such as model = "sonnet"`
 			}
-			return nil, Errorf("%s, line %d: %w%s", path, line, err, hint)
+			return nil, Errorf("%s, line %d: %s%s", path, line, strings.TrimPrefix(err.Error(), "toml: "), hint)
 		}
 		return nil, Errorf("%s: %w", path, err)
 	}
@@ -76,9 +77,9 @@ func parseFile(path string, content []byte, counts func(name string) bool) (map[
 		i := slices.Index(names, name)
 		if i < 0 {
 			if ours := foreignKeys[name]; ours != "" {
-				return nil, Errorf("%s: unknown key %q: use %s", path, name, ours)
+				return nil, Errorf("%s: unknown key %s: use %s", path, visible.Quote(name), ours)
 			}
-			return nil, Errorf("%s: unknown key %q%s", path, name, text.DidYouMean(name, names))
+			return nil, Errorf("%s: unknown key %s%s", path, visible.Quote(name), text.DidYouMean(name, names))
 		}
 		list, isList := raw[name].([]any)
 		switch {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pawl/internal/text"
+	"pawl/internal/visible"
 	"pawl/llm/models"
 	"pawl/llm/wire"
 	"pawl/output"
@@ -94,9 +95,9 @@ func OneOf(names ...string) func(string) error {
 		}
 		near := text.DidYouMean(s, names)
 		if ours := foreignValues[strings.ToLower(s)]; slices.Contains(names, ours) {
-			near = fmt.Sprintf("; did you mean %q?", ours)
+			near = fmt.Sprintf("; did you mean %s?", visible.Quote(ours))
 		}
-		return fmt.Errorf("%q is not one of %s%s", s, list(names), near)
+		return fmt.Errorf("%s is not one of %s%s", visible.Quote(s), list(names), near)
 	}
 }
 
@@ -111,14 +112,14 @@ var foreignValues = map[string]string{
 
 func whole(s string) error {
 	if n, err := strconv.Atoi(s); err != nil || n == 0 || n < -1 {
-		return fmt.Errorf("invalid value %q: must be a whole number above 0, or -1 for no limit", s)
+		return fmt.Errorf("invalid value %s: must be a whole number above 0, or -1 for no limit", visible.Quote(s))
 	}
 	return nil
 }
 
 func positive(s string) error {
 	if n, err := strconv.Atoi(s); err != nil || n < 1 {
-		return fmt.Errorf("invalid value %q: must be a whole number above 0", s)
+		return fmt.Errorf("invalid value %s: must be a whole number above 0", visible.Quote(s))
 	}
 	return nil
 }
@@ -129,42 +130,42 @@ const minWindow = 4096
 
 func window(s string) error {
 	if n, err := strconv.Atoi(s); err != nil || n < minWindow {
-		return fmt.Errorf("invalid value %q: must be a whole number of tokens, at least %d", s, minWindow)
+		return fmt.Errorf("invalid value %s: must be a whole number of tokens, at least %d", visible.Quote(s), minWindow)
 	}
 	return nil
 }
 
 func share(s string) error {
 	if f, err := strconv.ParseFloat(s, 64); err != nil || !(f > 0 && f <= 1) {
-		return fmt.Errorf("invalid value %q: must be a number above 0 and up to 1, such as 0.8", s)
+		return fmt.Errorf("invalid value %s: must be a number above 0 and up to 1, such as 0.8", visible.Quote(s))
 	}
 	return nil
 }
 
 func amount(s string) error {
 	if f, err := strconv.ParseFloat(s, 64); err != nil || !(f > 0 || f == -1) || math.IsInf(f, 0) {
-		return fmt.Errorf("invalid value %q: must be dollars, such as 2.50, or -1 for no limit", s)
+		return fmt.Errorf("invalid value %s: must be dollars, such as 2.50, or -1 for no limit", visible.Quote(s))
 	}
 	return nil
 }
 
 func durationLimit(s string) error {
 	if d, err := parseDuration(s); err != nil || d <= 0 && d != noLimit {
-		return fmt.Errorf("invalid value %q: must be a duration with its unit, such as 90s or 2h, or -1 for no limit", s)
+		return fmt.Errorf("invalid value %s: must be a duration with its unit, such as 90s or 2h, or -1 for no limit", visible.Quote(s))
 	}
 	return nil
 }
 
 func durationOrNone(s string) error {
 	if d, err := parseDuration(s); err != nil || d < 0 {
-		return fmt.Errorf("invalid value %q: must be a duration with its unit, such as 90s or 2h, or 0 for not at all", s)
+		return fmt.Errorf("invalid value %s: must be a duration with its unit, such as 90s or 2h, or 0 for not at all", visible.Quote(s))
 	}
 	return nil
 }
 
 func positiveDuration(s string) error {
 	if d, err := parseDuration(s); err != nil || d <= 0 {
-		return fmt.Errorf("invalid value %q: must be a duration with its unit, such as 90s or 2h", s)
+		return fmt.Errorf("invalid value %s: must be a duration with its unit, such as 90s or 2h", visible.Quote(s))
 	}
 	return nil
 }
@@ -207,7 +208,7 @@ func ParseSize(size string) (int64, error) {
 	}[unit]
 	n, err := strconv.ParseFloat(number, 64)
 	if err != nil || !ok || !(n > 0) || n*factor > 1<<62 {
-		return 0, fmt.Errorf("%q is not a size: give it with its unit, such as 5GB or 500MB", size)
+		return 0, fmt.Errorf("%s is not a size: give it with its unit, such as 5GB or 500MB", visible.Quote(size))
 	}
 	return int64(n * factor), nil
 }
@@ -222,7 +223,7 @@ func ParseAge(age string) (time.Duration, error) {
 	if d, err := time.ParseDuration(age); err == nil && d > 0 {
 		return d, nil
 	}
-	return 0, fmt.Errorf("%q is not an age: give it with its unit, such as 30d or 12h", age)
+	return 0, fmt.Errorf("%s is not an age: give it with its unit, such as 30d or 12h", visible.Quote(age))
 }
 
 // ParseSince parses a point in time: a duration before now, in days too, or a day.
@@ -237,5 +238,5 @@ func ParseSince(since string, now time.Time) (time.Time, error) {
 	if age, err := ParseAge(since); err == nil {
 		return now.Add(-age), nil
 	}
-	return time.Time{}, fmt.Errorf("%q is not a time: give 36h, 7d, or a day such as 2026-11-20", since)
+	return time.Time{}, fmt.Errorf("%s is not a time: give 36h, 7d, or a day such as 2026-11-20", visible.Quote(since))
 }

@@ -11,6 +11,7 @@ import (
 	"pawl/config"
 	"pawl/internal/stable"
 	"pawl/internal/text"
+	"pawl/internal/visible"
 	"pawl/llm/models"
 )
 
@@ -41,7 +42,7 @@ func (ps *Providers) Resolve(ctx context.Context, given string) (string, error) 
 	case len(usable) == 1:
 		return usable[0], nil
 	case len(have) > 1:
-		return "", config.Errorf("the model %q is one of several providers: say %s", given, strings.Join(have, " or "))
+		return "", config.Errorf("the model %s is one of several providers: say %s", visible.Quote(given), strings.Join(have, " or "))
 	}
 	if p, ok := ps.Provider(given); ok && p.Default != "" {
 		return given + "/" + p.Default, nil
@@ -62,7 +63,7 @@ func (ps *Providers) Resolve(ctx context.Context, given string) (string, error) 
 	case 0:
 		return "", ps.unknownModel(given)
 	}
-	return "", config.Errorf("the model %q is on several servers: say %s", given, strings.Join(have, " or "))
+	return "", config.Errorf("the model %s is on several servers: say %s", visible.Quote(given), strings.Join(have, " or "))
 }
 
 // usable reports whether a request to the model's provider could be sent.
@@ -160,7 +161,7 @@ func version(name string) []int {
 // unknownModel is the error for a name without a provider that means no model.
 func (ps *Providers) unknownModel(given string) error {
 	if name, ok := strings.CutSuffix(given, "/"); ok {
-		return config.Errorf("the name of the model is missing after %q; `pawl models %s` lists them", given, name)
+		return config.Errorf("the name of the model is missing after %s; `pawl models %s` lists them", visible.Quote(given), name)
 	}
 	near := ""
 	var names, bare, longer []string
@@ -180,7 +181,7 @@ func (ps *Providers) unknownModel(given string) error {
 		}
 	}
 	if len(longer) > 0 {
-		return config.Errorf("the model %q is one of several: say %s", given, strings.Join(longer, " or "))
+		return config.Errorf("the model %s is one of several: say %s", visible.Quote(given), strings.Join(longer, " or "))
 	}
 	if near == "" { // claude-opus-9: the newest of the family
 		words := strings.FieldsFunc(strings.ToLower(given), func(r rune) bool { return !unicode.IsLetter(r) })
@@ -197,9 +198,9 @@ func (ps *Providers) unknownModel(given string) error {
 		}
 	}
 	if near != "" {
-		return config.Errorf("unknown model %q; did you mean %q?", given, near)
+		return config.Errorf("unknown model %s; did you mean %s?", visible.Quote(given), visible.Quote(near))
 	}
-	return config.Errorf("unknown model %q, and no server on this machine has it: use PROVIDER/NAME, such as %s; `pawl models` lists them", given, exampleModel)
+	return config.Errorf("unknown model %s, and no server on this machine has it: use PROVIDER/NAME, such as %s; `pawl models` lists them", visible.Quote(given), exampleModel)
 }
 
 // Unknown is the error for a word that names neither a provider nor a model.
@@ -208,6 +209,6 @@ func (ps *Providers) Unknown(word string) error {
 	for _, m := range ps.Models() {
 		names = append(names, strings.TrimPrefix(m.Name, m.Provider()+"/"))
 	}
-	return config.Errorf("unknown provider %q, and no model with that in its name; providers are %s%s",
-		word, strings.Join(ps.names(), ", "), text.DidYouMean(word, names))
+	return config.Errorf("unknown provider %s, and no model with that in its name; providers are %s%s",
+		visible.Quote(word), strings.Join(ps.names(), ", "), text.DidYouMean(word, names))
 }

@@ -11,6 +11,7 @@ import (
 
 	"pawl/config"
 	"pawl/internal/text"
+	"pawl/internal/visible"
 	"pawl/llm/models"
 )
 
@@ -180,8 +181,8 @@ func (ps *Providers) Find(model string) (p models.Provider, name string, err err
 	}
 	p, ok = ps.Provider(provider)
 	if !ok {
-		return p, "", config.Errorf("unknown provider %q; providers are %s (a file models.toml adds others, see docs/models.md)%s",
-			provider, strings.Join(ps.names(), ", "), text.DidYouMean(provider, ps.names()))
+		return p, "", config.Errorf("unknown provider %s; providers are %s (a file models.toml adds others, see docs/models.md)%s",
+			visible.Quote(provider), strings.Join(ps.names(), ", "), text.DidYouMean(provider, ps.names()))
 	}
 	return p, name, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"pawl/config"
 	"pawl/internal/atomicfile"
+	"pawl/internal/visible"
 )
 
 // keysFile is where a person's keys are kept that are not in the environment: lines of
@@ -54,7 +55,7 @@ func readKeys(path string) (map[string]string, error) {
 func (ps *Providers) StoreKey(name, key string) (path string, err error) {
 	p, ok := ps.Provider(name)
 	if !ok || !p.NeedsKey() {
-		return "", config.Errorf("there is no provider %q that takes a key", name)
+		return "", config.Errorf("there is no provider %s that takes a key", visible.Quote(name))
 	}
 	key = strings.TrimSpace(key)
 	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {

@@ -9,6 +9,7 @@ import (
 
 	"pawl/config"
 	"pawl/internal/text"
+	"pawl/internal/visible"
 	"pawl/llm/models"
 )
 
@@ -117,7 +118,7 @@ func (ps *Providers) Overview(ctx context.Context) Overview {
 func (ps *Providers) List(ctx context.Context, name string) ([]Model, error) {
 	p, ok := ps.Provider(name)
 	if !ok {
-		return nil, config.Errorf("unknown provider %q; providers are %s%s", name, strings.Join(ps.names(), ", "), text.DidYouMean(name, ps.names()))
+		return nil, config.Errorf("unknown provider %s; providers are %s%s", visible.Quote(name), strings.Join(ps.names(), ", "), text.DidYouMean(name, ps.names()))
 	}
 	s := ps.Site(p)
 	if err := s.Usable(); err != nil {

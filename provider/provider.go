@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pawl/config"
+	"pawl/internal/visible"
 	"pawl/llm"
 	"pawl/llm/anthropic"
 	"pawl/llm/cache"
@@ -120,7 +121,7 @@ func (s Site) connect(idle time.Duration) (llm.Provider, error) {
 	case chat.Wire:
 		d := s.dialect()
 		if d != nil && d.Name == "" {
-			return nil, config.Errorf("%s: provider %s: unknown dialect %q; without one it is derived from the address", s.Source, s.Name, s.Dialect)
+			return nil, config.Errorf("%s: provider %s: unknown dialect %s; without one it is derived from the address", s.Source, s.Name, visible.Quote(s.Dialect))
 		}
 		return chat.New(chat.Options{BaseURL: s.Address, Key: s.Key, Dialect: d, IdleTimeout: idle}), nil
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pawl/config"
+	"pawl/internal/visible"
 	"pawl/llm/models"
 	"pawl/llm/script"
 )
@@ -117,7 +118,7 @@ func (s Site) checkAddress() error {
 	if example == "" {
 		example = "https://host/v1"
 	}
-	return fmt.Errorf("the address of %s is not a URL: %q (%s); it must be like %s", s.Name, WithoutSecrets(s.Address), s.AddressFrom, example)
+	return fmt.Errorf("the address of %s is not a URL: %s (%s); it must be like %s", s.Name, visible.Quote(WithoutSecrets(s.Address)), s.AddressFrom, example)
 }
 
 // WithoutSecrets returns an address without the user and password it may have.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -70,7 +71,7 @@ func (s *State) remind() (Ended, Told) {
 		detail += " " + a.problem
 	}
 	if said := s.Said(); said != "" {
-		detail += fmt.Sprintf(" The agent said last: %q", shorten(said, maxSaid))
+		detail += ` The agent said last: "` + shorten(strings.Join(strings.Fields(said), " "), maxSaid) + `"` // on one line; what shows it escapes
 	}
 	return Ended{End: EndFailed, Reason: "output_missing", Detail: detail}, Told{}
 }

@@ -285,7 +285,7 @@ func (m *model) modeCommand(args string) []effect {
 		return m.pickMode()
 	}
 	if !slices.Contains(allModes, args) {
-		m.hint = fmt.Sprintf("%q is not a mode%s; choose %s", args, text.DidYouMean(args, allModes), strings.Join(allModes, ", "))
+		m.hint = fmt.Sprintf("%s is not a mode%s; choose %s", visible.Quote(args), text.DidYouMean(args, allModes), strings.Join(allModes, ", "))
 		return nil
 	}
 	return m.setMode(args)

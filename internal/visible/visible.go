@@ -36,6 +36,12 @@ func Escape(text string) string {
 	return b.String()
 }
 
+// Quote returns text between quotation marks, on one line and escaped: for a sentence that a person
+// reads, where %q has the escapes of Go.
+func Quote[S ~string](text S) string {
+	return `"` + strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Escape(string(text))) + `"`
+}
+
 // Code returns a character as \uXXXX, or as \UXXXXXXXX if it has no such code.
 func Code(r rune) string {
 	if r > 0xffff {

@@ -69,3 +69,12 @@ func TestACharacterIsWrittenInOneWay(t *testing.T) {
 		}
 	}
 }
+
+// What is quoted in a sentence has the same form, and stays on its line.
+func TestAQuotationIsOneLine(t *testing.T) {
+	t.Parallel()
+	type name string
+	if got, want := visible.Quote(name("a\x1b[2J\nC:\\d\t\u202e")), `"a\u001b[2J\nC:\d\t\u202e"`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
