@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"pawl/app"
@@ -59,9 +58,6 @@ func (s Style) endLines(e End, took time.Duration, files []view.File, width int)
 		p = Good
 	case run.EndFailed, run.LoopStopped:
 		p = Bad
-	}
-	if end := turn.End; end.End == run.EndFailed {
-		e.Words = strings.Replace(e.Words, end.Detail, view.ErrorWords(run.ErrorKind(end.Reason), end.Detail), 1)
 	}
 	head := []Span{{Text: e.Words, Paint: p}}
 	add := func(text string) { head = append(head, Span{Text: s.Dot() + text}) }

@@ -487,7 +487,7 @@ func (t *Transcript) takeNote(i view.Item) {
 		t.retryAt, t.retry = i.At.Add(n.Wait), retry{view.OneLine(view.ErrorWords(n.Error, n.Detail), 2*view.MaxLine), n.Attempt}
 	case n.Kind == view.NoteFailed:
 		t.retryAt = i.At.Add(n.Wait)
-		t.note(GlyphRetry, Warning, fmt.Sprintf("%s (attempt %d)", view.ErrorWords(n.Error, words), n.Attempt))
+		t.note(GlyphRetry, Warning, fmt.Sprintf("%s (attempt %d)", words, n.Attempt))
 	case t.Present && changesMode(i):
 		t.mode = words
 	case n.Kind == view.NoteUnusable:

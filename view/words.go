@@ -3,7 +3,6 @@ package view
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -83,7 +82,7 @@ func EndLine(e run.Ended) string {
 		line = "stopped"
 	}
 	if e.Detail != "" && e.End != run.Completed {
-		line += ": " + strings.ReplaceAll(visible.Escape(e.Detail), "\n", " ")
+		line += ": " + strings.ReplaceAll(visible.Escape(ErrorWords(run.ErrorKind(e.Reason), e.Detail)), "\n", " ")
 	}
 	return line
 }
@@ -158,7 +157,7 @@ func ChangeWords(c run.ConfigChange) string {
 		add("folders added", strings.Join(c.AddDirs, ", "))
 	}
 	if c.Name != nil {
-		add("name", strconv.Quote(*c.Name))
+		add("name", visible.Quote(*c.Name))
 	}
 	return visible.Escape(cmp.Or(strings.Join(words, ", "), "nothing is changed"))
 }
@@ -225,7 +224,7 @@ func ErrorWords(kind run.ErrorKind, reason string) string {
 
 // failureWords says that a request failed and when it is sent again.
 func failureWords(f run.RequestFailed) string {
-	reason := OneLine(f.Reason, 2*MaxLine)
+	reason := OneLine(ErrorWords(f.Kind, f.Reason), 2*MaxLine)
 	if f.RetryAfter <= 0 {
 		return "the request failed: " + reason
 	}

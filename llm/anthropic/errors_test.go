@@ -50,21 +50,25 @@ func TestAServerThatCannotBeReachedIsNamed(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
 	notTLS := strings.Replace(plain.URL, "http://", "https://", 1)
-	hangsUp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { hangsUp.Close() })
-	go func() {
-		for {
-			c, err := hangsUp.Accept()
-			if err != nil {
-				return
-			}
-			c.Close()
+	says := func(greeting string) string { // and hangs up
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
 		}
-	}()
-	closes := "http://" + hangsUp.Addr().String()
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = io.WriteString(c, greeting)
+				c.Close()
+			}
+		}()
+		return "http://" + l.Addr().String()
+	}
+	closes, other := says(""), says("SSH-2.0-OpenSSH_9\r\n")
 	for _, c := range []struct {
 		name, address, cause string
 		kind                 run.ErrorKind
@@ -74,6 +78,7 @@ func TestAServerThatCannotBeReachedIsNamed(t *testing.T) {
 		{"an unknown name", "http://api.example", "no such host: api.example", run.ErrUnreachable, Options{BaseURL: "http://api.example", HTTPClient: nameless}},
 		{"an untrusted certificate", secure.URL, "the certificate was not accepted: x509: ", run.ErrInvalid, Options{BaseURL: secure.URL}},
 		{"a server without TLS", notTLS, "the server does not speak TLS", run.ErrInvalid, Options{BaseURL: notTLS}},
+		{"a server of something else", other, "the server does not speak HTTP", run.ErrInvalid, Options{BaseURL: other}},
 		{"a connection that is closed at once", closes, "the connection was closed before a response came", run.ErrUnreachable, Options{BaseURL: closes}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -86,6 +91,18 @@ func TestAServerThatCannotBeReachedIsNamed(t *testing.T) {
 				t.Errorf("the error tells the password: %v", e)
 			}
 		})
+	}
+}
+
+func TestAResponseThatIsCutOffSaysSo(t *testing.T) {
+	t.Parallel()
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Content-Length", "5000")
+		_, _ = io.WriteString(w, "event: message_start\ndata: {\"type\"")
+	})
+	if e := ask(t, Options{BaseURL: url}); e.Kind != run.ErrBrokenStream || e.Message != "the response ended early: the connection was closed" {
+		t.Errorf("got %v", e)
 	}
 }
 

@@ -196,7 +196,7 @@ func TestStreamsThatAreNoAnswerSayWhatTheyAre(t *testing.T) {
 		{"an error as JSON", `{"type":"error","error":{"type":"overloaded_error","message":"Busy"}}`, run.ErrOverloaded, "Busy"},
 		{"the beginning of a stream", "event: mess", run.ErrBrokenStream, "ended before it began"},
 		{"no event that counts", ": hello\n\n", run.ErrBrokenStream, "ended before it began"},
-		{"an event that is torn", start + `data: {"type":"content_block_del` + "\n\n" + stream(endTurn, end), run.ErrBrokenStream, "cannot decode"},
+		{"an event that is torn", start + `data: {"type":"content_block_del` + "\n\n" + stream(endTurn, end), run.ErrBrokenStream, "cannot decode an event: it is not JSON"},
 		{"an error without words", stream(`{"type":"error"}`), run.ErrOverloaded, "without a message"},
 		{"an error of the key", stream(`{"type":"error","error":{"type":"authentication_error","message":"no"}}`), run.ErrAuth, "no"},
 		{"an error of the length", stream(`{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long"}}`), run.ErrTooLong, "too long"},

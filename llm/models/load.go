@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"pawl/internal/visible"
 )
 
 //go:embed table.toml
@@ -254,12 +256,16 @@ func syntax(err error, file string) error {
 	var unknown *toml.StrictMissingError
 	if errors.As(err, &unknown) && len(unknown.Errors) > 0 {
 		line, _ := unknown.Errors[0].Position()
-		return fmt.Errorf("%s, line %d: there is no key %q", file, line, strings.Join(unknown.Errors[0].Key(), "."))
+		return fmt.Errorf("%s, line %d: there is no key %s", file, line, visible.Quote(strings.Join(unknown.Errors[0].Key(), ".")))
 	}
 	var at *toml.DecodeError
 	if errors.As(err, &at) {
 		line, _ := at.Position()
-		return fmt.Errorf("%s, line %d: %w", file, line, err)
+		what := strings.TrimPrefix(err.Error(), "toml: ")
+		if _, _, ok := strings.Cut(what, " into struct field "); ok { // the names of Go are not those of the file
+			what = strings.Join(at.Key(), ".") + " has a value of the wrong type"
+		}
+		return fmt.Errorf("%s, line %d: %s", file, line, what)
 	}
 	return fmt.Errorf("%s: %w", file, err)
 }
@@ -271,8 +277,8 @@ func wrong(file string, content []byte, kind, name string, err error) error {
 		n++
 		heading := string(bytes.TrimSpace(line))
 		if strings.HasPrefix(heading, "["+kind+".") && strings.Trim(heading[len(kind)+2:], `]"' `) == name {
-			return fmt.Errorf("%s, line %d: %s %q: %w", file, n, kind, name, err)
+			return fmt.Errorf("%s, line %d: %s %s: %w", file, n, kind, visible.Quote(name), err)
 		}
 	}
-	return fmt.Errorf("%s: %s %q: %w", file, kind, name, err)
+	return fmt.Errorf("%s: %s %s: %w", file, kind, visible.Quote(name), err)
 }

@@ -231,7 +231,7 @@ func TestWhatIsWrongWithTheFileIsSaidWithItsLine(t *testing.T) {
 	for _, c := range []struct{ content, want string }{
 		{"[providers.x\n", "line 1:"},
 		{"\n[models.\"anthropic/x\"]\nwidow = 3\n", `line 3: there is no key "models.anthropic/x.widow"`},
-		{"[models.\"anthropic/x\"]\nwindow = \"big\"\n", "line 2:"},
+		{"[models.\"anthropic/x\"]\nwindow = \"big\"\n", "line 2: models.anthropic/x.window has a value of the wrong type"},
 		{"key = \"secret\"\n", `line 1: there is no key "key"`},
 		{"\n[providers.x]\nwire = \"morse\"\n", `line 2: providers "x": wire must be one of`},
 		{"[providers.x]\nwire = \"chat\"\n", "base_url is missing"},

@@ -37,6 +37,7 @@ package script
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -159,7 +160,7 @@ func Parse(r io.Reader) (Script, error) {
 			err = reply.check()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("script, line %d: %w", n, err)
+			return nil, fmt.Errorf("script, line %d: %s", n, wrong(err))
 		}
 		s = append(s, reply)
 	}
@@ -167,6 +168,18 @@ func Parse(r io.Reader) (Script, error) {
 		return nil, fmt.Errorf("script: %w", err)
 	}
 	return s, nil
+}
+
+// wrong says what is wrong with a line that is no reply.
+func wrong(err error) string {
+	odd, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case ok:
+		return fmt.Sprintf("%s cannot be of type %s", cmp.Or(odd.Field, "a reply"), odd.Value)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "the JSON object has no end"
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
 // check returns what is wrong with a reply.

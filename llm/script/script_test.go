@@ -120,7 +120,9 @@ func TestPlaceholdersTakeFromTheConversation(t *testing.T) {
 func TestAWrongScriptIsToldWithItsLine(t *testing.T) {
 	t.Parallel()
 	for line, words := range map[string]string{
-		`{"txt":"x"}`:                       `line 2: json: unknown field "txt"`,
+		`{"txt":"x"}`:                       `line 2: unknown field "txt"`,
+		`{"text":"x"`:                       `line 2: the JSON object has no end`,
+		`{"text":5}`:                        `line 2: text cannot be of type number`,
 		`{"cut":"off"}`:                     `line 2: cut "off"`,
 		`{"cut":"call"}`:                    `line 2: cut in a call, but there is no call`,
 		`{"endless":true}`:                  `line 2: endless needs a text`,

@@ -2,9 +2,12 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 
 	"pawl/internal/text"
 	"pawl/llm"
@@ -99,6 +102,20 @@ func Decode(r io.Reader, emit func(llm.Delta) bool, assemble func(func(llm.Delta
 // maxParts bounds the parts of an answer: a run records what becomes of each call.
 const maxParts = 2000
 
+// earlyEnd says for a person why a response was not read to its end.
+func earlyEnd(err error) string {
+	if odd, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Sprintf("cannot decode an event: %s is of type %s", cmp.Or(odd.Field, "a part"), odd.Value)
+	}
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return "cannot decode an event: it is not JSON"
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
+		return "the connection was closed"
+	}
+	return err.Error()
+}
+
 // ended returns the error for a stream that ended with err without a complete answer.
 func ended(err error, lines *lineReader, any bool) *llm.Error {
 	e := &llm.Error{Kind: run.ErrBrokenStream, Err: err}
@@ -109,7 +126,7 @@ func ended(err error, lines *lineReader, any bool) *llm.Error {
 		e.Message = fmt.Sprintf("the response exceeds %d MB, more than any model writes; check the server", maxStream>>20)
 		return e
 	case err != io.EOF:
-		e.Message = fmt.Sprintf("the response ended early: %v", err)
+		e.Message = "the response ended early: " + earlyEnd(err)
 	case any:
 		e.Message = "the response ended early: the stream has no end marker"
 	case lines.total == 0:

@@ -35,6 +35,8 @@ func networkError(err error) (kind run.ErrorKind, cause string) {
 		return run.ErrInvalid, fmt.Sprintf("the certificate was not accepted: %v", certificate.Err)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return run.ErrInvalid, "the server does not speak TLS: should the address begin with http://?"
+	case strings.Contains(err.Error(), "malformed HTTP "):
+		return run.ErrInvalid, "the server does not speak HTTP: is that the right port?"
 	case errors.As(err, &alert):
 		return run.ErrUnreachable, fmt.Sprintf("the TLS handshake failed: %v", alert)
 	case errors.As(err, &dns) && dns.IsNotFound:
