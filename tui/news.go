@@ -188,6 +188,7 @@ func (m *model) react(n news) []effect {
 		}
 	case run.Ended:
 		m.askNoMore()
+		m.askBelow(nil)
 		m.stopping, m.awaits = false, false
 		return m.ended(f)
 	}

@@ -1399,3 +1399,24 @@ func TestWordsThatWaitForAnAnswerAreTakenBack(t *testing.T) {
 	}
 	p.leaves()
 }
+
+// The question of a run below is not asked any more when the turn was interrupted: what is typed then is a
+// prompt.
+func TestAQuestionFromBelowEndsWithTheTurn(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"when":{"first":"look left"},"calls":[{"tool":"ask","args":{"question":"Up?","options":["yes","no"]}}]}
+{"when":{"contains":"rather"},"text":"As you like."}
+{"calls":[{"tool":"agent","args":{"prompt":"look left"}}]}`, setting{height: 40, width: 80})
+	p.says("split it")
+	p.sees("? Up?", "asked by the sub-agent")
+	p.presses("ctrl+o")
+	p.sees("answer first")
+	p.presses("esc")
+	p.sees("[Conversation interrupted]", "enter: send")
+	if text := p.terminal.Text(); strings.Contains(text, "? Up?") {
+		t.Errorf("it is still asked:\n%s", text)
+	}
+	p.says("rather not")
+	p.sees("▌ rather not", "As you like.")
+	p.leaves()
+}
