@@ -209,7 +209,8 @@ func (m *model) forget() {
 	m.wish = app.Task{Model: m.state.Config.Model, Mode: string(mode), Agent: m.state.Created.Agent}
 	m.flush()
 	m.n, m.id, m.attached, m.state = -1, "", false, run.State{}
-	m.transcript, m.prompts, m.ask, m.pane, m.asked = m.newTranscript(), nil, nil, nil, nil
+	m.transcript, m.prompts, m.ask, m.pane = m.newTranscript(), nil, nil, nil
+	m.answered()
 	m.awaits, m.stopping = false, false
 	clear(m.sent)
 	clear(m.children)

@@ -142,10 +142,21 @@ func (m *model) front() pane {
 		return m.ask
 	case m.pane != nil:
 		return m.pane
+	case m.question != nil:
+		return m.question
 	case m.input.menu != nil:
 		return m.input.menu
 	}
 	return nil
+}
+
+// put opens a pane. Behind a dialog it would take keys unseen.
+func (m *model) put(p pane) {
+	if m.ask != nil {
+		m.hint = "answer first"
+		return
+	}
+	m.pane = p
 }
 
 // The least size that is drawn for; on a smaller terminal lines are cut.

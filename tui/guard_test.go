@@ -409,7 +409,7 @@ func TestTheHighlightedOptionIsTheAnswer(t *testing.T) {
 		c.says("", call("c_1", "ask", `{"question":"Which one?","options":["sqlite","postgres"]}`))
 		c.ends(run.Ended{End: run.Asked})
 		c.passes(calm)
-		return c, c.pane.(*question)
+		return c, c.question
 	}
 	c, q := start()
 	c.presses("enter", "")

@@ -321,7 +321,7 @@ func (m *model) submit() []effect {
 	if strings.TrimSpace(m.input.editor.Text()) == "" && len(m.input.editor.Draft().Images()) == 0 {
 		return nil
 	}
-	if q, ok := m.pane.(*question); ok && m.ask == nil && q.holdsBack(m) {
+	if m.question != nil && m.ask == nil && m.question.holdsBack(m) {
 		return nil
 	}
 	draft, err := m.input.editor.Take()
@@ -389,7 +389,7 @@ func (m *model) answerBelow(q app.Question, text string, more []run.Part) []effe
 	m.sent[ofQuestion(q)] = true
 	m.flush()
 	lines := m.QuestionLines(q, m.width)
-	if p, ok := m.pane.(*question); ok && p.printed {
+	if m.question != nil && m.question.printed {
 		lines = nil
 	}
 	m.print(append(lines, render.Hang("  ", m.Wrap([]render.Span{{Text: text}}, m.width-2, false))...)...)

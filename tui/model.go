@@ -47,7 +47,8 @@ type model struct {
 	own       []app.PromptCommand // commands that people have written
 	untrusted []string            // folders with commands that are not
 	input     input
-	pane      pane // takes keys before the input; nil: none
+	pane      pane // that the person has opened; nil: none
+	question  *question
 	ask       *dialog
 	asked     *app.Question   // of the agent, that waits for an answer
 	sent      map[callOf]bool // calls that were answered here
@@ -176,7 +177,7 @@ func (m *model) update(msg message, now time.Time) []effect {
 		m.print(msg.lines...)
 	case picked:
 		if !msg.first || m.id == "" && m.Resume == "" && !m.Pick && m.pane == nil {
-			m.pane = msg.picker
+			m.put(msg.picker)
 		}
 	case viewed:
 		m.view(msg)

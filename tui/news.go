@@ -146,7 +146,7 @@ func (m *model) takeChild(n childNews) {
 func (m *model) take(n news) []effect {
 	if n.Event != nil && m.asked != nil && answers(n.Event.Payload) {
 		m.flush()
-		if q, ok := m.pane.(*question); !m.Words && !(ok && q.printed) { // else it was written when it was asked
+		if q := m.question; !m.Words && !(q != nil && q.printed) { // else it was written when it was asked
 			m.print(m.QuestionLines(*m.asked, m.width)...) // above the answer
 		}
 		m.answered()
@@ -177,8 +177,8 @@ func (m *model) react(n news) []effect {
 	switch f := n.Event.Payload.(type) {
 	case run.Prompted:
 		m.awaits = false
-		if q, ok := m.pane.(*question); ok && q.choose != nil {
-			m.pane = nil // the person has said what to do with the plan
+		if m.question != nil && m.question.choose != nil {
+			m.question = nil // the person has said what to do with the plan
 		}
 	case run.Said:
 		m.awaits = false
@@ -215,16 +215,13 @@ func (m *model) askQuestion(s run.State) bool {
 func (m *model) showQuestion(q app.Question) {
 	pane := newQuestion(q)
 	pane.before = !m.input.editor.Empty()
-	m.asked, m.pane = &q, pane
+	m.asked, m.question = &q, pane
 	m.notify("answer a question")
 }
 
 // answered takes in that no question waits any more.
 func (m *model) answered() {
-	m.asked = nil
-	if _, ok := m.pane.(*question); ok {
-		m.pane = nil
-	}
+	m.asked, m.question = nil, nil
 }
 
 // ended takes in that a turn has ended.
@@ -256,8 +253,8 @@ func (m *model) printEnd(f finished) {
 			m.giveBack(w.Parts)
 		}
 	}
-	if f.state.Config.Mode == run.PlanMode && f.state.Turn.End.End == run.Completed && m.pane == nil {
-		m.pane = planQuestion()
+	if f.state.Config.Mode == run.PlanMode && f.state.Turn.End.End == run.Completed && m.question == nil {
+		m.question = planQuestion()
 	}
 }
 

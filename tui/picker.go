@@ -200,7 +200,7 @@ func (m *model) pickMode() []effect {
 	for _, mode := range allModes {
 		entries = append(entries, entry{text: mode, more: more[mode], do: func(m *model) []effect { return m.setMode(mode) }})
 	}
-	m.pane = newPicker("Permission mode", entries)
+	m.put(newPicker("Permission mode", entries))
 	return nil
 }
 
@@ -225,7 +225,7 @@ func (m *model) pickPrompt() []effect {
 			return nil
 		}})
 	}
-	m.pane = newPicker("Go back to an earlier prompt", entries)
+	m.put(newPicker("Go back to an earlier prompt", entries))
 	return nil
 }
 

@@ -40,7 +40,7 @@ func (q *question) perform(m *model, number string) []effect {
 		return nil
 	}
 	if q.choose != nil {
-		m.pane = nil
+		m.question = nil
 		return q.choose(m, i-1)
 	}
 	return m.send(q.Options[i-1])
@@ -65,7 +65,7 @@ func (q *question) key(m *model, name, text string) ([]effect, bool) {
 		q.before = false
 	}
 	if name == "esc" && q.choose != nil && m.input.editor.Empty() {
-		m.pane = nil
+		m.question = nil
 		return nil, true
 	}
 	if n == 0 || !q.takes(m) {

@@ -83,7 +83,7 @@ func (m *model) keysNow() string {
 		return "press a key, then enter, to answer"
 	case m.ask == nil && m.asked != nil && !m.input.editor.Empty():
 		return "enter: answer the question"
-	case m.ask != nil, m.pane != nil:
+	case m.ask != nil, m.pane != nil, m.question != nil:
 		return ""
 	case m.stopping:
 		return "stopping"

@@ -1409,8 +1409,6 @@ func TestAQuestionFromBelowEndsWithTheTurn(t *testing.T) {
 {"calls":[{"tool":"agent","args":{"prompt":"look left"}}]}`, setting{height: 40, width: 80})
 	p.says("split it")
 	p.sees("? Up?", "asked by the sub-agent")
-	p.presses("ctrl+o")
-	p.sees("answer first")
 	p.presses("esc")
 	p.sees("[Conversation interrupted]", "enter: send")
 	if text := p.terminal.Text(); strings.Contains(text, "? Up?") {
@@ -1418,5 +1416,29 @@ func TestAQuestionFromBelowEndsWithTheTurn(t *testing.T) {
 	}
 	p.says("rather not")
 	p.sees("▌ rather not", "As you like.")
+	p.leaves()
+}
+
+// What the person opens stands before a question, which is there again when that is closed. Before a dialog
+// nothing opens: what is behind it would take keys unseen.
+func TestAQuestionIsThereWhenAPickerIsClosed(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls":[{"tool":"write","args":{"path":"a.txt","content":"x"}}]}
+{"calls":[{"tool":"ask","args":{"question":"Which one?","options":["sqlite","postgres"]}}]}
+{"text":"So {{last_result}}."}`, setting{height: 40, width: 80})
+	p.says("choose")
+	p.sees("? Write a.txt")
+	p.says("/mode")
+	p.sees("answer first")
+	p.answers("n")
+	p.sees("Which one?")
+	for command, shown := range map[string]string{"/mode": "Permission mode", "/outputs c_1": "call 1 of 2"} {
+		p.says(command)
+		p.sees(shown)
+		p.presses("esc")
+		p.sees("Which one?", "2  postgres")
+	}
+	p.answers("2")
+	p.sees("So postgres.")
 	p.leaves()
 }

@@ -55,10 +55,8 @@ func (m *model) view(v viewed) {
 		m.hint = "no call has been made yet"
 	case at < 0:
 		m.hint = "there is no call " + oneLine(v.which) + "; the id of each stands at its right"
-	case m.pane == nil && m.ask == nil:
-		m.pane = &viewer{calls: v.calls, at: at}
-	default:
-		m.hint = "answer first; then ctrl+o shows the calls"
+	case m.pane == nil:
+		m.put(&viewer{calls: v.calls, at: at})
 	}
 }
 
