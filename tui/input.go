@@ -375,13 +375,18 @@ func (m *model) send(text string, more ...run.Part) []effect {
 				return err
 			}
 		}
-		parts, err := d.parts(ctx, text, ran)
-		if err != nil {
-			d.post(inserted{text})
-			return err
-		}
-		return c.Say(ctx, id, run.Steer, append(parts, more...)...)
+		return d.say(ctx, c, id, run.Steer, text, ran, more)
 	})}
+}
+
+// say says something in a conversation as message id. Text that cannot be sent comes back into the input.
+func (d *desk) say(ctx context.Context, c conversation, id string, delivery run.Delivery, text string, ran, more []run.Part) error {
+	parts, err := d.parts(ctx, text, ran)
+	if err != nil {
+		d.post(inserted{text})
+		return err
+	}
+	return c.Say(ctx, id, delivery, append(parts, more...)...)
 }
 
 // answerBelow answers the question of a run below the conversation.
@@ -424,11 +429,7 @@ func (m *model) queue() []effect {
 		if c == nil {
 			return nil
 		}
-		parts, err := d.parts(ctx, text, nil)
-		if err == nil {
-			err = c.Say(ctx, id, run.Queue, append(parts, more...)...)
-		}
-		return err
+		return d.say(ctx, c, id, run.Queue, text, nil, more)
 	})}
 }
 
