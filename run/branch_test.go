@@ -113,3 +113,22 @@ func TestTheEndOfAnInterruptedTurnSaysWhatIsNext(t *testing.T) {
 		}
 	}
 }
+
+// The calls up to the point where a run was forked are those of the run that it was forked from.
+func TestAForkKnowsWhichCallsItInherited(t *testing.T) {
+	t.Parallel()
+	asks := func(id CallID) Payload {
+		return Replied{Stop: StopToolUse, Parts: []Part{{Type: CallPart, Call: &Call{ID: id, Tool: "read", Arguments: "{}"}}}}
+	}
+	settled := func(id CallID) []Payload {
+		return []Payload{CallInspected{Call: id, Class: Reads, Problem: "no"}, CallSettled{Call: id, Outcome: Invalid, IsError: true, Content: []Part{Text("no")}}}
+	}
+	step := RequestStarted{Purpose: ForStep, Attempt: 1}
+	s := after(t, State{}, Created{Run: "fork", ForkedFrom: "r", ForkedAt: 6}, Prompted{Parts: []Part{Text("go")}}, step, asks("c_1"))
+	s = after(t, s, settled("c_1")...)
+	s = after(t, s, step, asks("c_2"))
+	s = after(t, s, settled("c_2")...)
+	if !s.Inherited("c_1") || s.Inherited("c_2") {
+		t.Errorf("inherited: c_1 %t, c_2 %t", s.Inherited("c_1"), s.Inherited("c_2"))
+	}
+}

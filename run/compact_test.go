@@ -55,3 +55,72 @@ func TestOneCallThatFillsTheWindowIsShortenedWhenItIsDone(t *testing.T) {
 	}
 	t.Errorf("the next request is not owed: %+v", s.Turn.End)
 }
+
+// The latest messages stay as they are: so many as are to be kept, and not one less. Of the others a
+// summary stands for all up to one after which no call waits for its result.
+func TestTheLatestMessagesAreKept(t *testing.T) {
+	t.Parallel()
+	s := State{Messages: []Message{{ID: "m_1", Role: User, Parts: []Part{Text("go")}}}, task: "m_1"}
+	for i := range 6 {
+		id := CallID("c_" + itoa(i+1))
+		s.say(Assistant, []Part{{Type: CallPart, Call: &Call{ID: id, Tool: "read", Arguments: "{}"}}})
+		s.say(User, []Part{{Type: ResultPart, Result: &Result{Call: id, Content: []Part{Text(strings.Repeat("x", 5*stage1Min))}}}})
+	}
+	for keep, want := range map[int]string{8: "[c_1 c_2]", 7: "[c_1 c_2]", 6: "[c_1 c_2 c_3]", 4: "[c_1 c_2 c_3 c_4]", 2: "[c_1 c_2 c_3 c_4 c_5]", 0: "[c_1 c_2 c_3 c_4 c_5 c_6]"} {
+		if calls, _ := s.stage1(keep); fmt.Sprint(calls) != want {
+			t.Errorf("but for the latest %d messages the results of %v can be left out, want %s", keep, calls, want)
+		}
+	}
+	for enough, want := range map[int64]int{0: 4, 2000: 8, 1 << 40: 10} {
+		if through, freed := s.cutPoint(enough); through != want || freed <= 0 {
+			t.Errorf("to free %d tokens a summary replaces messages through %d and frees %d, want %d", enough, through, freed, want)
+		}
+	}
+}
+
+// A summary may end with an answer of the model that makes no call.
+func TestASummaryMayEndWithAnAnswer(t *testing.T) {
+	t.Parallel()
+	var s State
+	for range 6 {
+		s.say(User, []Part{Text(strings.Repeat("x", 5*stage1Min))})
+		s.say(Assistant, []Part{Text("yes")})
+	}
+	if through, _ := s.cutPoint(0); through != 3 || s.Messages[through].Role != Assistant {
+		t.Errorf("a summary replaces messages through %d, want 3", through)
+	}
+}
+
+// A log may say that a summary was made where nothing can be summarized: the turn ends.
+func TestASummaryOfNothingEndsTheTurn(t *testing.T) {
+	t.Parallel()
+	s := after(t, State{}, Created{Run: "r"}, Prompted{Parts: []Part{Text("go")}},
+		RequestStarted{Purpose: ForSummary, Attempt: 1}, Replied{Stop: StopEndTurn, Parts: []Part{Text("notes")}})
+	next, _ := s.Next()[0].(Derive)
+	if end, ok := next.Payload.(Ended); !ok || end.End != LimitReached || end.Reason != "context_full" || !strings.Contains(end.Detail, "start a new run") {
+		t.Errorf("next is %+v", s.Next())
+	}
+}
+
+// What the provider has counted is the context of the request; what the answer adds is estimated.
+func TestTheAnswerIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	s := after(t, State{}, Created{Run: "r", Config: Config{Window: 1000}}, Prompted{Parts: []Part{Text("go")}},
+		RequestStarted{Purpose: ForStep, Attempt: 1},
+		Replied{Stop: StopEndTurn, Parts: []Part{Text(strings.Repeat("x", 10*bytesPerToken))}, Usage: Usage{Input: 100, Output: 12}})
+	if used, limit := s.Context(); used != 110 || limit != 1000 {
+		t.Errorf("the context takes %d of %d tokens, want 110 of 1000", used, limit)
+	}
+}
+
+// The guard keeps no more calls than it needs to see a cycle.
+func TestTheGuardRemembersTheLatestCalls(t *testing.T) {
+	t.Parallel()
+	var g guard
+	for i := range 3 * cycleMax * cycleTimes {
+		g.settled(&CallState{Call: Call{ID: CallID("c_" + itoa(i)), Tool: "read", Arguments: itoa(i)}, Outcome: OK}, i)
+	}
+	if n := len(g.ring); n != cycleMax*cycleTimes || g.ring[n-1].call == g.ring[0].call {
+		t.Errorf("it remembers %d calls, want %d", n, cycleMax*cycleTimes)
+	}
+}

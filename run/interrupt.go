@@ -136,9 +136,6 @@ func (s *State) applyInterrupted(p Interrupted) error {
 	}
 	s.stopAgent()
 	t.Request = Operation{}
-	if t.account == "" {
-		t.account = accountFailed // the account is made from the log: no request follows an interrupt
-	}
 	p.Partial = nil
 	t.Interrupt, t.Phase = p, Interrupting
 	t.ending = p.end(*s)

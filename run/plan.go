@@ -73,9 +73,8 @@ func (s *State) openPlan() {
 			goal = strings.TrimSpace(PlainText(m.Parts))
 		}
 	}
-	if r := []rune(goal); len(r) > maxGoal {
-		goal = string(r[:maxGoal])
-	}
+	start := []rune(goal)
+	goal = string(start[:min(len(start), maxGoal)])
 	s.Plan = Plan{ID: planID(s.Turn.N), Goal: cmp.Or(goal, "Agent task")}
 }
 

@@ -151,9 +151,12 @@ func (w *rechecking) Recheck(_ State, c CallState) Payload {
 func TestAGivenEventThatCannotFollowIsAnError(t *testing.T) {
 	t.Parallel()
 	d := drive(t, Config{})
-	b, err := d.r.Step(d.now, d.w, Input{Given: []Payload{Ended{End: Completed}}})
-	if !errors.Is(err, ErrOrder) || len(b.Events) > 0 {
-		t.Errorf("%v, %v", b.Events, err)
+	impossible := []Payload{Ended{End: Completed}}
+	for when, in := range map[string]Input{"first": {Given: impossible}, "last": {Last: impossible}} {
+		b, err := d.r.Step(d.now, d.w, in)
+		if !errors.Is(err, ErrOrder) || len(b.Events) > 0 {
+			t.Errorf("%s: %v, %v", when, b.Events, err)
+		}
 	}
 }
 
@@ -167,35 +170,100 @@ func TestAWorldThatSaysNonsenseIsAnError(t *testing.T) {
 	if _, err := d.r.Step(d.now, d.w, in); !errors.Is(err, ErrOrder) || !strings.Contains(err.Error(), "inspect/c_1") {
 		t.Errorf("%v", err)
 	}
+	interrupt := &Interrupted{Cause: ByPerson}
+	for what, in := range map[string]Input{
+		"an interrupt": {Interrupt: interrupt, Closed: true},
+		"an interrupt that has cancelled the request": {Interrupt: interrupt, Closed: true,
+			Done: []Completion{{Key: "request/1.1/step/1", Events: []Payload{RequestFailed{Kind: ErrAborted}}}}},
+	} {
+		if b, err := d.r.Step(d.now, d.w, in); !errors.Is(err, ErrOrder) {
+			t.Errorf("%s with calls that are not numbered on: %v, %v", what, b.Events, err)
+		}
+	}
 }
 
 type nonsense struct{ allowing }
 
 func (nonsense) Inspect(State, Call) CallInspected { return CallInspected{Call: "c_9"} }
 
+func (nonsense) Partial(int) ([]Part, Usage) {
+	return []Part{{Type: CallPart, Call: &Call{ID: "c_9", Tool: "read", Arguments: "{}"}}}, Usage{}
+}
+
 // Where an approval is needed and no one can give it, the turn ends at once and nothing of the message runs.
 func TestADecisionThatNoOneCanMakeEndsTheTurn(t *testing.T) {
 	t.Parallel()
 	d := drive(t, Config{})
-	d.w = unattended{}
+	w := &unattended{}
+	d.w = w
 	d.prompt("go")
 	b := d.end("request/1.1/step/1", calls("read", "edit", "read"))
 	s := d.r.State
 	if s.Turn.End.Reason != "permission_required" || len(b.Start) > 0 {
 		t.Errorf("started %v, ended %+v", b.Start, s.Turn.End)
 	}
+	if diff := cmp.Diff([]CallID{"c_1", "c_2"}, w.asked); diff != "" {
+		t.Errorf("decided on, -want +got\n%s", diff)
+	}
 	if err := checkHistory(s.Messages); err != nil {
 		t.Error(err)
 	}
 }
 
-type unattended struct{ children }
+type unattended struct {
+	children
+	asked []CallID
+}
 
-func (unattended) Decide(_ State, c CallState) Payload {
+func (w *unattended) Decide(_ State, c CallState) Payload {
+	w.asked = append(w.asked, c.ID)
 	if c.Tool == "edit" {
 		return Interrupted{Cause: ByPolicy, Call: c.ID}
 	}
 	return CallDecided{Call: c.ID, Decision: Decision{Answer: Allow}}
+}
+
+// Of two results that one message hands in the first counts, and the other is not looked at.
+// Both calls are allowed without being asked about, and the log says why.
+func TestTheFirstOfTwoResultsCounts(t *testing.T) {
+	t.Parallel()
+	d := drive(t, Config{Output: Output{Tool: "submit", Schema: "{}"}})
+	w := &submitting{}
+	d.w = w
+	d.prompt("go")
+	b := d.end("request/1.1/step/1", calls("submit", "submit"))
+	if s := d.r.State; s.Submission().Value != `"c_1"` || s.Turn.End.End != Completed {
+		t.Errorf("handed in %+v, ended %+v", s.Submission(), s.Turn.End)
+	}
+	if diff := cmp.Diff([]CallID{"c_1"}, w.asked); diff != "" {
+		t.Errorf("looked at, -want +got\n%s", diff)
+	}
+	outcomes := map[CallID]Outcome{}
+	for _, e := range b.Events {
+		switch p := e.Payload.(type) {
+		case CallDecided:
+			if p.Decision.Answer != Allow || p.Decision.Source != "default" || p.Decision.Reason == "" {
+				t.Errorf("%s is decided %+v", p.Call, p.Decision)
+			}
+		case CallSettled:
+			outcomes[p.Call] = p.Outcome
+		}
+	}
+	if diff := cmp.Diff(map[CallID]Outcome{"c_1": OK, "c_2": NotRun}, outcomes); diff != "" {
+		t.Errorf("outcomes, -want +got\n%s", diff)
+	}
+}
+
+type submitting struct {
+	allowing
+	asked []CallID
+}
+
+func (*submitting) Inspect(_ State, c Call) CallInspected { return inspected(c) }
+
+func (w *submitting) Submit(_ State, c CallState) (string, string) {
+	w.asked = append(w.asked, c.ID)
+	return `"` + string(c.ID) + `"`, ""
 }
 
 // What was left behind after an interrupt says that it may still run, not that its
@@ -430,5 +498,17 @@ func TestARequestMayApplyToTheStateThatItIsGiven(t *testing.T) {
 	b, err := d.r.Step(d.now, d.w, Input{Closed: true, Wanted: []func(State) []Payload{decided("c_1"), decided("c_2")}})
 	if err != nil || len(b.Events) != 2 || len(b.Refused) != 0 {
 		t.Errorf("recorded %v, refused %v, %v", b.Events, b.Refused, err)
+	}
+}
+
+// A call starts a child run if it can be taken up again, and neither asks nor submits.
+func TestWhichCallsStartAChildRun(t *testing.T) {
+	t.Parallel()
+	for tool, want := range map[string]bool{"agent": true, "ask": false, "submit": false, "read": false, "edit": false} {
+		f := inspected(Call{ID: "c_1", Tool: tool})
+		c := CallState{Class: f.Class, Question: f.Question, Submits: f.Submits}
+		if got := c.StartsChild(); got != want {
+			t.Errorf("%s starts a child run: %t, want %t", tool, got, want)
+		}
 	}
 }

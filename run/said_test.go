@@ -57,6 +57,40 @@ func TestWhatAnAccountSaysOfACall(t *testing.T) {
 	}
 }
 
+// Of a text of any length its beginning is looked at, sixteen times as much as is shown.
+func TestALineIsMadeOfTheBeginningOfAText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"one\n two":               "one two",
+		repeat("x", 11):           repeat("x", 10) + "…",
+		repeat(" ", 159) + "x":    "x",
+		repeat(" ", 160) + "x":    "",
+		repeat(" ", 159) + "ä":    "", // no half letter
+		repeat(" ", 158) + "äxyz": "ä",
+	} {
+		if got := singleLine(text, 10); got != want {
+			t.Errorf("of %q is shown %q, want %q", text, got, want)
+		}
+	}
+}
+
+// The account keeps of a call the beginnings of its arguments and of what it found.
+func TestTheAccountKeepsTheBeginningOfWhatWasFound(t *testing.T) {
+	t.Parallel()
+	d := drive(t, Config{})
+	d.prompt("go")
+	f := calls("read")
+	f.Parts[0].Call.Arguments = `{"path":"` + repeat("p", 200) + `"}`
+	d.end("request/1.1/step/1", f)
+	settled := settledOK("c_1")
+	settled.Content = []Part{Text(repeat("x", 161))}
+	d.end("perform/c_1/1", settled)
+	l := d.r.State.Turn.Account[0]
+	if l.Found != repeat("x", 160)+"…" || l.Args != `{"path":"`+repeat("p", 71)+"…" || l.Subject != repeat("p", 80)+"…" {
+		t.Errorf("%+v", l)
+	}
+}
+
 func repeat(s string, n int) string { return strings.Repeat(s, n) }
 
 func TestTheAccountNamesAtMostSomeFiles(t *testing.T) {

@@ -223,7 +223,7 @@ type reply struct {
 type accountState string
 
 const (
-	accountFailed accountState = "failed" // the model could not make it, or must not be asked
+	accountFailed accountState = "failed" // the model could not make it
 	accountDone   accountState = "done"
 )
 

@@ -40,7 +40,7 @@ func (s *State) applyPrompted(e Event, p Prompted) error {
 	}
 	then := len(t.Interrupt.Then) > 0
 	s.open()
-	s.assign(p.Continue && len(p.Parts) == 0)
+	s.assign(len(p.Parts) == 0)
 	if !then { // with Then, the returned messages have not been shown yet
 		s.Returned = nil
 	}
