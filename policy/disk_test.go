@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,6 +44,26 @@ func TestAFileIsReadAgainWhenItChanged(t *testing.T) {
 	for range 2 {
 		if _, fresh, err := d.read(); !fresh || err == nil {
 			t.Errorf("a name that is too long: %t, %v", fresh, err)
+		}
+	}
+}
+
+// A record of trust that another process has spoiled since it was looked at is not replaced by one
+// that knows nothing of the other workspaces.
+func TestASpoiledRecordOfTrustIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string]string{"too long": strings.Repeat(" ", maxFile+1), "no record": "{"} {
+		dir := t.TempDir()
+		store := trustStore{dir: dir, disk: disk{path: filepath.Join(dir, "trust.json"), owners: owners{os.Getuid()}}}
+		if err := os.WriteFile(store.path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := store.change("/w", 0, nil, func(r *Record) { r.Files = []TrustedFile{{File: "f", SHA256: "s"}} })
+		if err == nil {
+			t.Errorf("%s: the trust is stored", name)
+		}
+		if got, err := os.ReadFile(store.path); err != nil || string(got) != content {
+			t.Errorf("%s: the file has become %.100q: %v", name, got, err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -367,7 +368,10 @@ func TestWhatStandsInTheWayOfAFolder(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(r.workspace, ".pawl/mine")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("written over, it has the mode %v: %v", info.Mode(), err)
 	}
-	r.has(p.ReplaceFile(".pawl/"+strings.Repeat("n", 250), []byte("A.")), "n could not be changed: ") // its copy has a longer name
+	err = p.ReplaceFile(".pawl/"+strings.Repeat("n", 250), []byte("A.")) // its copy has a longer name
+	if r.has(err, "n could not be changed: "); !errors.Is(err, syscall.ENAMETOOLONG) {
+		t.Errorf("the error does not say why: %v", err)
+	}
 	if left, err := filepath.Glob(r.workspace + "/.pawl/.*"); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
@@ -611,6 +615,8 @@ func TestWhichSettingsAWorkspaceMayMake(t *testing.T) {
 		"effort script/x":         "",
 		"ask shell(make *)":       "",
 		"ask shell(":              "shell(",
+		"allow shell(":            "shell(",
+		"deny shell(":             "shell(",
 		"key x":                   "key is never taken from a workspace, trusted or not: set it in your own configuration",
 	} {
 		name, value, _ := strings.Cut(setting, " ")

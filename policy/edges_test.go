@@ -377,3 +377,38 @@ func TestARuleThatCannotBeWrittenIsNotStored(t *testing.T) {
 		t.Errorf("there are %v", all)
 	}
 }
+
+// What is set aside of a repository's rules is said from the first look at them.
+func TestANoteIsThereFromTheFirstLook(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.open()
+	r.rules(rulesFile, "allow shell(")
+	for range 2 {
+		if notes := p.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "permissions.json") {
+			t.Errorf("%q", notes)
+		}
+	}
+}
+
+// Trust is taken back also where a content that nobody needs any more cannot be removed, which is said.
+func TestWhatCannotBeClearedAwayIsSaid(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write(".pawl/x", "x")
+	p := r.open()
+	r.trust(p)
+	if err := os.MkdirAll(r.config+"/trust/old/in the way", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if was, err := p.Revoke(); !was || err == nil || !strings.Contains(err.Error(), "old") {
+		t.Errorf("%t, %v", was, err)
+	}
+	if records, err := r.open().Records(); err != nil || len(records) != 0 {
+		t.Errorf("trusted are %v, %v", records, err)
+	}
+	left, err := os.ReadDir(r.config + "/trust")
+	if err != nil || len(left) != 1 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}

@@ -87,10 +87,7 @@ func (p *Policy) repositoryRules() (permission.Rules, error) {
 	case g != nil && g.problem != "":
 		err = fmt.Errorf("%s: %s, so what it forbids is not known; remove it", p.o.Workspace, g.problem)
 	case g != nil:
-		now = g.content
-		if now == nil {
-			now = []byte{} // an empty file is not the same as none
-		}
+		now = g.content // not nil, also of an empty file
 		p.repo.all, p.repo.notes, err = p.repo.parse(now, path)
 	}
 	if err == nil && counts(now) {

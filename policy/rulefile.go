@@ -158,7 +158,7 @@ func newEntry(r permission.Rule, path string) (entry, error) {
 	if err != nil {
 		return entry{}, err
 	}
-	e := entry{raw: raw, rule: r, ok: true}
+	e := entry{raw: raw}
 	if _, err := permission.Load(bytes.NewReader(format([]entry{e})), scope, path); err != nil {
 		var one *permission.RuleError
 		if errors.As(err, &one) {

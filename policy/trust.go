@@ -78,7 +78,7 @@ func (p *Policy) pending() ([]Change, error) {
 			continue
 		}
 		was, _ := p.trust.content(f.SHA256)
-		changes = append(changes, Change{File: f.File, Was: was, Removed: true, changed: true})
+		changes = append(changes, Change{File: f.File, Was: was, Removed: true})
 	}
 	stable.Sort(changes, func(a, b Change) int { return strings.Compare(a.File, b.File) })
 	return changes, nil

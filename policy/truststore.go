@@ -127,7 +127,6 @@ func (t *trustStore) change(workspace string, owner int, contents map[string][]b
 		}
 		t.steady = false
 		r := t.of(workspace, owner)
-		r.Files = slices.Clone(r.Files)
 		do(&r)
 		records := slices.DeleteFunc(slices.Clone(t.records), func(q Record) bool { return q.Workspace == workspace })
 		if len(r.Files) > 0 {
