@@ -93,6 +93,7 @@ func TestACountlessNumberOfProblemsIsCutShort(t *testing.T) {
 
 func TestNullsThatStrictModeForcedAreTakenOutAgain(t *testing.T) {
 	t.Parallel()
+	const onCondition = `{"type":"object","if":{"properties":{"k":{"const":"a"}}},"then":{"properties":{"v":{"type":"string"}}},"else":{"properties":{"v":{"type":["string","null"]}}}}`
 	const person = `{"type":"object","properties":{"name":{"type":"string"},"mail":{"type":"string"},"nick":{"type":["string","null"]}},"required":["name"]}`
 	for _, c := range []struct{ name, authored, answer, want string }{
 		{"an optional field", person, `{"name":"a","mail":null}`, `{"name":"a"}`},
@@ -115,6 +116,19 @@ func TestNullsThatStrictModeForcedAreTakenOutAgain(t *testing.T) {
 			`{"type":"questions","summary":null,"plan":null,"assignedAgent":null,"questions":["q"],"error":null}`, `{"type":"questions","questions":["q"]}`},
 		{"a null that only that branch allows stays", string(read(t, "submission")),
 			`{"type":"error","summary":null,"plan":null,"assignedAgent":null,"questions":null,"error":"e"}`, `{"type":"error","summary":null,"error":"e"}`},
+		{"a field by its pattern", `{"type":"object","patternProperties":{"^x":{"type":"string"},"y$":{"type":["string","null"]}}}`,
+			`{"xa":null,"b":null,"by":null,"xy":null}`, `{"b":null,"by":null}`},
+		{"a field that only its pattern allows to be null", `{"type":"object","patternProperties":{"^x":{"type":["string","null"]}},"additionalProperties":{"type":"string"}}`,
+			`{"xa":null,"b":null}`, `{"xa":null}`},
+		{"the other fields", `{"type":"object","properties":{"a":{"type":["string","null"]}},"additionalProperties":{"type":"string"}}`,
+			`{"a":null,"b":null}`, `{"a":null}`},
+		{"what holds under a condition", onCondition, `{"k":"a","v":null}`, `{"k":"a"}`},
+		{"what holds under the other condition", onCondition, `{"k":"b","v":null}`, `{"k":"b","v":null}`},
+		{"what holds beside a field", `{"type":"object","dependentSchemas":{"k":{"properties":{"v":{"type":"string"}}}}}`, `{"k":1,"v":null}`, `{"k":1}`},
+		{"what would hold beside a field", `{"type":"object","dependentSchemas":{"k":{"properties":{"v":{"type":"string"}}}}}`, `{"j":1,"v":null}`, `{"j":1,"v":null}`},
+		{"what holds beside a field in draft 7", `{"type":"object","dependencies":{"k":{"properties":{"v":{"type":"string"}}},"j":["v"]}}`, `{"k":1,"j":1,"v":null}`, `{"k":1,"j":1}`},
+		{"a field of two schemas of which one refuses null", `{"type":"object","allOf":[{"properties":{"v":{"type":["string","null"]}}},{"properties":{"v":{"type":"string"}}}]}`, `{"v":null}`, `{}`},
+		{"a field that one of two schemas requires", `{"type":"object","allOf":[{"required":["v"]},{"properties":{"v":{"type":"string"}}}]}`, `{"v":null}`, `{"v":null}`},
 		{"an unknown field stays, for Validate to tell", person, `{"name":"a","other":null}`, `{"name":"a","other":null}`},
 		{"no JSON", person, `{"name":null`, `{"name":null`},
 	} {
