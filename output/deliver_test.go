@@ -241,3 +241,51 @@ func TestFormatsAreRecognized(t *testing.T) {
 		}
 	}
 }
+
+// A summary that has to be shorter loses the lines of its shape first, then arrays but one, then keys, and
+// that array last. It says how much is gone.
+func TestWhatASummaryLosesFirst(t *testing.T) {
+	t.Parallel()
+	whole := Summary{RootType: "object", KeyCount: 2, Keys: ordered[string]{{"k1", "string"}, {"k2", "string"}},
+		Arrays: []ArrayFigures{{Path: "$.a", Length: 3}, {Path: "$.b", Length: 4}}, Shape: []string{"$.a array(3)", "$.b array(4)"}}
+	var got []string
+	for limit := jsonChars(&whole); limit >= 0; limit-- {
+		s := whole.within(limit)
+		if n := jsonChars(s); n > limit && len(s.Keys)+len(s.Arrays)+len(s.Shape) > 0 {
+			t.Errorf("%d characters are more than %d", n, limit)
+		}
+		line := fmt.Sprintf("%d lines (%d omitted), %d arrays, %d keys (%d omitted)", len(s.Shape), s.ShapeOmitted, len(s.Arrays), len(s.Keys), s.KeysOmitted)
+		if len(got) == 0 || got[len(got)-1] != line {
+			got = append(got, line)
+		}
+	}
+	same(t, "from long to short", got, []string{
+		"2 lines (0 omitted), 2 arrays, 2 keys (0 omitted)",
+		"0 lines (2 omitted), 2 arrays, 2 keys (0 omitted)",
+		"0 lines (2 omitted), 1 arrays, 2 keys (0 omitted)",
+		"0 lines (2 omitted), 1 arrays, 0 keys (2 omitted)",
+		"0 lines (2 omitted), 0 arrays, 0 keys (2 omitted)",
+	})
+}
+
+// The less room there is, the sparser a preview is; it says of everything that is left out how much it is.
+func TestAPreviewBecomesSparserUntilItFits(t *testing.T) {
+	t.Parallel()
+	document := `{"list": [1, 2, 3, 4], "deep": {"a": {"b": {"c": 1, "d": 2}}, "empty": {}}, "text": "` + strings.Repeat("long ", 40) + `", "n": null}`
+	o := stored(t, document)
+	var got []string
+	for _, limit := range []int{250, 150, 120, 60, 10, 0} {
+		preview, whole := o.Preview(limit)
+		got = append(got, fmt.Sprintf("%d %t %s", limit, whole, preview))
+	}
+	same(t, "previews", got, []string{
+		`250 false {"list": [1, 2, 3, 4], "deep": {"a": {"b": {"c": 1, "d": 2}}, "empty": {}}, "text": "` + strings.Repeat("long ", 20) + `"…, "n": null}`,
+		`150 false {"list": [1, 2, 3, … 1 more], "deep": {"a": {"b": {"c": 1, "d": 2}}, "empty": {}}, "text": "` + strings.Repeat("long ", 8) + `"…, "n": null}`,
+		`120 false {"list": [1, … 3 more], "deep": {"a": {"b": {… 2 members}}, "empty": {}}, "text": "` + strings.Repeat("long ", 4) + `"…, "n": null}`,
+		`60 false {… 4 members}`,
+		`10 false {… 4 membe`,
+		`0 false `,
+	})
+	all, whole := stored(t, `{"a": [[], {}, true]}`).Preview(100)
+	same(t, "a small one", fmt.Sprint(all, whole), `{"a": [[], {}, true]}true`)
+}

@@ -34,8 +34,7 @@ type textReader struct {
 	figures textFigures
 	line    int64  // characters of the line that is open
 	open    bool   // there is a line that is open
-	head    []byte // until it has keptLines lines or tailSize bytes
-	headEnd bool
+	head    []byte // the first bytes, up to tailSize
 	tail    []byte // the last bytes seen
 }
 
@@ -52,10 +51,7 @@ func (t *textReader) Write(p []byte) (int, error) {
 func (t *textReader) add(p []byte) {
 	f := &t.figures
 	f.Bytes += int64(len(p))
-	if !t.headEnd {
-		t.head = append(t.head, p[:min(len(p), tailSize-len(t.head))]...)
-		t.headEnd = len(t.head) >= tailSize
-	}
+	t.head = append(t.head, p[:min(len(p), tailSize-len(t.head))]...)
 	if len(p) >= tailSize {
 		t.tail = append(t.tail[:0], p[len(p)-tailSize:]...)
 	} else {

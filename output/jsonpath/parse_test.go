@@ -61,7 +61,9 @@ func TestAnErrorSaysWhereAndWhatToWriteInstead(t *testing.T) {
 		{"$[?@.a == ['x']]", 11, "cannot be written in a filter"},
 		{"$[?@.a.length() > 3]", 14, "length(@…)"},
 		{"$[?len(@.a) > 3]", 4, "length(@.name) > 3"},
-		{"$[?length(@.a)]", 4, "compare it"},
+		{"$[?length(@.a)]", 4, "compare it, as in length(@.name) > 3"},
+		{"$[?count(@.a)]", 4, "compare it, as in count(@.items[*]) > 3"},
+		{"$[?value(@.a)]", 4, "compare it, as in value(@..id) == 3"},
 		{"$[?length(@.*) > 1]", 11, "count(@.*)"},
 		{"$[?count(1) > 1]", 10, "takes a query"},
 		{"$[?match(@.a)]", 13, "takes 2, found 1"},
@@ -72,7 +74,10 @@ func TestAnErrorSaysWhereAndWhatToWriteInstead(t *testing.T) {
 		{`$[?match(@.a, '\d')]`, 17, `write \\d`},
 		{"$[?@.a + 1 == 2]", 8, "no arithmetic"},
 		{"$.a\xff", 4, "invalid UTF-8"},
-		{`$['\ud800']`, 4, "surrogate pair"},
+		{`$['\ud800']`, 4, "the first half of a surrogate pair without the second"},
+		{`$['ab\udc00']`, 6, "the second half of a surrogate pair without the first"},
+		{`$['ab\ud800\u0041']`, 12, "expected the second half of a surrogate pair"},
+		{`$['\u00g0']`, 6, "expected four hexadecimal digits"},
 		{strings.Repeat("$.a", 30_000), 1, "the limit is"},
 		{"$[?" + strings.Repeat("(", 200) + "@" + strings.Repeat(")", 200) + "]", 103, "in one another"},
 		{"$" + strings.Repeat("[?@", 200), 304, "in one another"},
@@ -220,6 +225,9 @@ func TestAnIRegexpIsTranslatedAndChecked(t *testing.T) {
 		{"é+", "éé", true, true},
 		{`[&&~]+`, "&~", true, true},
 		{"\uFFFD[\uFFFD]", "\uFFFD\uFFFD", true, true},
+		{strings.Repeat("(", maxGroups) + "a" + strings.Repeat(")", maxGroups), "a", true, true},
+		{strings.Repeat("a", maxPattern), strings.Repeat("a", maxPattern), true, true},
+		{"a{1000}", strings.Repeat("a", 1000), true, true},
 	} {
 		for whole, want := range map[bool]bool{true: c.match, false: c.search} {
 			re, err := compileIRegexp(c.pattern, whole)
@@ -232,7 +240,7 @@ func TestAnIRegexpIsTranslatedAndChecked(t *testing.T) {
 	}
 	for _, pattern := range []string{
 		`\d`, `\w`, `\s`, `\b`, `a*?`, `a++`, `*`, `(`, `)`, `(a`, `[`, `[]`, `[a`, `[b-a]`, `[a-b-c]`, `[[:alpha:]]`, `a{`, `a{,2}`, `a{x}`, `a{2`, `\p{Greek}`, `\p{Lx}`, `\pL`,
-		`(?i)a`, `(?:a)`, `]`, `}`, `\`, "a{1001}", "\xff", strings.Repeat("(", 200), strings.Repeat("a", maxPattern+1),
+		`(?i)a`, `(?:a)`, `]`, `}`, `\`, "a{1001}", "\xff", strings.Repeat("(", maxGroups+1) + "a" + strings.Repeat(")", maxGroups+1), strings.Repeat("a", maxPattern+1),
 	} {
 		if re, err := compileIRegexp(pattern, true); err == nil {
 			t.Errorf("%s is accepted as %s", pattern, re)

@@ -61,7 +61,7 @@ func (s *scanner) restOfString() (odd bool, err error) {
 			return odd, nil
 		case b[i] == '\\':
 			odd = true
-			if i+1 < len(b) && b[i+1] != 'u' && strings.IndexByte(shortEscapes, b[i+1]) >= 0 {
+			if i+1 < len(b) && strings.IndexByte(shortEscapes, b[i+1]) >= 0 {
 				s.pos += 2
 			} else if err := s.skipEscape(); err != nil {
 				return false, err

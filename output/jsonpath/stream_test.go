@@ -405,3 +405,69 @@ func TestQuestionsAboutUsers(t *testing.T) {
 		}
 	}
 }
+
+// hesitant is a reader that gives nothing several times before each piece.
+type hesitant struct {
+	r     io.Reader
+	empty int // readings before each piece
+	n     int
+}
+
+func (h *hesitant) Read(p []byte) (int, error) {
+	if h.n++; h.n%(h.empty+1) != 0 {
+		return 0, nil
+	}
+	return h.r.Read(p[:min(len(p), 3)])
+}
+
+// A reading that gives nothing is not the end, as long as something comes at last.
+func TestAReaderMayHesitate(t *testing.T) {
+	t.Parallel()
+	const document = `{"a": [1, "two", {"three": 3}]}`
+	for empty, want := range map[int]error{1: nil, 99: nil, 100: io.ErrNoProgress} {
+		got, err := rawMatches(t, "$.a[*]", once(&hesitant{r: strings.NewReader(document), empty: empty}), Options{})
+		if !errors.Is(err, want) || want == nil && got != `1 "two" {"three": 3}` {
+			t.Errorf("%d empty readings before each piece: %s, %v", empty, got, err)
+		}
+	}
+}
+
+// Where elements are wanted last first the document is read more than once: what is wrong with it, and
+// what goes wrong then, is an error at each reading.
+func TestWhatGoesWrongAtALaterReadingIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"$[::-1]", "$[1,0]", "$..[0]", "$[::-1].a"} {
+		for _, document := range []string{`[{"a": 1}, {"a": `, `[{"a": 1}, {"a": 2}`, `[{"a": 1}, {"a": 2]`} {
+			_, err := rawMatches(t, path, Bytes([]byte(document)), Options{})
+			if _, ok := errors.AsType[*DocumentError](err); !ok {
+				t.Errorf("%s of %s: %v", path, document, err)
+			}
+		}
+		gone := errors.New("the file is gone")
+		opened := 0
+		src := Reopen(func() (io.ReadCloser, error) {
+			if opened++; opened > 1 {
+				return nil, gone
+			}
+			return io.NopCloser(strings.NewReader(`[{"a": 1}, {"a": 2}` + strings.Repeat(" ", 4*windowSize) + `]`)), nil
+		})
+		if _, err := rawMatches(t, path, src, Options{Limit: 1 << 10}); !errors.Is(err, gone) && path != "$..[0]" {
+			t.Errorf("%s, opened %d times: %v", path, opened, err)
+		}
+	}
+}
+
+// What a filter passes over before the element that it wants takes memory too, which is bounded.
+func TestAnElementFarBehindIsLookedAtWithinTheLimit(t *testing.T) {
+	t.Parallel()
+	const n = 5000
+	document := "[[" + strings.Repeat("0,", n) + "1]]"
+	path := fmt.Sprintf("$[?@[%d] == 1][-1]", n)
+	if got, err := rawMatches(t, path, Bytes([]byte(document)), Options{}); err != nil || got != "1" {
+		t.Errorf("with the usual limit: %s, %v", got, err)
+	}
+	_, err := rawMatches(t, path, Bytes([]byte(document)), Options{Limit: n})
+	if e, ok := errors.AsType[*LimitError](err); !ok || e.Limit != n {
+		t.Errorf("with a limit of %d bytes: %v", n, err)
+	}
+}

@@ -91,6 +91,7 @@ func TestEqualityDoesNotDependOnHowAValueIsWritten(t *testing.T) {
 		{`"\ud83d\ude00"`, `"😀"`, true},
 		{`"\/"`, `"/"`, true},
 		{`[1, 2]`, `[2, 1]`, false},
+		{`[1, 2]`, `[12]`, false},
 		{`[]`, `{}`, false},
 		{`null`, `false`, false},
 		{`1`, `"1"`, false},
@@ -208,6 +209,36 @@ func TestADocumentThatIsNotJSONIsRefusedWithThePlace(t *testing.T) {
 			if _, err := MustParse(path).Count(t.Context(), once(strings.NewReader(document)), Options{}); err != nil {
 				t.Errorf("%.30q: %s: %v", document, path, err)
 			}
+		}
+	}
+}
+
+// Whoever has enough gets nothing more, wherever the path is.
+func TestASelectionCanBeLeftAnywhere(t *testing.T) {
+	t.Parallel()
+	root, err := Decode([]byte(`{"a": [1, 2, 3, 4], "b": {"c": 5, "d": [6, 7]}, "e": 8, "e": 9}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"$.a[*]", "$.a[1:4]", "$.a[::-1]", "$.a[0,1,2]", "$..*", "$.a[?@ > 1]", "$.e", "$['e','a']", "$..[0]", "$.*[1:]"} {
+		p := MustParse(path)
+		all := 0
+		for range p.Select(root) {
+			all++
+		}
+		for enough := 1; enough <= all; enough++ {
+			n := 0
+			for range p.Select(root) { // going on after the loop was left panics
+				if n++; n == enough {
+					break
+				}
+			}
+			if n != enough {
+				t.Errorf("%s: %d values, want %d", path, n, enough)
+			}
+		}
+		if all < 2 {
+			t.Errorf("%s selects %d values", path, all)
 		}
 	}
 }
