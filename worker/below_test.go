@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -133,6 +135,9 @@ func TestAGrandchildThatWaitsIsAnswered(t *testing.T) {
 		if err != nil || len(below) != 2 || below[0].Created.Run != theChild || below[1].Created.Run != grandchild {
 			t.Errorf("below: %+v, %v", below, err)
 		}
+		if _, err := Below(t.Context(), unreadable{r.mem, grandchild}, d.State()); !errors.Is(err, errDeaf) {
+			t.Errorf("of a grandchild's log that cannot be read: %v", err)
+		}
 		approve(t, r, grandchild)
 		if s := ended(t, d, done); s.Answer() != "blue" {
 			t.Errorf("answered %q", s.Answer())
@@ -164,12 +169,21 @@ func TestTheDriverOfARun(t *testing.T) {
 		}
 		return l
 	}
+	deepest := run.ID("r-c1-c1")
+	for range run.MaxDepth - 2 {
+		next := deepest + "-c1"
+		if err := m.Append(t.Context(), next, 0, []run.Event{{Payload: run.Created{Run: next, Parent: deepest}}}); err != nil {
+			t.Fatal(err)
+		}
+		deepest = next
+	}
 	check("r-c1-c1", "")
 	defer own("other", "/other").Release()
 	check("r-c1-c1", "")
 	check("unknown", "")
 	defer own("r", "/root").Release()
 	check("r-c1-c1", "/root")
+	check(deepest, "/root")
 	check("r", "/root")
 	child := own("r-c1", "/child")
 	check("r-c1-c1", "/child")
@@ -452,5 +466,76 @@ func TestACallThatHasStartedNoRunHasNoneBelow(t *testing.T) {
 		}
 		interrupt(d)()
 		<-ended
+	})
+}
+
+// deafStore is a store whose inboxes cannot be read while it is deaf, but that of the run r.
+type deafStore struct {
+	store.Store
+	deaf atomic.Bool
+}
+
+var errDeaf = errors.New("the disk is away")
+
+// unreadable is a store in which the log of one run cannot be read.
+type unreadable struct {
+	store.Store
+	id run.ID
+}
+
+func (s unreadable) Events(ctx context.Context, id run.ID, after int64) iter.Seq2[run.Event, error] {
+	if id == s.id {
+		return func(yield func(run.Event, error) bool) { yield(run.Event{}, errDeaf) }
+	}
+	return s.Store.Events(ctx, id, after)
+}
+
+func (s *deafStore) Inbox(ctx context.Context, id run.ID) ([]store.Row, error) {
+	if s.deaf.Load() && id != "r" {
+		return nil, errDeaf
+	}
+	return s.Store.Inbox(ctx, id)
+}
+
+func (s *deafStore) Inboxes(ctx context.Context) ([]run.ID, error) {
+	if s.deaf.Load() {
+		return nil, errDeaf
+	}
+	return s.Store.Inboxes(ctx)
+}
+
+// What cannot be read while a child waits for a person is told to the diagnostics alone, and the child
+// continues when it can be read again.
+func TestInboxesThatCannotBeReadForAWhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := asksFor(t, anEdit)
+		_, lines := diagnostics(r)
+		st := &deafStore{Store: r.mem}
+		r.w.Store, r.w.OnAsk, r.w.Authorizer = st, AskWait, authorizer(needsApproval)
+		d := r.create()
+		done := drive(t, shortly(t), d, prompt("go"))
+		time.Sleep(3 * pollIdle)
+		synctest.Wait()
+		if got := lines("runs below", "inboxes"); len(got) > 0 {
+			t.Errorf("while all can be read the diagnostics are %q", got)
+		}
+		st.deaf.Store(true)
+		approve(t, r, theChild)
+		time.Sleep(3 * pollIdle)
+		synctest.Wait()
+		for _, what := range []string{"runs below", "inboxes"} {
+			if got := lines(what); len(got) == 0 || !strings.Contains(got[0], errDeaf.Error()) {
+				t.Errorf("%s: the diagnostics are %q", what, got)
+			}
+		}
+		if got := r.edit.Ran(); len(got) > 0 {
+			t.Errorf("edits %q", got)
+		}
+		st.deaf.Store(false)
+		ended(t, d, done)
+		if got := r.edit.Ran(); len(got) != 1 {
+			t.Errorf("edits %q", got)
+		}
 	})
 }

@@ -697,3 +697,13 @@ func TestAQuestionThatNobodyAnswersIsToldWithWhatWasSaid(t *testing.T) {
 		}
 	})
 }
+
+// A child run that has asked its model anything may have changed something; one that has not cannot have.
+func TestWhatAChildMayHaveChanged(t *testing.T) {
+	t.Parallel()
+	for tokens, want := range map[int64]run.Change{0: "", 1: run.MayChange, 1000: run.MayChange} {
+		if got := childResult(run.State{Tally: run.Tally{Usage: run.Usage{Output: tokens}}}).Change; got != want {
+			t.Errorf("after %d tokens its call is %q, want %q", tokens, got, want)
+		}
+	}
+}

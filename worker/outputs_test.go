@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -307,5 +309,57 @@ func TestAPictureIsShownAndNotStored(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Where results are not stored no tool has an argument that says how, and it is wrong like any other that
+// a tool does not have.
+func TestWhereNothingIsStoredNoCallSaysHow(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, `{"calls":[{"tool":"read","args":{"do":"ok","output_mode":"inline"}}]}
+{"text":"Done."}`)
+	got := results(turn(t, r))
+	if len(got) != 1 || !strings.HasPrefix(got[0], "c_1 true ") || !strings.Contains(got[0], "output_mode") {
+		t.Errorf("results %q", got)
+	}
+	if ran := r.read.Ran(); len(ran) > 0 {
+		t.Errorf("it ran with %q", ran)
+	}
+}
+
+// A tool whose result cannot be stored is told so with each byte that it prints, and it is tried once.
+func TestAResultThatCannotBeStoredIsToldToItsTool(t *testing.T) {
+	t.Parallel()
+	full, tried := errors.New("no space left on device"), 0
+	k := &resultWriter{create: func() (*output.Writer, error) { tried++; return nil, full }}
+	for range 2 {
+		if n, err := k.Write([]byte("line\n")); n != 0 || !errors.Is(err, full) {
+			t.Errorf("%d bytes were written, %v", n, err)
+		}
+	}
+	k.abort()
+	if tried != 1 {
+		t.Errorf("an output was made %d times", tried)
+	}
+}
+
+// The log says of each result where it is: inline, stored, or, of one without text, nowhere.
+func TestWhereAResultIs(t *testing.T) {
+	t.Parallel()
+	r, _ := storing(t, `{"text":"Done."}`)
+	d := r.create()
+	defer d.Close()
+	for i, c := range []struct {
+		text     string
+		mode     output.Mode
+		delivery output.Delivery
+		size     int64
+	}{{"", output.Auto, "", 0}, {"", output.Persist, "", 0}, {"x", output.Auto, output.Inlined, 1}, {"three", output.Persist, output.Stored, 5}} {
+		id := run.CallID(fmt.Sprintf("c_%d", i+1))
+		k := d.resultWriterOf(id, "print", "m_2")
+		fact := d.deliver(k, run.CallState{Call: run.Call{ID: id, Tool: "print"}}, c.mode, tool.TextResult(c.text))
+		if fact.Delivery != string(c.delivery) || fact.Size != c.size || fact.Outcome != run.OK {
+			t.Errorf("%q, %s: it is delivered %q with %d bytes, %s", c.text, c.mode, fact.Delivery, fact.Size, fact.Outcome)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pawl/llm"
 	"pawl/run"
 )
 
@@ -57,6 +58,29 @@ func TestARequestWhoseAnswerKillsEachProcessIsAbandoned(t *testing.T) {
 		}
 		if n := len(logged[run.Observed](t, r)); n != 3 {
 			t.Errorf("%d answers are recorded to have begun, want 3", n)
+		}
+	})
+}
+
+// After a death the log says once that an answer has begun, in however many pieces it arrives.
+func TestThatAnAnswerHasBegunIsRecordedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := stagedRig(t, begins("Too late", 0), func(_ context.Context, yield func(llm.Delta, error) bool) {
+			for _, piece := range []string{"Th", "ere", "."} {
+				time.Sleep(time.Second)
+				if !yield(llm.Delta{Text: piece}, nil) {
+					return
+				}
+			}
+			yield(llm.Delta{Answer: &llm.Answer{Parts: []run.Part{run.Text("There.")}, Stop: run.StopEndTurn}}, nil)
+		})
+		r.dies(r.create(), time.Second, prompt("go"))
+		if s := r.run(r.open()); s.Answer() != "There." {
+			t.Errorf("ended %+v with %q", s.Turn.End, s.Answer())
+		}
+		if n := len(logged[run.Observed](t, r)); n != 1 {
+			t.Errorf("the log says %d times that an answer has begun", n)
 		}
 	})
 }

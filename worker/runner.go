@@ -507,7 +507,7 @@ func (d *Runner) completed(c run.Completion) run.Input {
 // deadline returns when the turn reaches its time limit; zero if it has none or is being
 // stopped already.
 func (d *Runner) deadline() time.Time {
-	if d.gateClosed() || d.core.State.Turn.Phase == run.Interrupting {
+	if d.gateClosed() {
 		return time.Time{}
 	}
 	return d.core.State.Deadline()

@@ -184,6 +184,9 @@ func TestTheNamesOfJobsAreNotUsedAgainAfterARestart(t *testing.T) {
 {"calls":[{"tool":"shell_output","args":{"id":"job_1"}}]}
 {"text":"Done.","repeat":true}`)
 	r.run(r.create(), prompt("go"))
+	if ends := logged[run.Ended](t, r); len(ends) != 1 || len(ends[0].Jobs) != 1 || ends[0].Jobs[0].ID != "job_1" || ends[0].Jobs[0].Command != "sleep 1000" {
+		t.Errorf("the turn has ended with %+v, and job_1 runs", ends)
+	}
 	s := r.run(r.open(), prompt("on"))
 	got := results(s)
 	if len(got) != 3 || !strings.Contains(got[0], "job_1") || !strings.Contains(got[1], "job_2") || strings.Contains(got[1], "job_1") {

@@ -161,7 +161,7 @@ func (d *Runner) bySchema(s run.State, p run.Replied) (value, problem string) {
 	}
 	if err := tools.Validate(s.Config.Output.Tool, json.RawMessage(text)); err != nil {
 		what := strings.TrimPrefix(err.Error(), "wrong arguments for "+s.Config.Output.Tool+": ") // it was not called
-		return "", "The answer does not fit the schema: " + what + "."
+		return "", "The answer does not fit the schema: " + strings.TrimSuffix(what, ".") + "."
 	}
 	value, err := submission.Value(json.RawMessage(text))
 	if err != nil {

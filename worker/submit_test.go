@@ -247,3 +247,61 @@ func TestAResultThatAToolMustSubmitIsNeverAnAnswer(t *testing.T) {
 		})
 	}
 }
+
+// Of requests that came together each has its own key; one that came before has that of its call.
+func TestTheKeyOfASubmissionIsThatOfItsRequest(t *testing.T) {
+	t.Parallel()
+	received := func(n string) run.Event {
+		return run.Event{Payload: run.CallReceived{Key: "key " + n, Call: run.Call{ID: run.CallID("c_" + n), Tool: "read", Arguments: "{}"}}}
+	}
+	s, err := run.Replay([]run.Event{
+		{Payload: run.Created{Run: "r", External: true}}, {Payload: prompt("go")},
+		{Payload: run.RequestStarted{Purpose: run.ForAgent, Attempt: 1}}, received("1"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Runner{core: run.NewRunner(s)}
+	events := []run.Event{{Payload: run.Observed{}}, received("2"), received("3")}
+	for id, want := range map[run.CallID]string{"c_1": "key 1", "c_2": "key 2", "c_3": "key 3", "c_4": ""} {
+		if got := d.keyOf(id, events); got != want {
+			t.Errorf("the key of %s is %q, want %q", id, got, want)
+		}
+	}
+}
+
+// An answer by schema is the result when it is whole, makes no call and fits; otherwise the model is told
+// what is wrong with it, or nothing where the run goes on anyway.
+func TestWhichAnswersBySchemaAreTheResult(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, `{"text":"Done."}`)
+	d := r.createWith(run.Created{Config: run.Config{Output: run.Output{Tool: "submit", Schema: `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`}}})
+	defer d.Close()
+	const good = `{"n":3}`
+	call := run.Part{Type: run.CallPart, Call: &run.Call{ID: "c_1", Tool: "read", Arguments: "{}"}}
+	for name, c := range map[string]struct {
+		stop           run.StopReason
+		parts          []run.Part
+		value, problem string
+	}{
+		"whole":                 {run.StopEndTurn, []run.Part{run.Text(" " + good + "\n")}, good, ""},
+		"in two parts":          {run.StopEndTurn, []run.Part{run.Text(`{"n":`), run.Text("3}")}, good, ""},
+		"without a reason":      {run.StopNone, []run.Part{run.Text(good)}, good, ""},
+		"for a reason unknown":  {"of_a_newer_provider", []run.Part{run.Text(good)}, good, ""},
+		"cut":                   {run.StopMaxTokens, []run.Part{run.Text(good)}, "", ""},
+		"paused":                {run.StopPause, []run.Part{run.Text(good)}, "", ""},
+		"filtered":              {run.StopFiltered, []run.Part{run.Text(good)}, "", ""},
+		"refused":               {run.StopRefusal, []run.Part{run.Text(good)}, "", ""},
+		"stopped by guardrails": {run.StopGuardrail, []run.Part{run.Text(good)}, "", ""},
+		"to call a tool":        {run.StopToolUse, []run.Part{run.Text(good)}, "", ""},
+		"beside a call":         {run.StopEndTurn, []run.Part{run.Text(good), call}, "", ""},
+		"empty":                 {run.StopEndTurn, []run.Part{run.Text(" \n")}, "", ""},
+		"no JSON":               {run.StopEndTurn, []run.Part{run.Text("three")}, "", "The answer is not JSON."},
+		"of another type":       {run.StopEndTurn, []run.Part{run.Text(`{"n":"3"}`)}, "", "The answer does not fit the schema: n: expected integer, got string. It needs n."},
+	} {
+		value, problem := d.bySchema(d.State(), run.Replied{Stop: c.stop, Parts: c.parts})
+		if value != c.value || problem != c.problem {
+			t.Errorf("%s: the result is %q, the problem %q", name, value, problem)
+		}
+	}
+}

@@ -588,3 +588,17 @@ func TestATaskKnowsWhatItsRunAsksAndWhoStoppedIt(t *testing.T) {
 		}
 	})
 }
+
+// A result is not accepted for a task that cannot be read: whether it takes it is not known.
+func TestATaskThatCannotBeReadTakesNoResult(t *testing.T) {
+	t.Parallel()
+	r := taskRig(t, `{"text":"Done."}`)
+	d := r.createPlanner()
+	defer d.Close()
+	call := run.CallState{Call: run.Call{ID: "c_1", Tool: task.PlannerOutputTool, Arguments: goodPlan}}
+	known := d.taskTakes(d.State(), call, goodPlan)
+	d.task.store = brokenStore{r.mem, "TaskEvents"}
+	if got := d.taskTakes(d.State(), call, goodPlan); got != errBroken.Error() || got == known {
+		t.Errorf("the agent is told %q, and of a task that can be read %q", got, known)
+	}
+}
