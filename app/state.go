@@ -36,6 +36,14 @@ func ConditionOf(s run.State, driven bool) Condition {
 	return Killed
 }
 
+// Condition is [ConditionOf] with the runs below: one that waits for them waits, if they do.
+func (w *Workspace) Condition(s run.State, driven bool) Condition {
+	if below, err := w.below(s); err == nil && waitsAmong(s, below) {
+		return Waiting
+	}
+	return ConditionOf(s, driven)
+}
+
 // NeedsApproval reports whether the turn is open and can only continue with a person's
 // decision.
 func NeedsApproval(s run.State) bool { return waitsAmong(s, nil) }

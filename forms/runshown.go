@@ -105,11 +105,8 @@ func ShowRun(ctx context.Context, w *app.Workspace, events []run.Event, s run.St
 	if err != nil {
 		return ShownRun{}, err
 	}
-	f := ShownRun{Run: c.Run, State: app.ConditionOf(s, driven), Model: s.Config.Model, Mode: s.Config.Mode, Workspace: c.Workspace,
+	f := ShownRun{Run: c.Run, State: w.Condition(s, driven), Model: s.Config.Model, Mode: s.Config.Mode, Workspace: c.Workspace,
 		Created: events[0].At, Updated: s.At, Turns: s.Turn.N, Parent: c.Parent, AgentID: c.AgentID, ForkedFrom: c.ForkedFrom, ForkedAt: c.ForkedAt, Items: []ItemForm{}}
-	if below, err := w.below(s); err == nil && waitsAmong(s, below) {
-		f.State = Waiting
-	}
 	if !s.Turn.Open() {
 		f.End = s.Turn.End.End
 	}
