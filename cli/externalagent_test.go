@@ -110,6 +110,7 @@ func scriptedAgent() {
 			block("user", map[string]any{"type": "tool_result", "tool_use_id": id, "content": "done", "is_error": !allowed})
 			fmt.Fprintf(log, "permission: %s\n", answer)
 		case s.Wait:
+			fmt.Fprintf(log, "waits %d\n", turn) // from here on it writes nothing to pawl
 			for {
 				time.Sleep(time.Hour) // until it is stopped
 			}

@@ -114,6 +114,7 @@ func (a *taskAsker) answers(ctx context.Context, s tasks.State) (answer tasks.Ac
 // asks is answers until ctx is done.
 func (a *taskAsker) asks(ctx context.Context, s tasks.State) (tasks.Action, error) {
 	out := &printer{output: "text", stdout: a.inv.Stdout, stderr: a.held}
+	defer out.resume(false)
 	one := a.of(nil, out)
 	switch st := s.Status.(type) {
 	case tasks.AwaitingInput:
