@@ -321,7 +321,7 @@ func (m *model) submit() []effect {
 	if strings.TrimSpace(m.input.editor.Text()) == "" && len(m.input.editor.Draft().Images()) == 0 {
 		return nil
 	}
-	if m.question != nil && m.ask == nil && m.question.holdsBack(m) {
+	if m.question != nil && m.ask == nil && !isCommand(strings.TrimSpace(m.input.editor.Text())) && m.question.holdsBack(m) {
 		return nil
 	}
 	draft, err := m.input.editor.Take()
@@ -333,10 +333,15 @@ func (m *model) submit() []effect {
 	if command, ok := strings.CutPrefix(text, "!"); ok && strings.TrimSpace(command) != "" {
 		return m.shell(strings.TrimSpace(command))
 	}
-	if strings.HasPrefix(text, "/") && !strings.ContainsAny(strings.Fields(text)[0][1:], "/") {
+	if isCommand(text) {
 		return m.command(text)
 	}
 	return m.send(text, images(draft)...)
+}
+
+// isCommand reports whether a text is a command and not said to the agent: /mode, but not a path.
+func isCommand(text string) bool {
+	return strings.HasPrefix(text, "/") && !strings.ContainsAny(strings.Fields(text)[0][1:], "/")
 }
 
 // images returns the images of a draft.

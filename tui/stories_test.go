@@ -1356,6 +1356,10 @@ func TestAQuestionIsShownWholeBeforeItIsAnswered(t *testing.T) {
 	if strings.Contains(p.text(), "THE END") {
 		t.Fatal("it fits")
 	}
+	p.says("/mode") // a command is no answer
+	p.sees("Permission mode")
+	p.presses("esc")
+	p.sees("choose with a number")
 	p.reads()
 	p.presses("2")
 	p.sees("THE END", "the whole question is printed above")
