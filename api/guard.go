@@ -16,16 +16,14 @@ import (
 type guard struct {
 	hosts   []string // exact values of Host
 	origins []string
-	maxBody map[string]int64 // by pattern
-	raw     map[string]bool  // patterns whose body is not JSON
-	open    map[string]bool  // patterns that need no token
+	open    map[string]bool // patterns that need no token
 	now     func() time.Time
 
 	requests, failures bucket
 }
 
 func newGuard(opt Options) *guard {
-	g := &guard{hosts: opt.Hosts, maxBody: map[string]int64{}, raw: map[string]bool{}, open: map[string]bool{}, now: time.Now}
+	g := &guard{hosts: opt.Hosts, open: map[string]bool{}, now: time.Now}
 	scheme := "http://"
 	if opt.TLS {
 		scheme = "https://"
@@ -89,7 +87,7 @@ func (g *guard) check(s *Server, r *http.Request, pattern string) *Problem {
 		return tooMany("there are too many requests: wait a moment")
 	}
 	if g.open[pattern] {
-		return g.checkType(r, pattern)
+		return checkType(r, s.operations[pattern].raw)
 	}
 	for name := range r.URL.Query() {
 		if n := strings.ToLower(name); n == "token" || n == "access_token" || n == "api_key" {
@@ -100,10 +98,10 @@ func (g *guard) check(s *Server, r *http.Request, pattern string) *Problem {
 		return p
 	}
 	c := requestOf(r.Context()).caller
-	if !c.person && !s.runs[pattern] {
+	if !c.person && !s.operations[pattern].runs {
 		return forbidden("FORBIDDEN", "the token of a run reaches the tools of that run and nothing else")
 	}
-	return g.checkType(r, pattern)
+	return checkType(r, s.operations[pattern].raw)
 }
 
 // fetchedHere reports whether a browser, if it is one, sends the request for a page of this
@@ -145,7 +143,7 @@ func (g *guard) authenticate(s *Server, r *http.Request) *Problem {
 }
 
 // checkType returns a problem unless the body is JSON.
-func (g *guard) checkType(r *http.Request, pattern string) *Problem {
+func checkType(r *http.Request, raw bool) *Problem {
 	wrong := func(what string) *Problem {
 		return &Problem{Status: http.StatusUnsupportedMediaType, Code: "UNSUPPORTED_MEDIA_TYPE", Message: what}
 	}
@@ -153,7 +151,7 @@ func (g *guard) checkType(r *http.Request, pattern string) *Problem {
 		return wrong("a body must not be compressed")
 	}
 	types := r.Header["Content-Type"]
-	if r.Method == http.MethodGet || len(types) == 0 && r.ContentLength == 0 || g.raw[pattern] {
+	if r.Method == http.MethodGet || len(types) == 0 && r.ContentLength == 0 || raw {
 		return nil
 	}
 	if len(types) != 1 {
@@ -164,13 +162,6 @@ func (g *guard) checkType(r *http.Request, pattern string) *Problem {
 		return wrong("the body must be application/json")
 	}
 	return nil
-}
-
-func (g *guard) bodyLimit(pattern string) int64 {
-	if n := g.maxBody[pattern]; n > 0 {
-		return n
-	}
-	return DefaultBody
 }
 
 // A bucket bounds how often something happens.

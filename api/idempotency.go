@@ -249,7 +249,7 @@ func (k *keyStore) known(name, request string) (*kept, *Problem, error) {
 // the same key: it makes the id of what it creates out of the key, or hands the key on.
 func (s *Server) repeatable(r *http.Request) bool {
 	_, pattern := s.mux.Handler(r)
-	return s.keyed[pattern]
+	return s.operations[pattern].keyed
 }
 
 // A capture is a response in memory.

@@ -95,7 +95,7 @@ type questionInput struct {
 
 // question registers a question about one output. The body has the arguments of the tool.
 func question[A, R any](s *Server, name, summary string, ask func(*output.Document, context.Context, A) (R, error)) {
-	o := operation{method: http.MethodPost, path: "/runs/{run}/outputs/{output}/" + name, id: name + "-output", tag: tagOutputs, unchecked: true, keyed: true,
+	o := operation{method: http.MethodPost, path: "/runs/{run}/outputs/{output}/" + name, id: name + "-output", tag: tagOutputs, keyed: true,
 		summary: summary, more: "The arguments and the answer are those of the tool tool_outputs." + name + " (docs/outputs.md), without id."}
 	handle(s, o, func(ctx context.Context, in *questionInput) (json.RawMessage, error) {
 		args, err := arguments[A](in.RawBody)

@@ -54,7 +54,7 @@ func (s *Server) register(op *huma.Operation, input, output reflect.Type, call f
 	e := &endpoint{s: s, op: op, input: input, call: call}
 	e.describeInput()
 	e.describeOutput(output)
-	if len(e.params) > 0 || e.body != nil || e.raw != nil && !s.guard.raw[op.Method+" "+Prefix+op.Path] {
+	if len(e.params) > 0 || e.body != nil || e.raw != nil && !s.operations[op.Method+" "+Prefix+op.Path].raw {
 		op.Errors = append(op.Errors, http.StatusUnprocessableEntity)
 	}
 	problem := &huma.MediaType{Schema: s.schema(reflect.TypeFor[Problem](), "")}

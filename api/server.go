@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -50,10 +51,9 @@ type Server struct {
 	opt Options
 	log *slog.Logger
 
-	document *huma.OpenAPI
-	mux      *http.ServeMux
-	runs     map[string]bool // patterns that the token of a run reaches
-	keyed    map[string]bool // patterns that are safe to be repeated with the same key
+	document   *huma.OpenAPI
+	mux        *http.ServeMux
+	operations map[string]operation // by pattern
 
 	guard    *guard
 	started  string // random: sessions are those of one start
@@ -79,7 +79,7 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{ws: ws, opt: opt, log: opt.Log, mux: http.NewServeMux(), runs: map[string]bool{}, keyed: map[string]bool{}, slowest: slowest, started: rand.Text()}
+	s := &Server{ws: ws, opt: opt, log: opt.Log, mux: http.NewServeMux(), operations: map[string]operation{}, slowest: slowest, started: rand.Text()}
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	s.guard = newGuard(opt)
 	var err error
@@ -215,8 +215,7 @@ type operation struct {
 	// keyed: with the same Idempotency-Key it is safe to be performed again after the server
 	// was killed: see [request].
 	keyed bool
-	// raw: the body is not JSON. unchecked: the operation checks the body itself.
-	raw, unchecked bool
+	raw   bool // the body is not JSON
 	// maxBody bounds the body; 0: DefaultBody.
 	maxBody int64
 }
@@ -231,22 +230,18 @@ func handle[I, O any](s *Server, o operation, f func(ctx context.Context, in *I)
 
 // describe returns the OpenAPI operation.
 func (s *Server) describe(o operation) *huma.Operation {
+	o.maxBody = cmp.Or(o.maxBody, DefaultBody)
+	s.operations[o.method+" "+Prefix+o.path] = o
 	d := &huma.Operation{
 		OperationID: o.id, Method: o.method, Path: o.path, Summary: o.summary, Description: o.more, Tags: []string{o.tag},
 		DefaultStatus: o.status, MaxBodyBytes: o.maxBody,
 		Errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict},
 	}
-	if d.MaxBodyBytes == 0 {
-		d.MaxBodyBytes = DefaultBody
-	}
-	s.guard.maxBody[o.method+" "+Prefix+o.path] = d.MaxBodyBytes
 	if o.method == http.MethodPost {
 		d.Parameters = append(d.Parameters, &huma.Param{Name: "Idempotency-Key", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
 			Description: "Repeats of the request with the same key and body get the first answer and have no second effect."})
 	}
-	s.keyed[o.method+" "+Prefix+o.path], s.guard.raw[o.method+" "+Prefix+o.path] = o.keyed, o.raw
 	if o.runs {
-		s.runs[o.method+" "+Prefix+o.path] = true
 		d.Security = []map[string][]string{{"token": {}}, {"run": {}}}
 	}
 	return d
@@ -293,7 +288,7 @@ func (s *Server) serve(writer http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Expect") == "" { // else it waits for the answer before it sends the body
 		defer w.drain(r.Body)
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, s.guard.bodyLimit(pattern)+1)
+	r.Body = http.MaxBytesReader(w, r.Body, cmp.Or(s.operations[pattern].maxBody, DefaultBody)+1)
 	if r.Method == http.MethodPost && r.Header.Get(keyHeader) != "" && !s.guard.open[pattern] {
 		s.serveOnce(w, r)
 		return

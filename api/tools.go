@@ -119,7 +119,7 @@ func (s *Server) toolOperations() {
 		ToolRunInput
 		RawBody []byte `contentType:"application/json"`
 	}
-	call := operation{method: http.MethodPost, path: "/tasks/{task}/tools", id: "call-task-tool", tag: tagTasks, runs: true, keyed: true, unchecked: true,
+	call := operation{method: http.MethodPost, path: "/tasks/{task}/tools", id: "call-task-tool", tag: tagTasks, runs: true, keyed: true,
 		summary: "Call a tool as the agent of a run does", more: `The body is an object with tool, the name, and the arguments beside it, as {"tool": "completion-report", "status": "complete", "summary": "…"}, or in a member input. ` +
 			"Results are submitted once for each assignment; a repeat with the same Idempotency-Key gets the first answer. The rules of the run hold: a call may wait for a person's approval."}
 	handle(s, call, func(ctx context.Context, in *callInput) (ToolAnswer, error) {
