@@ -107,8 +107,12 @@ type QuestionError struct{ Call run.Call }
 
 func (e *QuestionError) Error() string { return "the agent waits for the answer to its question" }
 
-// ErrNoTurn says that there is no turn to interrupt.
-var ErrNoTurn = errors.New("the turn has ended")
+// Why a request comes too late.
+var (
+	ErrNoTurn     = errors.New("the turn has ended")
+	ErrNoQuestion = errors.New("the question was answered already, or was none")
+	ErrDelivered  = errors.New("it was delivered or taken back already")
+)
 
 func (r Say) Events(s run.State, _ World) ([]run.Payload, error) {
 	return []run.Payload{run.Say(s, r.ID, r.Delivery, r.Parts)}, nil
@@ -124,12 +128,20 @@ func (r Continue) Events(s run.State, _ World) ([]run.Payload, error) {
 	return []run.Payload{run.Prompted{Continue: true}}, nil
 }
 
-func (r Answer) Events(run.State, World) ([]run.Payload, error) {
-	return []run.Payload{run.Prompted{Parts: r.Parts, Answers: r.Call}}, nil
+func (r Answer) Events(s run.State, _ World) ([]run.Payload, error) {
+	return following(s, run.Prompted{Parts: r.Parts, Answers: r.Call}, ErrNoQuestion)
 }
 
-func (r Withdraw) Events(run.State, World) ([]run.Payload, error) {
-	return []run.Payload{run.Withdrawn{ID: r.ID}}, nil
+func (r Withdraw) Events(s run.State, _ World) ([]run.Payload, error) {
+	return following(s, run.Withdrawn{ID: r.ID}, ErrDelivered)
+}
+
+// following returns p, or an error if p cannot follow s.
+func following(s run.State, p run.Payload, otherwise error) ([]run.Payload, error) {
+	if _, err := s.Apply(run.Event{At: s.At, Payload: p}); err != nil {
+		return nil, otherwise
+	}
+	return []run.Payload{p}, nil
 }
 
 func (r Configure) Events(s run.State, w World) ([]run.Payload, error) {

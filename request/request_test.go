@@ -115,6 +115,7 @@ func (aWorld) ToolNamed(run.State, string) string { return "read" }
 func TestWhatARequestMeansInAState(t *testing.T) {
 	t.Parallel()
 	over := replay(t, run.Created{Run: "r"}, run.Prompted{Parts: words("go")}, run.Interrupted{Turn: 1, Cause: run.ByPerson}, run.Ended{End: run.EndInterrupted})
+	saidMore := replay(t, run.Created{Run: "r"}, run.Prompted{Parts: words("go")}, run.Said{ID: "m", Delivery: run.Queue, Parts: words("more")})
 	for _, c := range []struct {
 		what    string
 		state   run.State
@@ -130,7 +131,9 @@ func TestWhatARequestMeansInAState(t *testing.T) {
 		{"to continue a turn that has ended since", over, Continue{Turn: 1}, nil, ""},
 		{"to continue after a turn", over, Continue{}, run.Prompted{Continue: true}, ""},
 		{"to continue with a question", asked(t), Continue{}, nil, "waits for the answer"},
-		{"to withdraw words", atWork(t), Withdraw{"m"}, run.Withdrawn{ID: "m"}, ""},
+		{"an answer that comes too late", over, Answer{"c_1", words("blue")}, nil, "answered already"},
+		{"to withdraw words", saidMore, Withdraw{"m"}, run.Withdrawn{ID: "m"}, ""},
+		{"to withdraw words that were delivered", atWork(t), Withdraw{"m"}, nil, "delivered or taken back already"},
 		{"to interrupt the turn", atWork(t), Interrupt{1, "ann", nil}, run.Interrupted{Turn: 1, Cause: run.ByPerson, By: "ann"}, ""},
 		{"to interrupt whatever is open", atWork(t), Interrupt{Then: words("not so")}, run.Interrupted{Turn: 1, Cause: run.ByPerson, Then: words("not so")}, ""},
 		{"to interrupt another turn", atWork(t), Interrupt{Turn: 2}, nil, "has ended"},

@@ -39,7 +39,7 @@ func TestWhoPostsIsTold(t *testing.T) {
 			{"a mode that is not one", request.Configure{Change: run.ConfigChange{Mode: new("bold")}}, "bold"},
 			{"a mode", request.Configure{Change: run.ConfigChange{Mode: new("plan")}}, ""},
 			{"nothing", request.Interrupt{Turn: 7}, request.ErrNoTurn.Error()},
-			{"what cannot follow", request.Withdraw{ID: "never said"}, "does not wait to be delivered"},
+			{"what cannot follow", request.Withdraw{ID: "never said"}, "delivered or taken back already"},
 			{"a decision", request.Decide{Call: "c_1", Answer: run.Allow}, ""},
 			{"the same again", request.Decide{Call: "c_1", Answer: run.Deny}, "call c_1 does not need approval"},
 		} {
