@@ -56,7 +56,7 @@ func Classify(command string) Classification {
 		}
 		if p.words[0].kind == static {
 			add(&c.Programs, p.program())
-			if name := path.Base(p.program()); asksGit[name] {
+			if name := path.Base(p.program()); is(name, asksGit) {
 				add(&c.Programs, name) // /usr/bin/git obeys a repository like git
 			}
 		}

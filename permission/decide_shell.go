@@ -319,7 +319,7 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 				if r.own(at) != "" {
 					return atDeny, builtIn(quote(p.text) + " touches what belongs to pawl itself: " + where), true
 				}
-				if deletes[path.Base(p.program())] && r.holds(at) {
+				if is(path.Base(p.program()), deletes) && r.holds(at) {
 					return atDeny, builtIn(quote(p.text) + " deletes or moves everything below " + where + ", pawl's own files too"), true
 				}
 			}
@@ -413,7 +413,7 @@ func (t *evaluation) allowed(p *simpleCommand, l *commandInfo) (stage, Decision)
 	if p.transparent && !local {
 		return atDefault, byDefault(Allow, "what it runs decides")
 	}
-	if rule, ok := t.spelled(p); ok && (rule.Sandbox == run.Confined || !asksGit[path.Base(p.program())] || !t.elsewhere(p)) {
+	if rule, ok := t.spelled(p); ok && (rule.Sandbox == run.Confined || !is(path.Base(p.program()), asksGit) || !t.elsewhere(p)) {
 		return t.ruledBy(rule, "it spells out "+quote(p.within.text))
 	}
 	for _, w := range p.words {
@@ -425,7 +425,7 @@ func (t *evaluation) allowed(p *simpleCommand, l *commandInfo) (stage, Decision)
 		}
 	}
 	needs, readRule := t.needs(p, l)
-	asks := asksGit[path.Base(p.program())]
+	asks := is(path.Base(p.program()), asksGit)
 	elsewhere, runsGit := asks && t.elsewhere(p), asks && t.r.Runs != ""
 	var best *Rule
 	for i, rule := range t.allow {
@@ -467,9 +467,6 @@ func (t *evaluation) elsewhere(p *simpleCommand) bool {
 	return len(p.dirs) == 0 || slices.ContainsFunc(p.dirs, func(dir string) bool { return t.r.locate("", dir).text != "." })
 }
 
-// asksGit are the programs that read, and are git or run it.
-var asksGit = set("git go")
-
 func (t *evaluation) ruledBy(rule Rule, reason string) (stage, Decision) {
 	d := by(rule, reason)
 	d.Sandbox = rule.Sandbox
@@ -480,7 +477,7 @@ func (t *evaluation) ruledBy(rule Rule, reason string) (stage, Decision) {
 // and with it what the wrapper runs.
 func (t *evaluation) spelled(p *simpleCommand) (Rule, bool) {
 	for outer := p.within; outer != nil; outer = outer.within {
-		if fromInput[path.Base(outer.program())] {
+		if is(path.Base(outer.program()), fed) {
 			return Rule{}, false
 		}
 		if slices.ContainsFunc(outer.words, func(w word) bool { return w.kind != static }) {
@@ -494,10 +491,6 @@ func (t *evaluation) spelled(p *simpleCommand) (Rule, bool) {
 	}
 	return Rule{}, false
 }
-
-// fromInput are the wrappers that add words from their input to what they run: to
-// spell them out does not spell out that.
-var fromInput = set("xargs parallel entr")
 
 // A need is a word that a rule has to spell out to cover a command, and why.
 type need struct{ word, why string }

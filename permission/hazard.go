@@ -113,15 +113,6 @@ var (
 	resolvers = hazard{short: "f"}
 )
 
-// optionFiles are the programs that take further words, options among them, from the file of a
-// word @FILE: what would be a hazard on the line may be in there. From their manuals (pytest
-// 8.4, mypy 1.18, ruff 0.14, JDK 25, rustc 1.90, GNU binutils 2.45), read 2026-11-26.
-var optionFiles = set(`pytest py.test mypy ruff rustc rustdoc tsc java javac javadoc jar jlink jdeps jpackage kotlinc scalac groovyc swiftc ghc protoc
-	gfortran nvcc icc ifort ld ld.lld lld gold as ar nm objdump objcopy ranlib strip size dotnet csc msbuild mcs`)
-
-// lookups are the programs with resolvers' hazards.
-var lookups = set("ping ping6 nslookup dig host drill traceroute tracepath mtr whois getent resolvectl")
-
 // names reports whether an option or operand is one of h's, apart from commands.
 func (h hazard) names(t string) bool {
 	for prefix := range strings.FieldsSeq(h.prefixes) {
@@ -163,7 +154,7 @@ func (h hazard) names(t string) bool {
 func hazardsOf(name string, words []word) []string {
 	h, ok := hazards[name]
 	if !ok {
-		if h, ok = interpreter(name); !ok && !optionFiles[name] {
+		if h, ok = interpreter(name); !ok && !is(name, optionFiles) {
 			return nil
 		}
 	}
@@ -174,7 +165,7 @@ func hazardsOf(name string, words []word) []string {
 	operand, options := 0, false
 	for _, w := range words {
 		t := w.text
-		if h.names(t) || optionFiles[name] && strings.HasPrefix(t, "@") {
+		if h.names(t) || is(name, optionFiles) && strings.HasPrefix(t, "@") {
 			found = append(found, t)
 		}
 		if strings.HasPrefix(t, "-") {
@@ -189,7 +180,7 @@ func hazardsOf(name string, words []word) []string {
 		}
 		// A server that is named gets the question, whatever name is asked about.
 		server := strings.HasPrefix(t, "@") || operand > 1 && (name == "nslookup" || name == "host")
-		if lookups[name] && (server || isName(t)) {
+		if is(name, looksUp) && (server || isName(t)) {
 			found = append(found, t)
 		}
 	}

@@ -6,21 +6,8 @@ import (
 	"strings"
 )
 
-// runNothing are the programs, beside those that are classified as reading, that run no
-// other program, whatever their words are; builtins of the shell among them.
-var runNothing = set(`cp mv rm rmdir unlink mkdir touch ln chmod chown chgrp tee dd truncate shred mktemp mkfifo sync csplit
-	gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd curl kill killall pkill umask wait read cd pushd popd`)
-
-// runByHazard are the programs that run others only where one of their words is a
-// hazard.
-var runByHazard = set("tar zip unzip install split wget sort rg fd fdfind find sed awk gawk mawk date man file diff diff3 tree jq gofmt git printf test [")
-
 // goRunsNothing are the commands of go that run its own tools alone.
 var goRunsNothing = set("build vet fmt list version doc help mod")
-
-// runWhatTheyName are the wrappers that run the command among their words and nothing
-// else.
-var runWhatTheyName = set("env sudo doas timeout nice nohup setsid time command builtin exec stdbuf ionice taskset chrt xargs caffeinate eval trap")
 
 // mayRunOthers reports whether p may run programs that the command does not tell: it is
 // a script, an interpreter, a build tool, or not known. What a wrapper runs is a part of
@@ -34,15 +21,15 @@ func (t *evaluation) mayRunOthers(p *simpleCommand, l *commandInfo) bool {
 	unknownWords := p.isFed() || slices.ContainsFunc(p.words[1:], func(w word) bool { return w.kind != static })
 	hazards := l.hazards
 	switch {
-	case shells[name]:
+	case is(name, isShell):
 		return !p.readsText || p.isFed()
 	case wrapsAnother(p) && !l.reads:
-		return !runWhatTheyName[name] || p.guessed || p.isFed()
-	case asksGit[name] && (t.r.Runs != "" || t.mayMakeRepository || p.inUnknownFolder()), runsHooks(p, l) && t.r.Hooks != "":
+		return !is(name, runsWhatItNames) || p.guessed || p.isFed()
+	case is(name, asksGit) && (t.r.Runs != "" || t.mayMakeRepository || p.inUnknownFolder()), runsHooks(p, l) && t.r.Hooks != "":
 		return true
 	case l.reads:
 		return p.isFed() && !l.optionsSafe
-	case runNothing[name], setsSafely(p):
+	case is(name, runsNothing), setsSafely(p):
 		return false
 	case name == "go":
 		return unknownWords || len(hazards) > 0 || len(p.words) < 2 || !goRunsNothing[p.words[1].text]
@@ -53,7 +40,7 @@ func (t *evaluation) mayRunOthers(p *simpleCommand, l *commandInfo) bool {
 	case name == "find":
 		hazards = slices.DeleteFunc(slices.Clone(hazards), func(h string) bool { return h == "-delete" })
 	}
-	return !runByHazard[name] || unknownWords || len(hazards) > 0
+	return !is(name, runsByHazard) || unknownWords || len(hazards) > 0
 }
 
 // inUnknownFolder reports whether p may run in a folder that nobody has looked at: behind a cd whose
@@ -86,14 +73,14 @@ func mayMakeRepository(s *script) bool {
 			return strings.Contains(strings.ToLower(p), ".git") || strings.EqualFold(path.Base(p), "config")
 		}))
 	}) || slices.ContainsFunc(s.parts, func(p *simpleCommand) bool {
-		return !p.speculative && !p.transparent && !p.info().reads && !asksGit[p.program()] && !harmless[path.Base(p.program())]
+		return !p.speculative && !p.transparent && !p.info().reads && !is(p.program(), asksGit) && !harmless[path.Base(p.program())]
 	})
 }
 
 // isFed reports whether words from its input are added to p's.
 func (p *simpleCommand) isFed() bool {
 	for outer := p.within; outer != nil; outer = outer.within {
-		if fromInput[path.Base(outer.program())] {
+		if is(path.Base(outer.program()), fed) {
 			return true
 		}
 	}

@@ -146,7 +146,7 @@ func (rs Rules) proposeAllow(r Request, m Mode, history []Allowed) (p Proposal) 
 	// command cannot run read-only.
 	for _, needsRule := range []func(*simpleCommand) bool{
 		func(*simpleCommand) bool { return false },
-		func(p *simpleCommand) bool { return obeysFiles[p.program()] },
+		func(p *simpleCommand) bool { return is(p.program(), obeysFiles) },
 		func(p *simpleCommand) bool { return !idles(p, p.info()) },
 	} {
 		q := Proposal{Rules: slices.Clone(p.Rules)}
@@ -222,7 +222,7 @@ func withEffect(rules Rules, effect Verdict) Rules {
 
 // commandRule returns the narrowest rule for one simple command.
 func (t *evaluation) commandRule(p *simpleCommand, history []Allowed) (rule Rule, exact, ok bool) {
-	if fromInput[path.Base(p.program())] {
+	if is(path.Base(p.program()), fed) {
 		return Rule{}, false, false
 	}
 	candidate := func(words []string, rest bool) Rule {
@@ -265,34 +265,6 @@ func (t *evaluation) commandRule(p *simpleCommand, history []Allowed) (rule Rule
 	return narrow, true, fits(narrow)
 }
 
-// families are programs of which a person means the first words, and how many; of
-// those whose name has commands behind it, the commands that may be widened. What
-// is not here is allowed as it is written, until history shows what is meant.
-var families = map[string]string{
-	"go":       "test build vet list mod doc version fmt",
-	"git":      "add commit status diff log show branch stash fetch pull switch merge tag blame grep remote worktree restore cherry-pick describe rev-parse ls-files",
-	"npm":      "test run install ci ls audit outdated",
-	"pnpm":     "test run install ls",
-	"yarn":     "test run install",
-	"bun":      "test install",
-	"cargo":    "test build check clippy fmt bench doc tree",
-	"pip":      "install list show freeze",
-	"pip3":     "install list show freeze",
-	"uv":       "sync lock add",
-	"poetry":   "install lock add",
-	"dotnet":   "build test restore",
-	"mvn":      "test compile package verify",
-	"gradle":   "test build check",
-	"composer": "install test",
-	"mix":      "test compile format",
-	"swift":    "build test",
-	"zig":      "build test fmt",
-	"gh":       "pr issue status",
-	"pytest":   "", "gofmt": "", "goimports": "", "staticcheck": "", "golangci-lint": "", "eslint": "", "prettier": "", "tsc": "", "jest": "", "vitest": "",
-	"ruff": "", "black": "", "mypy": "", "flake8": "", "isort": "", "pylint": "", "rustfmt": "", "shellcheck": "", "tox": "", "rspec": "", "rubocop": "",
-	"mkdir": "", "touch": "", "cp": "", "ls": "", "cat": "", "grep": "", "rg": "", "sort": "", "diff": "", "wc": "", "head": "", "tail": "", "tree": "", "jq": "",
-}
-
 // scripts are the commands of package managers behind which stands the name of
 // what is run: the name belongs to what a person means.
 var scripts = set("run run-script pr issue mod remote stash worktree")
@@ -301,9 +273,9 @@ var scripts = set("run run-script pr issue mod remote stash worktree")
 // with anything behind them; 0 if only the whole command.
 func meant(p *simpleCommand, history []Allowed, tool string) int {
 	name := p.program()
-	commands, known := families[name]
+	commands, known := wordsOf(name, means)
 	switch {
-	case needsName(name) && !known, deletes[name], p.within != nil && !p.within.transparent:
+	case needsName(name) && !known, is(name, deletes), p.within != nil && !p.within.transparent:
 		return 0
 	case known && commands == "":
 		return 1

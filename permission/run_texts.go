@@ -4,25 +4,18 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"pawl/internal/lazy"
 )
-
-// runTheirWords are programs of the table of hazards whose other words may be commands, or
-// texts that they hand to a shell.
-var runTheirWords = set(`make gmake npm pnpm yarn docker podman nerdctl kubectl ssh cargo bundle uv poetry mvn gradle jest
-	adb gdb lldb ansible emacs vim vi nvim view ex nmap perf systemctl crontab brew rpm dpkg`)
 
 // takesData reports whether the words of p are known to be data: names of files, texts that
 // are shown or searched for, settings. A word that is a hazard ends that.
 func takesData(p *simpleCommand, l *commandInfo) bool {
 	name := p.program()
-	if len(l.hazards) > 0 && !runNothing[name] {
+	if len(l.hazards) > 0 && !is(name, runsNothing) {
 		return false
 	}
 	_, hazards := hazards[name]
-	return l.reads || l.textOnly || runNothing[name] || runByHazard[name] || changesShell[name] || asksGit[name] || hazards && !runTheirWords[name] ||
-		shells[name] && p.readsText
+	return l.reads || l.textOnly || is(name, runsNothing) || is(name, runsByHazard) || is(name, setsTheShell) || is(name, asksGit) || hazards && !is(name, runsItsWords) ||
+		is(name, isShell) && p.readsText
 }
 
 // maxTexts bounds how many words of one command are read as commands.
@@ -37,7 +30,7 @@ func (t *evaluation) mayRun(p *simpleCommand, l *commandInfo, rules []Rule) (rul
 		return Rule{}, "", false
 	}
 	budget := maxTexts
-	if asksGit[path.Base(p.program())] {
+	if is(path.Base(p.program()), asksGit) {
 		set := []word{{text: "configuration"}, {text: t.r.Runs}}
 		if runsHooks(p, l) {
 			set = append(set, word{text: t.r.Hooks})
@@ -101,27 +94,9 @@ func (p *simpleCommand) runsByRule(l *commandInfo, rules []Rule, budget *int) (r
 	return Rule{}, "", false
 }
 
-// inputLanguages are the programs that run others by commands of their own in what they are
-// given to read, with what such a command has in it, in small letters; ^ is the beginning of a
-// line. Of one without such an entry any text may be a command. Shells and interpreters
-// that read a program are not here, for they always ask. From the manuals of SQLite 3.50,
-// PostgreSQL 18, MySQL 9, OpenSSH 10 and GNU ed 1.22, read 2026-11-26.
-var inputLanguages = lazy.Value(func() map[string]string {
-	all := map[string]string{
-		"sqlite3": "^. edit( load_extension( writefile(", "sqlite": "^.", "sqlcipher": "^. edit( load_extension( writefile(", "duckdb": "^.",
-		"psql": `\ program`, "mysql": `\ ^system ^source ^pager ^edit ^tee`, "mariadb": `\ ^system ^source ^pager ^edit ^tee`,
-		"sftp": "!", "smbclient": "!", "ed": "!", "red": "!", "dc": "!",
-	}
-	for name := range set(`ftp lftp ncftp tftp telnet kermit gdb lldb jdb vim vi nvim view ex emacs m4 gnuplot maxima gp sage gs tmux usql pgcli mycli litecli sqlplus isql sqlcmd cqlsh mongo mongosh
-		ipython bpython ptpython irb pry ghci jshell iex erl sbcl guile racket`) {
-		all[name] = ""
-	}
-	return all
-})
-
 // runsItsInput reports whether p may run programs that its input names.
 func (p *simpleCommand) runsItsInput() bool {
-	marks, ok := inputLanguages()[path.Base(p.program())]
+	marks, ok := wordsOf(path.Base(p.program()), hasInput)
 	if !ok || !p.input.given {
 		return false
 	}
@@ -170,7 +145,7 @@ func textsIn(word string, rules []Rule) []string {
 		}
 		name := path.Base(text[:end])
 		_, wraps := wrappers[name]
-		if wraps || shells[name] || joiners[name] || slices.ContainsFunc(rules, func(r Rule) bool { return r.names(name) }) {
+		if wraps || is(name, isShell) || is(name, joins) || slices.ContainsFunc(rules, func(r Rule) bool { return r.names(name) }) {
 			texts = append(texts, asShell.Replace(text))
 		}
 	}

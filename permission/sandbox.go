@@ -62,18 +62,13 @@ func (t *evaluation) confineReading() {
 		}
 	case !t.readOnly:
 		for _, p := range t.classified {
-			if obeysFiles[p.program()] {
+			if is(p.program(), obeysFiles) {
 				t.add(kindSandbox, "", atDefault, byDefault(Ask, quote(p.text)+" is classified as reading and would run with the workspace writable; "+
 					"it runs without a question in a call of its own"))
 			}
 		}
 	}
 }
-
-// obeysFiles are the programs that are classified as reading and do what files of
-// the workspace say: configuration, toolchains, extensions.
-var obeysFiles = set("git go npm pip pip3 man node python python2 python3 ruby gem perl php java javac deno bun npx uv " +
-	"gcc g++ clang cc make cmake ninja docker kubectl terraform gh aws gcloud protoc psql gdb")
 
 // level orders how much of the sandbox is lifted. What is no level is more than
 // any.
@@ -99,18 +94,13 @@ func lesser(a, b run.Confinement) run.Confinement {
 	return b
 }
 
-// idlers are programs that, without the name of a file, do no more than pass text
-// on or answer. One more of them in a pipeline is no reason to close the network
-// for the rest: "npm install | tail".
-var idlers = set("cd pwd true false : echo head tail wc tr cut cat nl tac rev fold column uniq sort grep egrep fgrep jq")
-
 // idles reports whether p opens nothing: then it is granted what the others are.
 func idles(p *simpleCommand, l *commandInfo) bool {
 	name := p.program()
 	if p.transparent {
 		return true
 	}
-	if !idlers[name] || !l.reads || len(l.paths) > 0 && name != "cd" {
+	if !is(name, isIdler) || !l.reads || len(l.paths) > 0 && name != "cd" {
 		return false
 	}
 	for _, w := range p.words[1:] { // grep -r reads the folder it is in

@@ -374,14 +374,6 @@ func (r *scriptReader) call(c *syntax.CallExpr) {
 	r.part(p)
 }
 
-// changesVariables are the builtins that set variables, whose values then are not
-// known any more.
-var changesVariables = set("read mapfile readarray getopts unset wait")
-
-// changesShell are the builtins that change how the shell reads or finds later
-// commands.
-var changesShell = set("alias unalias hash enable trap set shopt bind complete compopt fc")
-
 // evaluates reports whether a builtin may run what is in one of its words: the index
 // in the name of a variable is arithmetic, in which substitutions run, and mapfile and
 // compgen are given a text of shell.
@@ -442,10 +434,10 @@ func (r *scriptReader) part(p *simpleCommand) {
 	} else if !plainName(name) {
 		r.isUnknown("the name of the program holds odd characters")
 	}
-	if len(r.vars) > 0 && (changesVariables[name] || name == "printf" && slices.ContainsFunc(p.words, func(w word) bool { return strings.HasPrefix(w.text, "-v") })) {
+	if len(r.vars) > 0 && (is(name, setsVariables) || name == "printf" && slices.ContainsFunc(p.words, func(w word) bool { return strings.HasPrefix(w.text, "-v") })) {
 		r.isUnknown(name + " in a loop over known words")
 	}
-	if changesShell[name] && len(p.words) > 1 && !p.speculative && !setsSafely(p) {
+	if is(name, setsTheShell) && len(p.words) > 1 && !p.speculative && !setsSafely(p) {
 		r.isUnknown(name + " changes what later commands mean")
 	}
 	if !p.speculative && evaluates(p) {

@@ -87,32 +87,18 @@ var toHost = wrapper{flags: "46AaCgKkMqTtvXxYy", values: "BbcDEeFIiJLlmoPpRSw", 
 // maxHostAt bounds how many of ssh's words are taken for its host.
 const maxHostAt = 16
 
-// shells run a text of shell given after -c.
-var shells = set("sh bash rbash dash ash zsh ksh mksh yash osh fish csh tcsh")
-
-// joiners put their operands together into one text of shell; ssh takes a host
-// first.
-var joiners = set("eval ssh su sg capsh watch script flock")
-
-// finders run a command given behind one of these options, up to ; or +.
-var finders = map[string]string{
-	"find":   " -exec -execdir -ok -okdir ",
-	"fd":     " -x -X --exec --exec-batch ",
-	"fdfind": " -x -X --exec --exec-batch ",
-}
-
 // unwrap looks for the commands that p runs in turn.
 func (r *scriptReader) unwrap(p *simpleCommand) {
 	name := path.Base(p.program())
-	if options, ok := finders[name]; ok {
+	if options, ok := wordsOf(name, findsBy); ok {
 		for i, w := range p.words {
-			if i+1 < len(p.words) && strings.Contains(options, " "+w.text+" ") {
+			if i+1 < len(p.words) && has(options, w.text) {
 				r.inner(p, p.words[i+1:], p.speculative)
 			}
 		}
 	}
 	switch {
-	case shells[name]:
+	case is(name, isShell):
 		r.unwrapShell(p)
 	case name == "env":
 		r.unwrapEnv(p)
@@ -120,7 +106,7 @@ func (r *scriptReader) unwrap(p *simpleCommand) {
 		r.isUnknown("it runs a file of shell")
 	case name == "trap" && len(p.words) > 1:
 		r.textOf(p, p.words[1:2], p.speculative)
-	case joiners[name]:
+	case is(name, joins):
 		r.unwrapText(p, name)
 	}
 	if h, ok := interpreter(name); ok && !p.speculative && readsProgram(p, h) {
@@ -211,7 +197,7 @@ func (r *scriptReader) inner(p *simpleCommand, words []word, speculative bool) {
 func wrapsAnother(p *simpleCommand) bool {
 	name := path.Base(p.program())
 	_, wraps := wrappers[name]
-	return wraps || shells[name] || joiners[name]
+	return wraps || is(name, isShell) || is(name, joins)
 }
 
 // command returns where the command begins among the words of a wrapper, and

@@ -1,0 +1,44 @@
+package permission
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestATableOfProgramsIsReadWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	all, err := parsePrograms("# a comment\nrm del = deletes, named\n\ngit = asks git, means add commit\n\tstatus\nls = means\n")
+	if err != nil || len(all) != 4 || all["del"].facts != deletes|named || all["git"].words[means] != "add commit status" || all["ls"].facts != means || all["ls"].words[means] != "" {
+		t.Errorf("read as %+v, %v", all, err)
+	}
+	for text, want := range map[string]string{
+		"rm: deletes":              "is no line NAMES = FACTS",
+		"\tdeletes":                "continues nothing",
+		"rm = removes":             `there is no fact "removes"`,
+		"rm = deletes more":        `there is no fact "deletes more"`,
+		"rm = deletes, deletes":    "twice",
+		"rm = deletes\nrm = named": "rm stands in two lines",
+	} {
+		if _, err := parsePrograms(text + "\n"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// A fact that no program has is forgotten, and one that the head of the table does not explain is a riddle.
+func TestEveryFactIsExplainedAndUsed(t *testing.T) {
+	t.Parallel()
+	var used fact
+	for _, p := range programs() {
+		used |= p.facts
+	}
+	head, _, _ := strings.Cut(programsText, "\n\n")
+	for name, f := range facts {
+		if used&f == 0 {
+			t.Errorf("no program has the fact %q", name)
+		}
+		if !strings.Contains(head, "#   "+name+" ") {
+			t.Errorf("the head of programs.txt does not say what %q means", name)
+		}
+	}
+}
