@@ -7,10 +7,12 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"pawl/config"
 	"slices"
 	"strconv"
 	"strings"
+
+	"pawl/config"
+	"pawl/sandbox"
 
 	"pawl/agent"
 	"pawl/permission"
@@ -25,6 +27,10 @@ import (
 func registry(rules func(run.ID) permission.Rules, shell tool.ShellOptions, agents agent.Delegation) *tool.Registry {
 	options := tool.FetchOptions{Granted: func(c tool.Call) bool { return c.Granted }}
 	if rules != nil {
+		shell.Fence = func(id run.ID, folders []string) (f sandbox.Fence) {
+			f.Hidden, f.Fixed = rules(id).Fenced(folders...)
+			return f
+		}
 		options.AllowAddress = reach(func() permission.Rules { return rules("") })
 		options.CheckRedirect = func(c tool.Call, to *url.URL) error {
 			return rules(c.Run).CheckRedirect(permission.Request{Tool: "fetch", Class: run.Reads}, to.String())

@@ -8,7 +8,9 @@ import (
 )
 
 // PrepareNow is [Policy.Prepare], and returns when the tree is built.
-func (p *Policy) PrepareNow(ctx context.Context, level run.Confinement) { p.prepare(ctx, level) }
+func (p *Policy) PrepareNow(ctx context.Context, level run.Confinement) {
+	p.prepare(ctx, level, Fence{})
+}
 
 // TreeEnded returns what is closed when the helper has ended that has the current tree of a
 // level; nil: there is none.

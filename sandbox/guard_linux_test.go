@@ -33,7 +33,7 @@ func anotherPawl(home, workspace, mode string, scripts []string) {
 	}
 	for _, script := range scripts {
 		var out strings.Builder
-		c, session, err := policy.Start(proc.Command{Argv: []string{"sh", "-c", script}, Dir: workspace, Env: s.env, Output: &out}, run.Confined)
+		c, session, err := policy.Start(proc.Command{Argv: []string{"sh", "-c", script}, Dir: workspace, Env: s.env, Output: &out}, run.Confined, sandbox.Fence{})
 		if err != nil {
 			panic(err)
 		}
@@ -288,7 +288,7 @@ func TestACommandThatInsistsIsStopped(t *testing.T) {
 	s := newStage(t)
 	s.needsSandbox(t)
 	s.repository(t)
-	c, session, err := s.policy.Start(proc.Command{Argv: []string{"sh", "-c", "while :; do echo evil > .git/commondir; done"}, Dir: s.workspace, Env: s.env}, run.Confined)
+	c, session, err := s.policy.Start(proc.Command{Argv: []string{"sh", "-c", "while :; do echo evil > .git/commondir; done"}, Dir: s.workspace, Env: s.env}, run.Confined, sandbox.Fence{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func repository(t *testing.T) *Policy {
 
 func enter(t *testing.T, p *Policy) *Session {
 	t.Helper()
-	_, v, err := p.Start(proc.Command{Argv: []string{"true"}, Dir: p.Workspace}, run.Confined)
+	_, v, err := p.Start(proc.Command{Argv: []string{"true"}, Dir: p.Workspace}, run.Confined, Fence{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -363,21 +363,23 @@ func (g places) show(path, kind string, pinned bool) {
 	g.put(grant{path: path, source: path, kind: kind, pinned: pinned})
 }
 
-// cover hides a path, if it is there.
-func (g places) cover(path string) {
+// cover hides a path, if it is there, and returns where that is.
+func (g places) cover(path string) (real string, ok bool) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return
+		return "", false
 	}
 	info, err := os.Stat(real)
 	if err != nil {
-		return
+		return "", false
 	}
 	kind := helper.NoFile
 	if info.IsDir() {
 		kind = helper.Empty
 	}
 	g.put(grant{path: real, kind: kind})
+	n := g[real]
+	return real, n.kind == helper.NoFile || n.kind == helper.Empty
 }
 
 // firstLink returns the part of a path that ends at its first link; empty if

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pawl/run"
+	"pawl/sandbox"
 )
 
 // The tree is built while the model writes; the first command runs in it, at each level.
@@ -125,7 +126,7 @@ func TestATreeIsNotBuiltToItsEndForARunThatHasEnded(t *testing.T) {
 	s.needsTree(t)
 	for range 5 {
 		ctx, end := context.WithCancel(t.Context())
-		s.policy.Prepare(ctx, run.ReadOnly)
+		s.policy.Prepare(ctx, run.ReadOnly, sandbox.Fence{})
 		end()
 		if o := s.run(t, run.ReadOnly, "echo", "on"); o.printed != "on\n" {
 			t.Fatalf("%+v", o)

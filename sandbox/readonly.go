@@ -59,11 +59,7 @@ func (p *Policy) readOnly(g places) {
 	g[readOnlyTemp] = grant{path: readOnlyTemp, kind: helper.Memory}
 	p.index.refresh()
 	for _, path := range p.index.secretPaths() {
-		g.cover(path)
-		if n, ok := g[path]; ok && (n.kind == helper.NoFile || n.kind == helper.Empty) {
-			n.source = path // its cover goes when another file is given its name
-			g[path] = n
-		}
+		g.hide(path)
 	}
 }
 

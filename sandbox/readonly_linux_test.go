@@ -372,7 +372,7 @@ func TestWhereReadingIsNotEnforcedNothingRunsAsIfItWere(t *testing.T) {
 	if s.policy.EnforcesReadOnly() {
 		t.Error("with nothing to confine by, reading is said to be enforced")
 	}
-	if _, _, err := s.policy.Start(command("true"), run.ReadOnly); err == nil {
+	if _, _, err := s.policy.Start(command("true"), run.ReadOnly, sandbox.Fence{}); err == nil {
 		t.Error("it starts")
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"pawl/internal/proc"
 	"pawl/run"
+	"pawl/sandbox"
 )
 
 // A repository that a command makes is judged while the command runs: a person's prompt
@@ -59,7 +60,7 @@ while os.path.exists('sub/.git/config'): time.sleep(0.01)
 				// The command ends when it sees that it is gone; a person's git looks while it still
 				// runs.
 				var printed bytes.Buffer
-				c, session, err := s.policy.Start(proc.Command{Output: &printed, Argv: []string{"sh", "-c", script + "touch gone; until [ -e go ]; do sleep 0.01; done"}, Dir: s.workspace, Env: s.env}, run.Confined)
+				c, session, err := s.policy.Start(proc.Command{Output: &printed, Argv: []string{"sh", "-c", script + "touch gone; until [ -e go ]; do sleep 0.01; done"}, Dir: s.workspace, Env: s.env}, run.Confined, sandbox.Fence{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -109,7 +110,7 @@ func TestARepositoryThatIsMovedIsDisarmedAtOnce(t *testing.T) {
 					t.Fatalf("%+v", o)
 				}
 				script := strings.ReplaceAll(c.script, "@", s.evil()) + "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub; "
-				command, session, err := s.policy.Start(proc.Command{Argv: []string{"sh", "-c", script + "touch gone; until [ -e go ]; do sleep 0.01; done"}, Dir: s.workspace, Env: s.env}, run.Confined)
+				command, session, err := s.policy.Start(proc.Command{Argv: []string{"sh", "-c", script + "touch gone; until [ -e go ]; do sleep 0.01; done"}, Dir: s.workspace, Env: s.env}, run.Confined, sandbox.Fence{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -170,7 +171,7 @@ func TestACommandThatMakesRepositoriesWithoutEndIsStopped(t *testing.T) {
 			s.repository(t)
 			s.policy.LookAtMost(100)
 			script := strings.ReplaceAll("mkdir t t/objects t/refs; cp .git/HEAD t; i=0; while :; do i=$((i+1)); cp -r t r$i; "+c.config+"; done", "@", s.evil())
-			command, session, err := s.policy.Start(proc.Command{Argv: []string{"sh", "-c", script}, Dir: s.workspace, Env: s.env}, run.Confined)
+			command, session, err := s.policy.Start(proc.Command{Argv: []string{"sh", "-c", script}, Dir: s.workspace, Env: s.env}, run.Confined, sandbox.Fence{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -280,7 +281,7 @@ m[at:at+len(text)] = text
 		if err := os.Chmod(s.home+"/evil", 0o755); err != nil {
 			t.Fatal(err)
 		}
-		c, session, err := s.policy.Start(proc.Command{Argv: []string{"sh", "-c", script}, Dir: s.workspace, Env: s.env}, run.Confined)
+		c, session, err := s.policy.Start(proc.Command{Argv: []string{"sh", "-c", script}, Dir: s.workspace, Env: s.env}, run.Confined, sandbox.Fence{})
 		if err != nil {
 			t.Fatal(err)
 		}

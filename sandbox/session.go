@@ -48,7 +48,7 @@ var outsideVariables = []string{
 // started, and the session, which must be left when the command has ended or was not
 // started. At the level [run.Unconfined], and without a policy, the command stays
 // as it is and the session is nil. It returns [ErrNone] where there is no sandbox.
-func (p *Policy) Start(c proc.Command, level run.Confinement) (proc.Command, *Session, error) {
+func (p *Policy) Start(c proc.Command, level run.Confinement, fence Fence) (proc.Command, *Session, error) {
 	if p == nil || level == run.Unconfined {
 		return c, nil, nil
 	}
@@ -70,6 +70,9 @@ func (p *Policy) Start(c proc.Command, level run.Confinement) (proc.Command, *Se
 			mounts = nil
 		}
 		err = s.guard.begin(s, mounts)
+	}
+	if report.Abilities.Tree {
+		p.fence(places, fence)
 	}
 	s.places = places
 	temp := p.Temp
@@ -125,13 +128,13 @@ func confinementAt(level run.Confinement) *helper.Confinement {
 // their own. [Policy.Start] looks whether the tree is what its command is to have, as it does
 // for each command. When ctx is done, the run has ended: the tree is taken away unless a command
 // was started in it, or another run may yet start one.
-func (p *Policy) Prepare(ctx context.Context, level run.Confinement) {
+func (p *Policy) Prepare(ctx context.Context, level run.Confinement, fence Fence) {
 	if p != nil && level != run.Unconfined && p.abilities().Abilities.Tree && (level != run.ReadOnly || p.EnforcesReadOnly()) {
-		go p.prepare(ctx, level)
+		go p.prepare(ctx, level, fence)
 	}
 }
 
-func (p *Policy) prepare(ctx context.Context, level run.Confinement) {
+func (p *Policy) prepare(ctx context.Context, level run.Confinement, fence Fence) {
 	if !p.index.begin(ctx) {
 		return
 	}
@@ -141,6 +144,7 @@ func (p *Policy) prepare(ctx context.Context, level run.Confinement) {
 	} else {
 		guardOf(p).foresee(p, places)
 	}
+	p.fence(places, fence)
 	p.trees.ahead(ctx, p, level, places)
 }
 

@@ -113,8 +113,14 @@ type outcome struct {
 // run runs a program under the policy.
 func (s *stage) run(t testing.TB, level run.Confinement, argv ...string) outcome {
 	t.Helper()
+	return s.fenced(t, level, sandbox.Fence{}, argv...)
+}
+
+// fenced runs a program under the policy and the rules of a run.
+func (s *stage) fenced(t testing.TB, level run.Confinement, f sandbox.Fence, argv ...string) outcome {
+	t.Helper()
 	var out bytes.Buffer
-	c, session, err := s.policy.Start(proc.Command{Argv: argv, Dir: s.workspace, Env: s.env, Output: &out}, level)
+	c, session, err := s.policy.Start(proc.Command{Argv: argv, Dir: s.workspace, Env: s.env, Output: &out}, level, f)
 	if err != nil {
 		t.Fatal(err)
 	}

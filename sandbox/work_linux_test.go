@@ -331,7 +331,7 @@ func TestACommandRunsWithoutASandboxOnlyIfThatWasDecided(t *testing.T) {
 	s := newStage(t)
 	s.policy.WithNothing()
 	for _, level := range []run.Confinement{run.Confined, run.WithNetwork} {
-		if _, _, err := s.policy.Start(command("true"), level); err != sandbox.ErrNone {
+		if _, _, err := s.policy.Start(command("true"), level, sandbox.Fence{}); err != sandbox.ErrNone {
 			t.Errorf("level %q: %v, want %v", level, err, sandbox.ErrNone)
 		}
 	}
@@ -339,7 +339,7 @@ func TestACommandRunsWithoutASandboxOnlyIfThatWasDecided(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	var none *sandbox.Policy
-	c, session, err := none.Start(command("true"), run.Confined)
+	c, session, err := none.Start(command("true"), run.Confined, sandbox.Fence{})
 	if err != nil || session != nil || c.Confine != nil {
 		t.Errorf("without a policy: %v, %v, %v", c.Confine, session, err)
 	}

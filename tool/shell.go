@@ -61,6 +61,16 @@ type ShellOptions struct {
 	KeyEnv []string
 	// PassEnv names variables that commands get though they look like secrets.
 	PassEnv []string
+	// Fence returns what rules keep from the commands of a run; nil: nothing.
+	Fence func(id run.ID, folders []string) sandbox.Fence
+}
+
+// fence returns what rules keep from a command.
+func (o ShellOptions) fence(env Env) sandbox.Fence {
+	if o.Fence == nil {
+		return sandbox.Fence{}
+	}
+	return o.Fence(env.Run, append([]string{env.Workspace}, env.Dirs...))
 }
 
 // Shell returns the tool that runs shell commands; of options at most one is given.
@@ -79,19 +89,22 @@ type shellTool struct {
 }
 
 func (t shellTool) tool() Tool {
-	return preparedShell{&builtin[shellArgs]{specOf("shell", shellText, shellSchema), (*shellArgs).check, t.inspect, t.run}}
+	return preparedShell{&builtin[shellArgs]{specOf("shell", shellText, shellSchema), (*shellArgs).check, t.inspect, t.run}, t.options}
 }
 
 // A preparedShell is a shell tool that builds the file tree of commands before the first.
-type preparedShell struct{ *builtin[shellArgs] }
+type preparedShell struct {
+	*builtin[shellArgs]
+	options ShellOptions
+}
 
 // Expected returns what a command does that looks around.
 func (preparedShell) Expected() Intent {
 	return Intent{Class: run.Reads, Command: "ls"}
 }
 
-func (preparedShell) Prepare(ctx context.Context, env Env, level run.Confinement) {
-	env.Sandbox.Prepare(ctx, level)
+func (s preparedShell) Prepare(ctx context.Context, env Env, level run.Confinement) {
+	env.Sandbox.Prepare(ctx, level, s.options.fence(env))
 }
 
 type shellArgs struct {
@@ -277,7 +290,7 @@ func (t shellTool) run(a *shellArgs, ctx context.Context, env Env, c Call) (Resu
 	if !a.Background && permission.Classify(a.Command).Class == run.Reads {
 		change = run.NoChange
 	}
-	command, session, err := env.Sandbox.Start(command, c.Sandbox)
+	command, session, err := env.Sandbox.Start(command, c.Sandbox, t.options.fence(env))
 	if err != nil {
 		return unconfinable(err), nil
 	}
