@@ -1,10 +1,12 @@
 package sandbox
 
 import (
+	"io/fs"
 	"path/filepath"
 	"strings"
 
 	"pawl/internal/helper"
+	"pawl/run"
 )
 
 // A Fence is what rules keep from a command, beside what the policy says: patterns of absolute paths, in
@@ -20,12 +22,18 @@ type Fence struct {
 var onlyStars = strings.NewReplacer(`\`, `\\`, "[", `\[`, "?", `\?`)
 
 // maxFenced bounds how many paths one pattern stands for.
-const maxFenced = 256
+const maxFenced = 1024
 
-// fence adds a fence to a file tree.
-func (p *Policy) fence(g places, f Fence) {
+// fence adds a fence to the file tree of a command.
+func (p *Policy) fence(g places, f Fence, level run.Confinement) {
 	for _, pattern := range f.Hidden {
 		for _, path := range p.meant(pattern) {
+			if files := filesBelow(path); level != run.ReadOnly && len(files) <= maxFenced {
+				for _, file := range files {
+					g.hide(file)
+				}
+				continue
+			}
 			g.hide(path)
 		}
 	}
@@ -36,6 +44,25 @@ func (p *Policy) fence(g places, f Fence) {
 			}
 		}
 	}
+}
+
+// filesBelow returns the files below a path, which may be one: to a command that commits, a folder that
+// looks empty has lost its files. A few more than maxFenced are all.
+func filesBelow(path string) (files []string) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil
+	}
+	_ = filepath.WalkDir(real, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			files = append(files, path)
+		}
+		if len(files) > maxFenced {
+			return fs.SkipAll
+		}
+		return nil // what cannot be read is nothing to hide
+	})
+	return files
 }
 
 // hide covers a path, if it is there, until another file is given its name.

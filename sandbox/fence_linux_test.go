@@ -43,6 +43,14 @@ echo evil > docs/a.md; rm -f docs/a.md; mv docs/b.txt docs/a.md; echo new > docs
 		if _, err := os.Lstat(s.workspace + "/secret/new"); err == nil {
 			t.Errorf("%s: a file was made in a folder that is not to be changed", level)
 		}
+		// What is hidden is not taken for removed by a command that commits.
+		s.git(t, "init", "-q", "-b", "main", s.workspace)
+		s.git(t, "-C", s.workspace, "-c", "user.name=x", "-c", "user.email=x@example.org", "add", "-f", "keys", "plain")
+		s.git(t, "-C", s.workspace, "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-q", "-m", "one")
+		s.fenced(t, level, f, "sh", "-c", "echo more > plain; git -c user.name=x -c user.email=x@example.org commit -qam two; git rm -rq --cached nothing")
+		if o := s.sh(t, "git ls-tree -r HEAD keys"); !strings.Contains(o.printed, "keys/a") {
+			t.Errorf("%s: a hidden file was committed as removed: %s", level, o.printed)
+		}
 		// Without rules, the next command sees and changes all of it.
 		if o := s.sh(t, "cat .env keys/a; echo new > secret/x"); strings.Count(o.printed, "canary") != 2 || o.status.Code != 0 {
 			t.Errorf("%s: without rules it is %+v", level, o)

@@ -72,7 +72,7 @@ func (p *Policy) Start(c proc.Command, level run.Confinement, fence Fence) (proc
 		err = s.guard.begin(s, mounts)
 	}
 	if report.Abilities.Tree {
-		p.fence(places, fence)
+		p.fence(places, fence, level)
 	}
 	s.places = places
 	temp := p.Temp
@@ -144,7 +144,7 @@ func (p *Policy) prepare(ctx context.Context, level run.Confinement, fence Fence
 	} else {
 		guardOf(p).foresee(p, places)
 	}
-	p.fence(places, fence)
+	p.fence(places, fence, level)
 	p.trees.ahead(ctx, p, level, places)
 }
 
