@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pawl/external"
@@ -87,8 +88,14 @@ func (w *Workspace) hookVerdict(ctx context.Context, id run.ID, asked permission
 	if err != nil {
 		return permission.Deny, err.Error(), nil
 	}
+	if slices.Contains(ToolNames(), in.As) && !state.Config.Tools.Has(in.As) {
+		return permission.Deny, fmt.Sprintf("not granted: the agent %s does not have the tool %s", state.Created.Agent, in.As), nil
+	}
 	mode := permission.ModeOf(state.Config.Mode)
 	r := w.judge(p).Of(judge.Call{Run: id, Mode: mode, Intent: in, Args: args, Env: env}).Request
+	if dir != w.Dir && r.Edits && slices.ContainsFunc(r.Resolved, filepath.IsAbs) {
+		return permission.Deny, "the task works in a copy of the repository: it changes files there, and not " + in.Paths[0], nil
+	}
 	if mode == permission.Plan && in.As != permissionName {
 		// What only reads is not refused for want of a sandbox: without this hook the agent
 		// allows it by itself.

@@ -357,7 +357,7 @@ func checkLeftAgents(ctx context.Context, opt Options) (checks []Check) {
 	}
 	for _, id := range left {
 		checks = append(checks, Check{Topic: "external agents", Name: "left", State: Bad, Detail: fmt.Sprintf("an agent of run %s is at work though no process drives the run", id),
-			Next: "the next run of an external agent in this folder ends it, and so does pawl runs rm " + string(id)})
+			Next: "the next run of an external agent in this folder ends it, and so does pawl runs stop " + string(id)})
 	}
 	return checks
 }

@@ -167,6 +167,9 @@ func (w *EventWords) sentence(p run.Payload) string {
 		if f.Problem != "" {
 			return w.call(f.Call) + ": cannot run: " + f.Problem
 		}
+		if f.Late {
+			return w.call(f.Call) + ": inspected, the external agent asks whether it may do this"
+		}
 		return w.call(f.Call) + ": inspected, it " + classWords[f.Class]
 	case run.CallDecided:
 		words := w.call(f.Call) + ": " + view.DecisionWords(f.Decision)

@@ -74,12 +74,12 @@ func (w *Workspace) submit(ctx context.Context, d *worker.Worker, r worker.Submi
 const maxRefusal = 500
 
 // recordRefused records that a result of a run was not accepted, as a call of a run in this process would be. Not
-// recorded are a second result, which changes nothing, and the same refusal again, so that an agent that repeats
-// it does not fill the history. What cannot be recorded changes nothing of the answer.
+// recorded are the result that was accepted, handed in again, and the same refusal again, so that an agent that
+// repeats it does not fill the history. What cannot be recorded changes nothing of the answer.
 func (w *Workspace) recordRefused(ctx context.Context, id task.ID, r run.ID, tool string, refusal error) {
 	fact := task.ToolExecuted{Tool: strings.ReplaceAll(tool, "_", "-"), Outcome: run.Invalid, IsError: true, Detail: text.Clip(refusal.Error(), maxRefusal)}
 	if e, ok := errors.AsType[*task.SubmissionError](refusal); ok {
-		if fact.Outcome = run.Refused; e.Kind == task.AlreadySubmitted {
+		if fact.Outcome = run.Refused; e.Kind == task.AlreadySubmitted && e.SamePayload {
 			return
 		}
 	} else if !errors.As(refusal, new(*task.InputError)) {

@@ -10,6 +10,7 @@ import (
 
 	"pawl/app"
 	"pawl/forms"
+	"pawl/permission"
 	"pawl/run"
 	tasks "pawl/task"
 	"pawl/view"
@@ -121,6 +122,9 @@ func (h *taskHistory) next(id tasks.ID, status tasks.StatusName) {
 func (h *taskHistory) session(ctx context.Context, asks *taskAsker) func(tasks.ID, *app.Session) {
 	return func(id tasks.ID, s *app.Session) {
 		_ = h.show(id) // what cannot be read now is printed later
+		if m := permission.ModeOf(s.Config().Mode); m != permission.Default && !h.asJSON {
+			h.line(id, fmt.Sprintf("%s works in mode %s", s.ID(), m))
+		}
 		state := s.State()
 		out := &printer{output: "text", stdout: h.inv.Stdout, stderr: h.out, view: view.From(state), moved: make(chan struct{})}
 		out.shown(state.Seq)

@@ -50,7 +50,11 @@ func (d *Runner) intent(s run.State, tools *tool.Registry, c run.Call) (tool.Int
 		return tool.Intent{}, err
 	}
 	t, _ := tools.Get(c.Tool)
-	return t.Inspect(d.env, args.json)
+	in, err := t.Inspect(d.env, args.json)
+	if err == nil && in.As != "" { // an external agent asks for a tool of its own: what its agent may use holds for that
+		err = d.notGranted(s, tools, in.As)
+	}
+	return in, err
 }
 
 // judge returns the judgement of a call. The error says why there is none, and is for the model; source
