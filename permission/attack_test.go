@@ -44,6 +44,9 @@ func TestNoAttackOfTheListRuns(t *testing.T) {
 		{id: "a folder above", deny: []string{"edit(src/a/**)"}, mode: permission.Bypass, want: ask, commands: []string{"rm -rf .", "rm -rf src", "rm -rf ./src/", "mv src old", "find . -delete", "find src -name x -exec rm {} +", "gofmt -w .", "git checkout -- .", "git rm -r src", "cp -r old src", "chmod -R 0 .",
 			"cp --target-directory=src/a x", "cp --target-directory=src/a/b x", "cd src && rm -rf a", "cd src/a && rm -rf ..", "rsync --log-file=src/a/x y z"}},
 		{id: "a folder above", deny: []string{"read(src/a/**)"}, mode: permission.Bypass, want: ask, commands: []string{"cp -r . /tmp/x", "tar cf - .", "tar cf x src", "zip -r x .", "rsync -a . x"}},
+		{id: "a folder that is not named", deny: []string{"read(.env)"}, mode: permission.Bypass, want: ask, commands: []string{`find -type f -name ".e*" -exec cat {} +`, `find -maxdepth 1 -name ".e*" -exec cat {} +`, "find -L -newer a -exec cat {} +", "find -D tree -O3 ! -name a -exec cat {} +", `find '(' -name a ')' -ok cat {} \;`, "find -exec cat {} +", "bash -c 'find -type f -exec cat {} +'", "sudo find -type f -exec cp {} /tmp \\;",
+			`find -name "*nv" | tar cf /tmp/x.tar -T -`, "tar cTf names x", "ls -A | cpio -o > x", "ls -A | pax -w > x", "ls -A | zip x -@", "rsync --files-from=names a b", "git add --pathspec-from-file=names", "find -files0-from names -exec cat {} +", "python3 -m zipfile -c x.zip .", "python3.12 -m tarfile -c x.tar .", "python3 -m http.server", "fd -H env -x cat", "fdfind -H -X cat", "zip -R x '*'", "7z a x.7z", "npm pack", "cargo package", "pnpm publish"}},
+		{id: "a folder that is not named", deny: []string{"edit(secret/**)"}, mode: permission.Bypass, want: ask, commands: []string{"find -name x -delete", "find ! -name x -delete", "cd secret && find -delete", "git clean -fdx", "fd x -X rm"}},
 		{id: "wrappers that hide what is denied", deny: []string{"rm *"}, mode: permission.Bypass, want: ask, commands: []string{"env -i - rm keep", "env - PATH=/bin rm keep", "env -vS'rm keep'", "env --split='rm keep'",
 			"setarch x86_64 rm keep", "setarch -R rm keep", "linux64 rm keep", "choom -n 5 -- rm keep", "uclampset -m 5 rm keep", "perf stat -e x rm keep", "gdb -batch -ex run --args rm keep", "sg root -c 'rm keep'", "capsh -- -c 'rm keep'"}},
 		{id: "builtins that evaluate words", deny: []string{"rm *"}, mode: permission.Bypass, want: ask, commands: []string{"printf -v 'a[$(rm keep)]' x", "printf -va[`echo 1`] x", `x='a[$(rm keep)]'; printf -v "$x" y`, "test -v 'a[$(rm keep)]'", `[ -v "$x" ]`,
@@ -153,6 +156,11 @@ func TestInModeBypassADenyRuleHoldsOverProgramsThatRunOthers(t *testing.T) {
 	// Beside a rule for files what names others runs.
 	for _, command := range []string{"rm -rf build", "cp -r a b", "mv x y", "tar czf x.tgz lib", "find lib -delete", "git add -A", "git commit -m src", "rm src/b", "mkdir src", "sed -i s/a/b/ lib/x", "go build ./...", "make", "dd if=x of=y"} {
 		if d := decide(rules(t, deny, "edit(src/a/**)"), command, ""); d.Verdict != allow {
+			t.Errorf("%q beside a rule for src/a: %s (%s)", command, d.Verdict, d.Reason)
+		}
+	}
+	for _, command := range []string{"find -name x", "find lib -name x -exec cat {} +", "find lib -name x -delete", "git show HEAD:lib/x", "git log -p :/fix", "git commit -m 'a: src/a/x'", "fd x lib", "npm test", "python3 -m pytest .", "python3 -m zipfile -l x.zip", "zip -r x lib"} {
+		if d := decide(rules(t, deny, "read(src/a/**)"), command, ""); d.Verdict != allow {
 			t.Errorf("%q beside a rule for src/a: %s (%s)", command, d.Verdict, d.Reason)
 		}
 	}

@@ -112,6 +112,11 @@ func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, wha
 			return rules[0], "its input", true
 		}
 	}
+	if p.readsNames() {
+		if rule, ok := firstRule(append(t.fileRules(Deny, false), t.fileRules(Deny, true)...), func(r Rule) bool { return r.Pattern != "" }); ok {
+			return rule, "the list of its files", true
+		}
+	}
 	for _, w := range p.words[1:] {
 		if w.kind == static || l.textOnly {
 			continue
@@ -139,7 +144,11 @@ func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, wha
 // changes or copies with everything in it.
 func (t *evaluation) goesBelow(p *simpleCommand, l *commandInfo, effect Verdict) (rule Rule, what string, ok bool) {
 	if files := append(t.fileRules(effect, false), t.fileRules(effect, true)...); len(files) > 0 && !l.reads {
-		for _, w := range p.words[1:] {
+		words := p.words[1:]
+		if p.actsHere() {
+			words = append(slices.Clone(words), here)
+		}
+		for _, w := range words {
 			name, value, isOption := strings.Cut(w.text, "=") // --target-directory=src
 			if isOption = isOption && strings.HasPrefix(name, "-"); !isOption {
 				value = w.text
@@ -191,8 +200,72 @@ func (p *simpleCommand) goesThrough() bool {
 	if name == "git" {
 		return has("checkout restore rm mv clean stash", p.words[1].text)
 	}
-	return has("rm cp mv tar zip rsync find ln pax 7z 7za ag ack ugrep zgrep chmod chown chgrp gofmt gzip gunzip bzip2 xz zstd shred install scp", name)
+	return has("rm cp mv tar bsdtar zip rsync find fd fdfind ln pax cpio 7z 7za ag ack ugrep zgrep chmod chown chgrp gofmt gzip gunzip bzip2 xz zstd shred install scp", name) ||
+		p.packs() || p.actsHere()
 }
+
+// packs reports whether p is a Python that puts folders into an archive or hands them out.
+func (p *simpleCommand) packs() bool {
+	if _, ok := interpreter(path.Base(p.program())); !ok {
+		return false
+	}
+	return slices.ContainsFunc(p.words[1:], func(w word) bool { return has("zipfile tarfile zipapp http.server", strings.TrimPrefix(w.text, "-m")) })
+}
+
+// actsHere reports whether p, which changes or copies what is below directories, does so below
+// the one it is in though that is not among its words.
+func (p *simpleCommand) actsHere() bool {
+	words := p.words[1:]
+	first := ""
+	if i := slices.IndexFunc(words, func(w word) bool { return !strings.HasPrefix(w.text, "-") }); i >= 0 {
+		first = words[i].text
+	}
+	switch name := path.Base(p.program()); name {
+	case "find":
+		return startsHere(words)
+	case "fd", "fdfind": // which of its words are folders is its own to know
+		return true
+	case "zip":
+		return slices.ContainsFunc(words, func(w word) bool { letters, ok := shortOptions(w.text); return ok && strings.Contains(letters, "R") })
+	case "7z", "7za":
+		return len(words) < 3
+	case "git":
+		return has("clean stash", first)
+	case "npm", "pnpm", "yarn", "cargo":
+		return has("pack publish package", first)
+	}
+	return p.packs() && slices.ContainsFunc(words, func(w word) bool { return strings.HasSuffix(w.text, "http.server") })
+}
+
+// readsNames reports whether the names of files that p works on come from its input or from a file.
+func (p *simpleCommand) readsNames() bool {
+	option := func(letters string, long ...string) bool {
+		return slices.ContainsFunc(p.words[1:], func(w word) bool {
+			given, short := shortOptions(w.text)
+			return short && strings.ContainsAny(given, letters) || hasAny(w.text, long...)
+		})
+	}
+	switch name := path.Base(p.program()); name {
+	case "tar", "bsdtar": // "tar cTf names x": the first word needs no hyphen
+		return option("T", "--files-from") || len(p.words) > 1 && strings.Contains(p.words[1].text, "T") && consistsOf(p.words[1].text, tarLetters)
+	case "cpio", "pax":
+		return true
+	case "zip":
+		return option("@")
+	case "rsync":
+		return option("", "--files-from")
+	case "7z", "7za", "rar":
+		return slices.ContainsFunc(p.words[1:], func(w word) bool { return strings.HasPrefix(w.text, "@") })
+	case "git":
+		return option("", "--pathspec-from-file")
+	case "find":
+		return slices.ContainsFunc(p.words[1:], func(w word) bool { return strings.HasPrefix(w.text, "-files0") })
+	}
+	return false
+}
+
+// tarLetters are letters of options of tar that may stand in its first word without a hyphen.
+const tarLetters = "cxtruvzjJpfkmhoTWOSwlUaIFP"
 
 // harmlessPattern reports whether a word is a pattern of file names in a directory that
 // none of rules speaks of.
@@ -383,7 +456,7 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 	if rule, what, ok := t.goesBelow(p, l, Ask); ok {
 		return atAsk, by(rule, "a rule asks: "+quote(p.text)+" may take "+what), true
 	}
-	if p.isFed() && !l.textOnly {
+	if p.isFed() && !l.textOnly || p.readsNames() {
 		rules := t.fileRules(Ask, false)
 		if !l.reads {
 			rules = append(rules, t.fileRules(Ask, true)...)

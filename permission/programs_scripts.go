@@ -87,9 +87,15 @@ var findActs = []string{"-exec", "-ok", "-delete", "-fprint", "-fls", "-files0"}
 const findText = "-name -iname -path -ipath -wholename -iwholename -regex -iregex -type -xtype -size -mtime -mmin -atime -amin -ctime -cmin -maxdepth -mindepth -perm " +
 	"-user -group -links -inum -printf -lname -ilname -regextype -uid -gid -newermt -fstype -used"
 
-// inspectFind looks at the words after "find".
+// here is the folder a command is in, where it is not among its words.
+var here = word{text: ".", source: "."}
+
+// inspectFind looks at the words after "find". Without a folder before its tests it starts in the one it is in.
 func inspectFind(words []word) commandInfo {
 	c := commandInfo{reads: true}
+	if startsHere(words) {
+		c.paths = append(c.paths, here)
+	}
 	for i := 0; i < len(words); i++ {
 		switch t := words[i].text; {
 		case has(findText, t):
@@ -101,6 +107,22 @@ func inspectFind(words []word) commandInfo {
 		}
 	}
 	return c
+}
+
+// startsHere reports whether the words after "find" name no folder to start in, or leave that to a file.
+func startsHere(words []word) bool {
+	for i := 0; i < len(words); i++ {
+		switch t := words[i].text; {
+		case t == "-D":
+			i++
+		case has("-H -L -P -E -X -d -s -x --", t), strings.HasPrefix(t, "-O"), strings.HasPrefix(t, "-D"):
+		case t == "-f": // of BSD: what follows is a folder
+			return false
+		default:
+			return strings.HasPrefix(t, "-") || has("! ( ) ,", t)
+		}
+	}
+	return true
 }
 
 // inspectSed looks at the words after "sed".
