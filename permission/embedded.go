@@ -25,6 +25,11 @@ func (t *evaluation) embedded(p *simpleCommand, l *commandInfo, rules []Rule) (r
 				return rule, quote(w.source), true
 			}
 		}
+		if name == "git" {
+			if rule, ok := t.inRevision(p, w.text, rules); ok {
+				return rule, quote(w.source), true
+			}
+		}
 	}
 	if name == "git" && takesAll(p) {
 		reads := t.fileRules(Deny, false)
@@ -33,6 +38,26 @@ func (t *evaluation) embedded(p *simpleCommand, l *commandInfo, rules []Rule) (r
 		}
 	}
 	return Rule{}, "", false
+}
+
+// inRevision returns a rule that speaks of a file which a word of git names in a revision, in the
+// index or from the top of the repository: HEAD:a, :0:a, :/a, :(top)a, HEAD:./a. The repository may begin
+// above the workspace.
+func (t *evaluation) inRevision(p *simpleCommand, text string, rules []Rule) (Rule, bool) {
+	for _, cut := range []string{":", ":/", ")"} {
+		at := strings.LastIndex(text, cut)
+		if at < 0 || !strings.Contains(text[:at+1], ":") {
+			continue
+		}
+		for name, more := text[at+len(cut):], true; more && name != ""; _, name, more = strings.Cut(name, "/") {
+			if rule, ok := firstRule(rules, func(r Rule) bool {
+				return r.Pattern != "" && (t.r.locate("", name).matches(r) || t.mayName(p, r, name, false))
+			}); ok {
+				return rule, true
+			}
+		}
+	}
+	return Rule{}, false
 }
 
 // mayName reports whether a rule may speak of a name; unknown: of the directory that it is in
