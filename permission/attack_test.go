@@ -53,6 +53,10 @@ func TestNoAttackOfTheListRuns(t *testing.T) {
 			"setarch x86_64 rm keep", "setarch -R rm keep", "linux64 rm keep", "choom -n 5 -- rm keep", "uclampset -m 5 rm keep", "perf stat -e x rm keep", "gdb -batch -ex run --args rm keep", "sg root -c 'rm keep'", "capsh -- -c 'rm keep'"}},
 		{id: "builtins that evaluate words", deny: []string{"rm *"}, mode: permission.Bypass, want: ask, commands: []string{"printf -v 'a[$(rm keep)]' x", "printf -va[`echo 1`] x", `x='a[$(rm keep)]'; printf -v "$x" y`, "test -v 'a[$(rm keep)]'", `[ -v "$x" ]`,
 			"read 'a[$(rm keep)]' <<< x", "unset 'a[$(rm keep)]'", "wait -p 'a[$(rm keep)]' -n", "mapfile -c1 -C 'rm keep #' < a", "readarray -tC 'rm keep #' < a", "compgen -C 'rm keep' x", "compgen -W '$(rm keep)'"}},
+		{id: "builtins that set what decides", deny: []string{"rm *"}, mode: permission.Bypass, want: ask, commands: []string{"read PATH <<< /tmp; ls -v victim", "read PS4 < o; set -x; ls", "read CDPATH < o; cd d; echo x > y", "wait -p PATH; ls", "wait -fpPATH -n; ls", "read -a PATH < o; ls", "read -raPATH < o; ls", "read -r a BASH_ENV < o; sh -c ls",
+			"read -d X -p Y GIT_PAGER < o; git log", "read -- LD_PRELOAD < o; ls", "while read -r PATH; do ls; done < o", "command read IFS < o; ls", "builtin read ENV < o; ls", "bash -c 'read PATH < o; ls'", "cat o | { read PROMPT_COMMAND; ls; }", `read P"AT"H < o; ls`}},
+		{id: "builtins that set what decides", deny: []string{"read(.env)"}, mode: permission.Bypass, want: ask, commands: []string{"mapfile PATH < o; ls", "readarray -t -n 1 PATH < o; ls", "printf -v PATH /tmp; ls", "printf -vPATH /tmp; ls", "getopts a: PATH; ls", "unset PATH; ls", "unset -v GLOBIGNORE; cat x*", `"export" PATH=/tmp; ls`, "builtin declare PATH=/tmp; ls", "command local PATH=/tmp", "builtin let PATH=1",
+			"((PATH=1)); ls", "let PATH=1", "coproc PATH { ls; }", "select PATH in a; do ls; done", "exec {PATH}< x; ls", ": ${PATH:=x}; ls", "echo ${x@P}"}},
 		{id: "a section renamed", allow: []string{"git *"}, want: ask, commands: []string{"git config --rename-section user core", "git config --rename user core", "git config rename-section user core"}},
 		{id: "H07", want: ask, commands: []string{"cat ./{1}a,.env}", "cat {a,.env}", "cat .{d..f}nv", "cat a{b,c"}},
 		{id: "H07b", want: deny, commands: []string{"cat .e$\\\n\"nv\"", "cat .e\\\nnv"}},
@@ -164,6 +168,11 @@ func TestInModeBypassADenyRuleHoldsOverProgramsThatRunOthers(t *testing.T) {
 	for _, command := range []string{"find -name x", "find lib -name x -exec cat {} +", "find lib -name x -delete", "git show HEAD:lib/x", "git log -p :/fix", "git commit -m 'a: src/a/x'", "fd x lib", "npm test", "python3 -m pytest .", "python3 -m zipfile -l x.zip", "zip -r x lib"} {
 		if d := decide(rules(t, deny, "read(src/a/**)"), command, ""); d.Verdict != allow {
 			t.Errorf("%q beside a rule for src/a: %s (%s)", command, d.Verdict, d.Reason)
+		}
+	}
+	for _, command := range []string{"read x < o; ls", `read -p "Go On? " x; ls`, "while read -r line; do echo x; done < o", "read -r -d '' -t 5 -n 1 x y", "read -rp Prompt x", "read -ra words <<< 'a b'", "wait", "wait -n", "wait %Job"} {
+		if d := decide(rs, command, ""); d.Verdict != allow {
+			t.Errorf("%q: %s (%s)", command, d.Verdict, d.Reason)
 		}
 	}
 	// Hooks run for what changes a repository.

@@ -355,7 +355,7 @@ func (r *scriptReader) call(c *syntax.CallExpr) {
 		switch {
 		case loops:
 			r.isUnknown(what + ", which is the variable of a loop")
-		case len(c.Args) > 0, strings.ToLower(a.Name.Value) != a.Name.Value:
+		case len(c.Args) > 0, decides(a.Name.Value):
 			r.isUnknown(what + dangerOf(a.Name.Value))
 		default:
 			r.isUnsure(what)
@@ -408,6 +408,69 @@ func evaluates(p *simpleCommand) bool {
 	return false
 }
 
+// decides reports whether a variable may decide what later commands mean: what bash and other
+// programs obey has capitals.
+func decides(name string) bool { return strings.ToLower(name) != name }
+
+// settingOptions are the options of the builtins that set variables whose next word is a text.
+// From bash(1) of 5.3, read 2026-11-26.
+var settingOptions = map[string]string{"read": "diNnptu", "mapfile": "dnOsuCc", "readarray": "dnOsuCc", "unset": "", "getopts": "", "wait": ""}
+
+// setsWhatDecides says that a builtin sets a variable of a name among its words which decides what
+// later commands mean, or may set any; empty if it does not.
+func setsWhatDecides(p *simpleCommand) string {
+	name, words := p.program(), p.words[1:]
+	switch name {
+	case "declare", "typeset", "export", "readonly", "local", "let": // quoted, or behind builtin: else they are no commands for the parser
+		return name + " changes variables that other commands see"
+	case "printf":
+		if len(words) > 1 && words[0].text == "-v" {
+			return setting(name, words[1].text)
+		}
+		if len(words) > 0 {
+			if variable, ok := strings.CutPrefix(words[0].text, "-v"); ok {
+				return setting(name, variable)
+			}
+		}
+		return ""
+	}
+	values, ok := settingOptions[name]
+	if !ok {
+		return ""
+	}
+	for i := 0; i < len(words); i++ {
+		letters, isOption := shortOptions(words[i].text)
+		variable := words[i].text
+		if isOption {
+			at := strings.IndexAny(letters, values+"ap")
+			switch {
+			case at < 0:
+				continue
+			case strings.IndexByte(values, letters[at]) >= 0 && letters[at] != 'a':
+				if at == len(letters)-1 {
+					i++
+				}
+				continue
+			}
+			variable = letters[at+1:] // read -aNAME, wait -pNAME; else the next word is looked at as any
+		} else if name == "wait" && (i == 0 || !strings.HasSuffix(words[i-1].text, "p")) || name == "getopts" && i != 1 {
+			continue
+		}
+		if what := setting(name, variable); what != "" {
+			return what
+		}
+	}
+	return ""
+}
+
+// setting says that a builtin sets a variable which decides what later commands mean.
+func setting(builtin, variable string) string {
+	if !decides(variable) {
+		return ""
+	}
+	return builtin + " sets " + variable + dangerOf(variable)
+}
+
 // setsSafely reports whether p is a set that changes what happens after a failure and
 // nothing else: set -euo pipefail.
 func setsSafely(p *simpleCommand) bool {
@@ -442,6 +505,9 @@ func (r *scriptReader) part(p *simpleCommand) {
 	}
 	if !p.speculative && evaluates(p) {
 		r.isUnknown(name + " evaluates one of its words as shell")
+	}
+	if what := setsWhatDecides(p); what != "" && !p.speculative {
+		r.isUnknown(what)
 	}
 	p.changesDir = p.changesDir || changesDir(path.Base(name), p.words[1:])
 	p.input = r.input
