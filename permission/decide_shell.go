@@ -29,7 +29,7 @@ func (t *evaluation) shell() {
 	}
 	t.forms(s)
 	for _, rd := range s.redirects {
-		t.redirect(rd)
+		t.redirect(rd, s)
 	}
 	t.mayMakeRepository = t.m == Bypass && mayMakeRepository(s)
 	for _, p := range s.parts {
@@ -277,13 +277,13 @@ func (t *evaluation) harmlessPattern(p *simpleCommand, w word, rules []Rule) boo
 }
 
 // redirect judges a redirection to or from a file as a write or a read of it.
-func (t *evaluation) redirect(rd redirect) {
-	at, d := t.redirected(rd)
+func (t *evaluation) redirect(rd redirect, s *script) {
+	at, d := t.redirected(rd, s)
 	t.add(kindRedirect, rd.text, at, d)
 	t.level = run.Confined // it touches a file, and no rule for files lifts the sandbox
 }
 
-func (t *evaluation) redirected(rd redirect) (stage, Decision) {
+func (t *evaluation) redirected(rd redirect, s *script) (stage, Decision) {
 	r := t.r
 	var places []location
 	for _, p := range rd.places {
@@ -318,11 +318,15 @@ func (t *evaluation) redirected(rd redirect) (stage, Decision) {
 	if rd.writes {
 		class, does, tool = run.Writes, "writes", "write"
 	}
+	var maker *simpleCommand // before which nobody knows where its file will be
+	if rd.writes && t.m == AcceptEdits {
+		maker = t.makerOfLinks(rd.when, s)
+	}
 	last, at := byDefault(Allow, "it reads, in the workspace"), atDefault
 	for _, p := range places {
 		delicate := delicateName(p.text, class)
 		ordinary := delicate == "" && !p.outside && r.own(p) == ""
-		if rd.writes && ordinary && t.m == AcceptEdits {
+		if rd.writes && ordinary && t.m == AcceptEdits && maker == nil {
 			last, at = byMode(Allow, t.m, "it writes a file in the workspace"), atEdits
 			continue
 		}
@@ -339,12 +343,54 @@ func (t *evaluation) redirected(rd redirect) (stage, Decision) {
 			return atDefault, byDefault(Ask, "it "+does+" "+p.text+", outside the workspace")
 		case delicate != "":
 			return atDefault, byDefault(Ask, "it "+does+" "+p.text+", which may hold secrets or decide what runs later")
+		case maker != nil:
+			return atDefault, byDefault(Ask, quote(maker.text)+" may put a link where "+quote(rd.text)+" then writes; in a call of its own it is seen where that leads")
 		case rd.writes:
 			return atDefault, byDefault(Ask, "it writes "+quote(rd.text))
 		}
 	}
 	return at, last
 }
+
+// makerOfLinks returns a part that may make links, or put other folders where one was, before a file is
+// opened; nil if there is none.
+func (t *evaluation) makerOfLinks(o opening, s *script) *simpleCommand {
+	for i, p := range s.parts {
+		if i >= o.prior && (i < o.own[0] || i >= o.own[1]) || p.speculative || !t.mayMakeLinks(p) {
+			continue
+		}
+		around := o.within
+		for around != nil && around != p {
+			around = around.within
+		}
+		if around == nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// mayMakeLinks reports whether p is not known to make no links.
+func (t *evaluation) mayMakeLinks(p *simpleCommand) bool {
+	l, name := p.info(), path.Base(p.program())
+	switch {
+	case t.mayRunOthers(p, l):
+		return true
+	case l.reads, setsSafely(p), wrapsAnother(p), has("go sed find", name): // what a wrapper runs is a part of its own
+		return false
+	case name == "git":
+		return len(p.words) < 2 || !gitMakesNoLinks[p.words[1].text]
+	case name == "cp": // a link that it is given is followed
+		return slices.ContainsFunc(p.words[1:], func(w word) bool {
+			letters, ok := shortOptions(w.text)
+			return w.kind == dynamic || ok && !consistsOf(letters, "finpuv") || strings.HasPrefix(w.text, "--")
+		})
+	}
+	return !is(name, makesNoLinks)
+}
+
+// gitMakesNoLinks are commands of git that leave the files of the workspace as they are.
+var gitMakesNoLinks = set("add branch commit config fetch ls-remote notes push remote tag")
 
 // redirectRules returns the deny rules that may speak of a redirection.
 func (t *evaluation) redirectRules(rd redirect) []Rule {

@@ -138,3 +138,44 @@ func TestWhereARemoteOfGitIsIsToldInEverySpelling(t *testing.T) {
 		t.Errorf("a remote without a slash: %q", paths)
 	}
 }
+
+// What a mode lets be written without a question is where its name says: not behind what may have put a link there.
+func TestAnEditBehindWhatMayMakeLinksAsks(t *testing.T) {
+	t.Parallel()
+	const allow, ask = permission.Allow, permission.Ask
+	rs := rules(t, allow, "*", "git *", "npm *", "mv *", "rm *", "go *", "make *", "bash -c 'echo x > a'", "./x *", "timeout *", "env *", "read *")
+	decide := func(command string, more ...permission.Rule) permission.Decision {
+		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Class: permission.Classify(command).Class, Sandboxed: true, EnforcesReadOnly: true}
+		return append(slices.Clone(rs), more...).Decide(r, permission.AcceptEdits)
+	}
+	for _, maker := range []string{"git checkout -q other", "tar xf a.tar", "unzip a.zip", "cp -a x y", "cp --recursive x y", "ln -s x y", "mv x y", "git pull", "git merge x", "git stash pop", "git reset --hard x", "git restore .", "git submodule update", "npm install", "make", "go test ./...", "patch -p1", "./x", "rsync -a x y", "frob"} {
+		for _, form := range []string{"%; echo x > vs/t", "% && cat a >> vs/t", "% || echo x > vs/t", "if %; then echo x > vs/t; fi", "{ %; echo x > vs/t; }", "timeout 5 % && echo x > vs/t", "env % && echo x > vs/t", "% & echo x > vs/t", "cd vs; %; echo x > t", "% > log; echo x > vs/t",
+			"echo $(%) > vs/t", "cat <<E > vs/t\n$(%)\nE", "while read x; do echo x > vs/t; %; done", "(sleep 1; echo x > vs/t) & %", "{ sleep 1; echo x > vs/t; } | %", "% | { sleep 1; echo x > vs/t; }"} {
+			command := strings.ReplaceAll(form, "%", maker)
+			if d := decide(command); d.Verdict != ask || !strings.Contains(d.Reason, "may put a link where") {
+				t.Errorf("%s: %s (%s)", command, d.Verdict, d.Reason)
+			}
+		}
+		for _, form := range []string{"% > vs/t", "% | tail -5 > vs/t", "% 2> a | sort > b", "echo x > vs/t; %", "echo x > log & %", "{ %; echo; } > vs/t"} {
+			command := strings.ReplaceAll(form, "%", maker)
+			if d := decide(command); d.Verdict != allow {
+				t.Errorf("%s: %s (%s)", command, d.Verdict, d.Reason)
+			}
+		}
+	}
+	for _, command := range []string{"mkdir -p a && touch a/b && echo x > a/b && cat > a/c", "rm -rf build; echo x > a", "cp a b && echo x > c", "cd a && test -f b && printf '%s' x > c", "git add a && git commit -m x && echo x > a", "go build ./... && echo x > a", "curl https://example.com > a; ls > b", "bash -c 'echo x > a'", "chmod +x a; [ -f b ] && echo x > c", "for f in a b; do echo x > $f; done", "while read x; do echo x >> a; done"} {
+		if d := decide(command); d.Verdict != allow {
+			t.Errorf("%s: %s (%s)", command, d.Verdict, d.Reason)
+		}
+	}
+	if d := decide("git checkout -q other; echo x > vs/t", rules(t, allow, "write(vs/**)")...); d.Verdict != allow {
+		t.Errorf("where a rule covers the file: %s (%s)", d.Verdict, d.Reason)
+	}
+	for _, command := range everyday(t) {
+		for _, then := range []string{command + " && echo x > notes.txt", "echo x > notes.txt; " + command} {
+			if d := decide(then); askedEveryday[command] == "" && decide(command).Verdict == allow && strings.Contains(d.Reason, "may put a link where") {
+				t.Errorf("%s: %s (%s)", then, d.Verdict, d.Reason)
+			}
+		}
+	}
+}

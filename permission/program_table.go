@@ -28,6 +28,7 @@ const (
 	looksUp
 	setsVariables
 	setsTheShell
+	makesNoLinks
 	// These have words of their own.
 	findsBy
 	hasInput
@@ -38,7 +39,7 @@ const (
 var facts = map[string]fact{
 	"named": named, "deletes": deletes, "runs nothing": runsNothing, "runs by hazard": runsByHazard, "runs what it names": runsWhatItNames,
 	"runs its words": runsItsWords, "shell": isShell, "joins": joins, "fed": fed, "asks git": asksGit, "obeys files": obeysFiles,
-	"option files": optionFiles, "idles": isIdler, "looks up": looksUp, "sets variables": setsVariables, "sets the shell": setsTheShell,
+	"option files": optionFiles, "idles": isIdler, "looks up": looksUp, "sets variables": setsVariables, "sets the shell": setsTheShell, "makes no links": makesNoLinks,
 	"finds": findsBy, "input": hasInput, "version": saysVersion, "means": means,
 }
 

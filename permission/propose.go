@@ -177,7 +177,7 @@ func (rs Rules) proposeShell(p *Proposal, r Request, m Mode, history []Allowed, 
 	s := read(r.Command)
 	for _, rd := range s.redirects {
 		t := &evaluation{r: &r, m: m, rules: rs, deny: rs.of(Deny, r.Tool), ask: rs.of(Ask, r.Tool)}
-		if _, d := t.redirected(rd); d.Verdict == Allow {
+		if _, d := t.redirected(rd, s); d.Verdict == Allow {
 			continue
 		}
 		if len(rd.places) != 1 {

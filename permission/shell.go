@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -48,7 +49,23 @@ type redirect struct {
 	// places is where the file may be, relative to where the command starts.
 	// Empty: not known.
 	places []string
+	when   opening
 }
+
+// An opening is when the file of a redirection is opened: the parts of the script before prior
+// may have run by then, and those from own[0] to own[1], which are in the words of its command.
+type opening struct {
+	prior  int
+	own    [2]int
+	within *simpleCommand // what it is in the text of
+	with   *pipeline
+}
+
+// A pipeline is a statement, or several whose files are opened at once.
+type pipeline struct{ start int }
+
+// anyTime is when all parts may have run.
+const anyTime = maxParts + 1
 
 // A simpleCommand is one simple command: a program and its words.
 type simpleCommand struct {
@@ -117,6 +134,8 @@ type scriptReader struct {
 	speculative bool
 	within      *simpleCommand // the command whose text of shell is being read
 	input       input          // what the commands of the statement that is being read are given
+	joins       *pipeline      // what the next statement is one of
+	callAt      int            // how many parts there were when the last simple command had its words read
 	depth       int
 
 	sources   int
@@ -203,13 +222,25 @@ func (r *scriptReader) stmt(st *syntax.Stmt) {
 	if r.exhausted {
 		return // it is asked about, whatever follows
 	}
-	was := r.input
+	was, with := r.input, cmp.Or(r.joins, &pipeline{len(r.parts)})
+	r.joins = nil
+	first, began := len(r.redirects), len(r.parts)
 	for _, redirect := range st.Redirs {
 		r.redirect(redirect)
 		r.input = r.inputOf(redirect)
 	}
+	mine, end := r.redirects[first:len(r.redirects):len(r.redirects)], len(r.parts)
 	r.ok = nil
-	r.command(st.Cmd)
+	r.command(st.Cmd, with)
+	if _, simple := st.Cmd.(*syntax.CallExpr); simple {
+		end = r.callAt
+	}
+	for i := range mine {
+		r.redirects[first+i].when = opening{prior: with.start, own: [2]int{began, end}, within: r.within, with: with}
+	}
+	if st.Background {
+		r.openedLater(first, with, anyTime)
+	}
 	if !changesInput(st.Cmd) {
 		r.input = was
 	}
@@ -218,13 +249,23 @@ func (r *scriptReader) stmt(st *syntax.Stmt) {
 	}
 }
 
-func (r *scriptReader) command(cmd syntax.Command) {
+// openedLater notes of the redirections from one on, apart from those of a pipeline itself, that more
+// parts may run before their files are opened.
+func (r *scriptReader) openedLater(first int, with *pipeline, prior int) {
+	for i := range r.redirects[first:] {
+		if when := &r.redirects[first+i].when; with == nil || when.with != with {
+			when.prior = max(when.prior, prior)
+		}
+	}
+}
+
+func (r *scriptReader) command(cmd syntax.Command, with *pipeline) {
 	switch c := cmd.(type) {
 	case nil:
 	case *syntax.CallExpr:
 		r.call(c)
 	case *syntax.BinaryCmd:
-		r.binary(c)
+		r.binary(c, with)
 	case *syntax.TimeClause:
 		if c.Stmt != nil {
 			r.stmt(c.Stmt)
@@ -277,19 +318,24 @@ func (r *scriptReader) command(cmd syntax.Command) {
 }
 
 // binary reads "a && b", "a || b" and "a | b".
-func (r *scriptReader) binary(c *syntax.BinaryCmd) {
+func (r *scriptReader) binary(c *syntax.BinaryCmd, with *pipeline) {
+	piped, first := c.Op == syntax.Pipe || c.Op == syntax.PipeAll, len(r.redirects)
+	if piped {
+		r.joins = with
+	}
 	r.stmt(c.X)
 	left, leftOK := r.dirs, r.ok
 	if c.Op == syntax.AndStmt {
 		r.dirs = leftOK // "cd sub && …": what follows runs there and nowhere else
 	}
 	was := r.input
-	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
-		r.input = input{given: true}
+	if piped {
+		r.input, r.joins = input{given: true}, with
 	}
 	r.stmt(c.Y)
-	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+	if piped {
 		r.input = was
+		r.openedLater(first, with, len(r.parts)) // those within its commands, which run at the same time
 	}
 	ok := r.ok
 	if c.Op != syntax.AndStmt {
@@ -318,12 +364,13 @@ func (r *scriptReader) inside(n syntax.Node) {
 			return false
 		case *syntax.ProcSubst:
 			r.isGrouped("a process substitution")
-			dirs, was := r.dirs, r.input
+			dirs, was, first := r.dirs, r.input, len(r.redirects)
 			if n.Op == syntax.CmdOut {
 				r.input = input{given: true}
 			}
 			r.stmts(n.Stmts)
 			r.dirs, r.input = dirs, was
+			r.openedLater(first, nil, anyTime)
 			return false
 		case *syntax.ArithmExp:
 			r.isUnknown("shell arithmetic, which can run commands")
@@ -361,7 +408,7 @@ func (r *scriptReader) call(c *syntax.CallExpr) {
 			r.isUnsure(what)
 		}
 	}
-	if len(c.Args) == 0 {
+	if r.callAt = len(r.parts); len(c.Args) == 0 {
 		return
 	}
 	p := &simpleCommand{dirs: r.dirs, speculative: r.speculative, within: r.within, text: r.text(c.Args[0].Pos(), c.Args[len(c.Args)-1].End())}
@@ -371,7 +418,9 @@ func (r *scriptReader) call(c *syntax.CallExpr) {
 		p.words = append(p.words, w)
 	}
 	r.braces(p, c.Args)
+	at := len(r.parts)
 	r.part(p)
+	r.callAt = at
 }
 
 // evaluates reports whether a builtin may run what is in one of its words: the index

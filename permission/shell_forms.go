@@ -9,10 +9,11 @@ import (
 
 // loop reads a loop, whose commands may run again where the last one left off.
 func (r *scriptReader) loop(cond, body []*syntax.Stmt) {
-	was, dirs := r.inLoop, r.dirs
+	was, dirs, first := r.inLoop, r.dirs, len(r.redirects)
 	r.inLoop = true
 	r.stmts(cond)
 	r.stmts(body)
+	r.openedLater(first, nil, len(r.parts)) // in its next turn
 	r.inLoop = was
 	if !slices.Equal(dirs, r.dirs) {
 		r.dirs = nil
