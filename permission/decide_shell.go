@@ -379,7 +379,7 @@ func (t *evaluation) mayMakeLinks(p *simpleCommand) bool {
 	case l.reads, setsSafely(p), wrapsAnother(p), has("go sed find", name): // what a wrapper runs is a part of its own
 		return false
 	case name == "git":
-		return len(p.words) < 2 || !gitMakesNoLinks[p.words[1].text]
+		return !gitMakesNoLinks[p.gitCommand()]
 	case name == "cp": // a link that it is given is followed
 		return slices.ContainsFunc(p.words[1:], func(w word) bool {
 			letters, ok := shortOptions(w.text)

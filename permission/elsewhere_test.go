@@ -163,7 +163,7 @@ func TestAnEditBehindWhatMayMakeLinksAsks(t *testing.T) {
 			}
 		}
 	}
-	for _, command := range []string{"mkdir -p a && touch a/b && echo x > a/b && cat > a/c", "rm -rf build; echo x > a", "cp a b && echo x > c", "cd a && test -f b && printf '%s' x > c", "git add a && git commit -m x && echo x > a", "go build ./... && echo x > a", "curl https://example.com > a; ls > b", "bash -c 'echo x > a'", "chmod +x a; [ -f b ] && echo x > c", "for f in a b; do echo x > $f; done", "while read x; do echo x >> a; done"} {
+	for _, command := range []string{"mkdir -p a && touch a/b && echo x > a/b && cat > a/c", "rm -rf build; echo x > a", "cp a b && echo x > c", "cd a && test -f b && printf '%s' x > c", "git add a && git commit -m x && echo x > a", "git -C . add a && echo x > a", "go build ./... && echo x > a", "curl https://example.com > a; ls > b", "bash -c 'echo x > a'", "chmod +x a; [ -f b ] && echo x > c", "for f in a b; do echo x > $f; done", "while read x; do echo x >> a; done"} {
 		if d := decide(command); d.Verdict != allow {
 			t.Errorf("%s: %s (%s)", command, d.Verdict, d.Reason)
 		}

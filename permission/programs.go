@@ -372,16 +372,21 @@ func (p *simpleCommand) recurses() bool {
 
 // greps reports whether p is a git that reads the files it keeps in the directory it is in.
 func (p *simpleCommand) greps() bool {
-	if path.Base(p.program()) != "git" {
-		return false
-	}
+	return path.Base(p.program()) == "git" && p.gitCommand() == "grep"
+}
+
+// gitCommand returns the command of git that p is, which is a git; empty if there is none.
+func (p *simpleCommand) gitCommand() string {
 	i := 1
 	for ; i < len(p.words) && strings.HasPrefix(p.words[i].text, "-"); i++ {
 		if has("-C -c", p.words[i].text) {
 			i++
 		}
 	}
-	return i < len(p.words) && p.words[i].text == "grep"
+	if i >= len(p.words) {
+		return ""
+	}
+	return p.words[i].text
 }
 
 // readsHere reports whether p, which goes through directories, may go through the one it is in,
