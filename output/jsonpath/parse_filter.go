@@ -13,35 +13,32 @@ func (p *parser) filter() *filter {
 }
 
 func (p *parser) or() logical {
-	all := or{p.and()}
-	for {
-		p.blanks()
-		if !p.take("||") {
-			break
-		}
-		p.blanks()
-		all = append(all, p.and())
-	}
+	all := p.chain("||", p.and)
 	if len(all) == 1 {
 		return all[0]
 	}
-	return all
+	return or(all)
 }
 
 func (p *parser) and() logical {
-	all := and{p.basic()}
-	for {
-		p.blanks()
-		if !p.take("&&") {
-			break
-		}
-		p.blanks()
-		all = append(all, p.basic())
-	}
+	all := p.chain("&&", p.basic)
 	if len(all) == 1 {
 		return all[0]
 	}
-	return all
+	return and(all)
+}
+
+// chain reads one or more parts with the operator between them.
+func (p *parser) chain(operator string, part func() logical) []logical {
+	all := []logical{part()}
+	for {
+		p.blanks()
+		if !p.take(operator) {
+			return all
+		}
+		p.blanks()
+		all = append(all, part())
+	}
 }
 
 // basic reads an expression in parentheses, a comparison or a test, the first and the
