@@ -3,9 +3,11 @@ package app
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"pawl/run"
 	"pawl/tool"
+	"pawl/view"
 )
 
 // A QuestionError says that a run waits for an answer, and that nothing else continues it.
@@ -16,6 +18,30 @@ type QuestionError struct {
 
 func (e *QuestionError) Error() string {
 	return fmt.Sprintf("run %s is waiting for an answer: %s\nanswer with `pawl run --resume %s -p \"…\"`", e.Run, e.Question.Text, e.Run)
+}
+
+// A QuestionsError says that several runs below one wait for an answer, so that words have to name theirs.
+type QuestionsError struct {
+	Run       run.ID
+	Questions []Question
+}
+
+func (e *QuestionsError) Error() string {
+	return fmt.Sprintf("%d sub-agents of run %s wait for an answer: %s", len(e.Questions), e.Run, e.next())
+}
+
+// next says how each question is answered.
+func (e *QuestionsError) next() string {
+	return fmt.Sprintf("answer each with %s, then continue with `pawl run --resume %s`", answerEach(e.Questions), e.Run)
+}
+
+// answerEach names the commands that answer the questions of runs below another one.
+func answerEach(open []Question) string {
+	var each []string
+	for _, q := range open {
+		each = append(each, fmt.Sprintf("`pawl run --resume %s -p \"…\"` (%s)", q.Run, view.OneLine(q.Text, maxAsked)))
+	}
+	return strings.Join(each, ", ")
 }
 
 // A Question is what the agent asks.
@@ -37,6 +63,11 @@ func QuestionOf(c run.Call) Question {
 // questionsBelow returns the questions that the runs below one in state s wait with.
 func (w *Workspace) questionsBelow(s run.State) ([]Question, error) {
 	below, err := w.below(s)
+	return questionsOf(below), err
+}
+
+// questionsOf returns the questions that runs wait with.
+func questionsOf(below []run.State) []Question {
 	var all []Question
 	for _, of := range below {
 		if of.Turn.Open() {
@@ -48,7 +79,7 @@ func (w *Workspace) questionsBelow(s run.State) ([]Question, error) {
 			all = append(all, q)
 		}
 	}
-	return all, err
+	return all
 }
 
 // agentOf names the agent of a run below another one.

@@ -1,12 +1,16 @@
 package app
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"pawl/run"
 	"pawl/store"
+	"pawl/view"
+	"pawl/worker"
 )
 
 // A WhyForm is the answer of runs why as JSON.
@@ -42,8 +46,10 @@ func WhyFormOf(y Why) WhyForm {
 		w.PID = y.Owner.PID
 	}
 	switch {
-	case y.below, y.waits && w.State != Waiting:
+	case undecidedAmong(y.under), y.waits && w.State != Waiting:
 		w.State, w.Text = Waiting, WaitsBelow
+	case w.State == Killed && servedAmong(s, y.under):
+		w.Text = "left: what it waited for has come, and no process works on it"
 	case w.State == Working:
 		w.Next = fmt.Sprintf("wait, or stop it with `pawl runs stop %s`", y.Run)
 	}
@@ -58,18 +64,94 @@ func (y Why) Continue() string {
 	return "pawl run --resume " + string(y.Run)
 }
 
-// next is [NextCommand], of a run that belongs to a task with the command that continues that.
+// next is [Workspace.Next], of a run that belongs to a task with the command that continues that.
 func (y Why) next() string {
-	next := NextCommand(y.State)
+	next := nextAmong(y.State, y.under)
 	switch {
-	case (NeedsApproval(y.State) || y.below) && y.Owner != nil:
+	case (NeedsApproval(y.State) || undecidedAmong(y.under)) && y.Owner != nil:
 		return fmt.Sprintf("decide with `pawl runs decide %s`", y.Run)
+	case y.waits && y.Owner != nil:
+		if open := questionsOf(y.under); len(open) > 0 { // the run is that process's, the one that asks is not
+			return "answer with " + answerEach(open)
+		}
 	case y.Task == nil || next == "":
 		return next
 	case NeedsApproval(y.State):
 		return fmt.Sprintf("decide with `pawl runs decide %s`, then continue its task with `%s`", y.Run, y.Continue())
 	}
 	return fmt.Sprintf("continue its task with `%s`", y.Continue())
+}
+
+// Next is [NextCommand], of a run that waits for those below it with what they wait for.
+func (w *Workspace) Next(s run.State) string {
+	below, err := w.below(s)
+	if err != nil {
+		return NextCommand(s)
+	}
+	return nextAmong(s, below)
+}
+
+// nextAmong is [Workspace.Next], given the runs below s and those below them.
+func nextAmong(s run.State, below []run.State) string {
+	id := s.Created.Run
+	if NeedsApproval(s) || !waitsAmong(s, below) {
+		return NextCommand(s)
+	}
+	if len(Undecided(s)) > 0 || undecidedAmong(below) {
+		return fmt.Sprintf("decide with `pawl runs decide %s`, then continue with `pawl run --resume %[1]s`", id)
+	}
+	open := questionsOf(below)
+	if len(open) == 1 {
+		return fmt.Sprintf("answer the sub-agent %s (%s) with `pawl run --resume %s -p \"…\"`", open[0].Agent, view.OneLine(open[0].Text, maxAsked), id)
+	}
+	return (&QuestionsError{id, open}).next()
+}
+
+// LeftAbove returns the run that waits for one in state s, whose turn has ended, and that no process drives; "": none.
+func (w *Workspace) LeftAbove(ctx context.Context, s run.State) (run.ID, error) {
+	id := s.Created.Parent
+	if id == "" || s.Turn.Open() || len(s.Questions()) > 0 {
+		return "", nil
+	}
+	_, above, err := w.Load(ctx, id)
+	if err != nil || !above.Turn.Open() {
+		return "", err
+	}
+	if call, ok := above.Turn.Call(s.Created.ParentCall); !ok || call.Status != run.CallRunning {
+		return "", nil
+	}
+	st, err := w.reading()
+	if err != nil {
+		return "", err
+	}
+	if _, driven, err := worker.DriverOf(ctx, st, id); err != nil || driven {
+		return "", err
+	}
+	return id, nil
+}
+
+// maxAsked bounds what is shown of a question in a sentence, in characters.
+const maxAsked = 200
+
+// undecidedAmong reports whether a call of one of these runs needs a decision.
+func undecidedAmong(below []run.State) bool {
+	return slices.ContainsFunc(below, func(of run.State) bool { return len(Undecided(of)) > 0 })
+}
+
+// servedAmong reports whether all that s owes are calls that wait for runs below it, and the turns of these have
+// ended.
+func servedAmong(s run.State, below []run.State) bool {
+	ended := map[run.CallID]bool{}
+	for _, child := range below {
+		if child.Created.Parent == s.Created.Run {
+			ended[child.Created.ParentCall] = child.Turn.N > 0 && !child.Turn.Open()
+		}
+	}
+	owed := s.Next()
+	return len(owed) > 0 && !slices.ContainsFunc(owed, func(c run.Command) bool {
+		p, ok := c.(run.Perform)
+		return !ok || !ended[p.Call.ID]
+	})
 }
 
 // NextCommand returns the command that continues a run, in a sentence; empty if nothing is left to

@@ -259,6 +259,20 @@ func (s *Session) Prompt(ctx context.Context, parts ...run.Part) error {
 	return s.Say(ctx, string(newRun(time.Now())), run.Steer, parts...)
 }
 
+// Reply is Prompt, but if one run below this one waits with a question, it is the answer to that. If several
+// do, the error is a [*QuestionsError].
+func (s *Session) Reply(ctx context.Context, parts ...run.Part) error {
+	switch open, err := s.Questions(); {
+	case err != nil:
+		return err
+	case len(open) > 1:
+		return &QuestionsError{s.id, open}
+	case len(open) == 1:
+		return s.Answer(ctx, open[0], parts...)
+	}
+	return s.Prompt(ctx, parts...)
+}
+
 // Say says something to the agent as message id, by which it can be withdrawn until it is
 // delivered: with the next results, or when the turn has ended. Without an open turn it is a
 // prompt.

@@ -20,9 +20,9 @@ type Why struct {
 	Owner *store.Owner // the process that drives it; nil: none
 	Task  *task.State  // that continues it; nil: it belongs to none
 
-	below bool       // calls of runs below it need a decision
-	waits bool       // it can only continue when a person has decided or answered something
-	words EventWords // of the events before the last one
+	under []run.State // the runs below it
+	waits bool        // it can only continue when a person has decided or answered something
+	words EventWords  // of the events before the last one
 }
 
 // Why says where a run stands: its last event, what it owes, who drives it.
@@ -54,9 +54,8 @@ func (w *Workspace) Why(ctx context.Context, id run.ID) (Why, error) {
 				y.Owed = append(y.Owed, fmt.Sprintf("an answer, for the sub-agent %s: %s", agentOf(of), QuestionOf(q.Call).Text))
 			}
 		}
-		y.below = y.below || len(Undecided(of)) > 0
 	}
-	y.waits = waitsAmong(s, below)
+	y.under, y.waits = below, waitsAmong(s, below)
 	owner, owned, err := w.Owner(ctx, id)
 	if owned {
 		y.Owner = &owner

@@ -287,7 +287,7 @@ func (inv *invocation) report(err error) int {
 	case errors.As(err, &e):
 	case errors.As(err, new(*config.Error)):
 		e = exit{exitUsage, err}
-	case errors.As(err, new(*app.QuestionError)):
+	case errors.As(err, new(*app.QuestionError)), errors.As(err, new(*app.QuestionsError)):
 		e = exit{exitPerson, err}
 	case !inv.began:
 		e = exit{exitUsage, fmt.Errorf("%w; see --help", err)}

@@ -71,10 +71,10 @@ func (d *display) showed(answer string, jobs bool) bool {
 }
 
 // summary prints the end of a turn.
-func (d *display) summary(s run.State, r result, denials []app.Denial) {
+func (d *display) summary(s run.State, r result, denials []app.Denial, next string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	end := render.End{Words: ended(s), Next: app.NextCommand(s), Undo: "pawl runs undo " + string(s.Created.Run), Denials: denials, State: s}
+	end := render.End{Words: ended(s), Next: next, Undo: "pawl runs undo " + string(s.Created.Run), Denials: denials, State: s}
 	if !d.asked {
 		end.Question = r.Question
 	}

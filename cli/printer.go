@@ -245,8 +245,8 @@ func outputBelow(c *view.Call, indent string) string {
 	return b.String()
 }
 
-// result prints how the turn came out, with the calls that were refused in it.
-func (p *printer) result(s run.State, denials []app.Denial) {
+// result prints how the turn came out, with the calls that were refused in it and what a person can do next.
+func (p *printer) result(s run.State, denials []app.Denial, next string) {
 	p.close()
 	r := resultOf(s, denials, p.view.Files())
 	switch {
@@ -261,9 +261,9 @@ func (p *printer) result(s run.State, denials []app.Denial) {
 		p.out([]byte(visible(r.Text) + "\n"))
 	}
 	if p.display != nil {
-		p.display.summary(s, r, denials)
+		p.display.summary(s, r, denials, next)
 	} else {
-		p.summary(s, r, denials)
+		p.summary(s, r, denials, next)
 	}
 	for _, w := range s.Returned {
 		fmt.Fprintf(p.stderr, "not delivered: %s\n", oneLine(run.PlainText(w.Parts), maxTitle))
@@ -272,7 +272,7 @@ func (p *printer) result(s run.State, denials []app.Denial) {
 }
 
 // summary prints the end of a turn as plain lines.
-func (p *printer) summary(s run.State, r result, denials []app.Denial) {
+func (p *printer) summary(s run.State, r result, denials []app.Denial, next string) {
 	if r.Question != nil {
 		fmt.Fprintf(p.stderr, "question: %s\n", visible(r.Question.Text))
 		for _, o := range r.Question.Options {
@@ -288,8 +288,8 @@ func (p *printer) summary(s run.State, r result, denials []app.Denial) {
 		line += " · " + words
 	}
 	fmt.Fprintln(p.stderr, line)
-	if text := app.NextCommand(s); text != "" {
-		fmt.Fprintln(p.stderr, text)
+	if next != "" {
+		fmt.Fprintln(p.stderr, visible(next))
 	}
 }
 

@@ -50,8 +50,8 @@ result to standard output.
 read it without a question; @"a name with spaces" too.
 
 --continue resumes a run that ended early or was killed. The words are then the answer to
-its open question, the next prompt, or, after a kill in the middle of a turn, a message to
-the agent while it works.
+its open question or that of a sub-agent, the next prompt, or, after a kill in the middle of a
+turn, a message to the agent while it works.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
 130 interrupted, 141 standard output closed, 143 terminated.`,
@@ -304,7 +304,7 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 		return d.failed(state, err)
 	}
 	if unread() {
-		if text := app.NextCommand(state); text != "" {
+		if text := ws.Next(state); text != "" {
 			fmt.Fprintln(d.out.stderr, "standard output was closed, and the run was stopped; "+text)
 		}
 		inv.tidy(ws)
@@ -313,9 +313,12 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	if inv.errors != nil && exitCode(state) != exitDone && r.output == "text" {
 		d.out.stderr = inv.errors // how it ended is said also with --quiet
 	}
-	d.out.result(state, denials)
+	d.out.result(state, denials, ws.Next(state))
 	if len(words) > 0 && r.resume != "" && app.NeedsApproval(state) {
 		fmt.Fprintln(d.out.stderr, "the message is delivered after the decision")
+	}
+	if above, err := ws.LeftAbove(context.Background(), state); err == nil && above != "" {
+		fmt.Fprintf(d.out.stderr, "continue the run above with `pawl run --resume %s`\n", above)
 	}
 	if finished {
 		fmt.Fprintf(d.out.stderr, "the run had completed, and nothing was sent to the model; continue with `pawl run --resume %s \"…\"`\n", s.ID())
@@ -378,7 +381,7 @@ func (d *drive) begin(ctx context.Context, words []run.Part, finished bool) (run
 	case finished, d.asks && len(words) == 0 && !before.Turn.Open() && len(before.Questions()) > 0:
 		return before, nil
 	case len(words) > 0:
-		return run.State{}, d.session.Prompt(ctx, words...)
+		return run.State{}, d.session.Reply(ctx, words...)
 	default:
 		return run.State{}, d.session.Continue(ctx)
 	}
@@ -408,7 +411,7 @@ func (d *drive) wait(ctx context.Context, state run.State) (run.State, error) {
 // failed returns the error of a run that could not be driven to its rest.
 func (d *drive) failed(state run.State, err error) error {
 	id := d.session.ID()
-	if errors.As(err, new(*app.QuestionError)) || state.Created.Run == "" && d.session.State().Seq == 0 {
+	if errors.As(err, new(*app.QuestionError)) || errors.As(err, new(*app.QuestionsError)) || state.Created.Run == "" && d.session.State().Seq == 0 {
 		return err
 	}
 	if _, _, loadErr := d.ws.Load(context.Background(), id); errors.Is(loadErr, store.ErrNotFound) {

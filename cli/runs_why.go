@@ -34,7 +34,7 @@ func runsWhyCommand(inv *invocation) *cobra.Command {
 			fmt.Fprintln(inv.Stdout, "pending  nothing")
 		}
 		if w.Next != "" {
-			fmt.Fprintf(inv.Stdout, "next     %s\n", w.Next)
+			fmt.Fprintf(inv.Stdout, "next     %s\n", visible(w.Next))
 		}
 		return nil
 	})
