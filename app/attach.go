@@ -147,6 +147,12 @@ func (w *Workspace) put(ctx context.Context, of run.ID, key string, r request.Re
 	if err != nil {
 		return err
 	}
+	switch r.(type) {
+	case request.Say, request.Answer:
+		if _, s, err := w.Load(ctx, of); err == nil { // else the process that drives it finds out
+			r = picked(s, r)
+		}
+	}
 	return worker.Put(ctx, st, of, key, r)
 }
 
