@@ -186,8 +186,8 @@ func (w *Workspace) TaskRests(ctx context.Context, s task.State) (bool, error) {
 }
 
 // ProceedTask takes the next step of a task that starts by itself and waits for no other task. If
-// there can be none the task has failed, with the reason.
-func (w *Workspace) ProceedTask(ctx context.Context, s task.State) error {
+// there can be none the task has failed, with the reason; named: that this process has no model is an error instead.
+func (w *Workspace) ProceedTask(ctx context.Context, s task.State, named bool) error {
 	step := task.Proceed{From: s.Status.Name(), Run: newRun(time.Now()), Agent: PlannerAgent}
 	kind := task.Planner
 	if step.From == task.PlannedName {
@@ -199,6 +199,9 @@ func (w *Workspace) ProceedTask(ctx context.Context, s task.State) error {
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if named && LacksModel(err) {
+		return err
 	}
 	if err != nil {
 		step.Cannot = err.Error()

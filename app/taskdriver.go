@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"pawl/run"
@@ -35,6 +36,30 @@ func (w *Workspace) OwnTask(ctx context.Context, id task.ID, socket string) (sto
 		return nil, err
 	}
 	return st.Own(ctx, store.TaskLease(string(id)), socket)
+}
+
+// AttendTask says until the lease is released that a person sits before a task in this process, which goes on with
+// it when it was answered, here or elsewhere. The error is a [*store.OwnedError] if another process has said so.
+func (w *Workspace) AttendTask(ctx context.Context, id task.ID) (store.Lease, error) {
+	st, err := w.writing()
+	if err != nil {
+		return nil, err
+	}
+	return st.Own(ctx, attended(id), "")
+}
+
+// attended is the lease of AttendTask.
+func attended(id task.ID) run.ID { return store.TaskLease(string(id)) + "-attended" }
+
+// ServedTask reports whether another process goes on with a task by itself: it drives all tasks, or a person sits
+// before it there.
+func (w *Workspace) ServedTask(ctx context.Context, id task.ID) (bool, error) {
+	_, owned, err := w.BoardOwner(ctx)
+	if err != nil || owned {
+		return owned, err
+	}
+	owner, owned, err := w.Owner(ctx, attended(id))
+	return owned && owner.PID != os.Getpid(), err
 }
 
 // restTime is how long the driver of a task that owes nothing may take to let go of it.

@@ -394,6 +394,15 @@ func newLineReader(r io.Reader) *lineReader {
 // less than it takes to read and answer.
 const standing = 700 * time.Millisecond
 
+// end takes what was typed of a line when nothing is asked any more, so that it does not become a command of the
+// shell when pawl has ended.
+func (l *lineReader) end() {
+	if l.started && l.push != nil && !l.ended() {
+		l.push()
+		time.Sleep(pushing)
+	}
+}
+
 // settle waits until what is asked can have been read, and returns the lines that were typed before, which
 // are no answers, and the beginning of one. ok is false if no answer comes any more: input has ended, or
 // gone was closed.

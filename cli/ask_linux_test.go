@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -449,6 +450,50 @@ func TestATaskAsksAtTheTerminal(t *testing.T) {
 	s.starts("task", "show", "last", "--history")
 	s.see("permission_decided")
 	s.see("completion_report_submitted")
+	s.exits(0)
+}
+
+// A task is answered from another terminal, which has no model: the one that sits before the task goes on with it,
+// and what was typed there is no command of the shell afterwards.
+func TestATaskThatIsAnsweredElsewhereGoesOnWhereAPersonSits(t *testing.T) {
+	t.Parallel()
+	s := sit(t, `
+{"when":{"first":"Plan this task","contains":"Hidden ones?\nYes"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Count.","requirements":[],"acceptanceCriteria":[],"plan":["count"]}}]}
+{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Hidden ones?"]}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Three."}}]}
+`, nil, "task", "add", "Count the files", "--start")
+	s.see("answer: ")
+	s.typed("half of an ans")
+	answer := s.command("task", "answer", "last", "Yes")
+	answer.Env = slices.DeleteFunc(slices.Clone(answer.Env), func(v string) bool { return strings.HasPrefix(v, "PAWL_MODEL=") })
+	out, err := answer.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "Three.") || strings.Contains(string(out), "failed") {
+		t.Errorf("answer: %v\n%s", err, out)
+	}
+	s.see("answered elsewhere")
+	s.see("Three.")
+	s.exits(0)
+}
+
+// Where no one sits before it, a command that has no model keeps the answer, and the task is not failed.
+func TestATaskIsNotFailedByACommandWithoutAModel(t *testing.T) {
+	t.Parallel()
+	s := sit(t, `
+{"when":{"first":"Plan this task","contains":"Hidden ones?\nYes"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Count.","requirements":[],"acceptanceCriteria":[],"plan":["count"]}}]}
+{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Hidden ones?"]}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Three."}}]}
+`, nil, "task", "add", "Count the files", "--start")
+	s.see("answer: ")
+	s.typed("\x04")
+	s.exits(exitPerson)
+	answer := s.command("task", "answer", "last", "Yes")
+	answer.Env = slices.DeleteFunc(slices.Clone(answer.Env), func(v string) bool { return strings.HasPrefix(v, "PAWL_MODEL=") })
+	out, err := answer.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "pawl: no model is configured") || strings.Contains(string(out), "failed") {
+		t.Errorf("answer: %v\n%s", err, out)
+	}
+	s.starts("task", "watch", "last")
+	s.see("Three.")
 	s.exits(0)
 }
 

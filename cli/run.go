@@ -402,6 +402,7 @@ func (d *drive) wait(ctx context.Context, state run.State) (run.State, error) {
 		return state, err
 	}
 	asker := newAsker(d.inv, d.ws, d.session, d.out)
+	defer asker.input.end()
 	for err == nil && (asker.ask(ctx, state) || state.Created.External && state.Turn.Phase == run.Requesting) {
 		state, err = wait()
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -152,6 +153,9 @@ func (inv *invocation) printTask(s tasks.State, asJSON bool) error {
 	return err
 }
 
+// maxDetail bounds what is shown of why a status has changed beyond its first line, in characters.
+const maxDetail = 2000
+
 // historyLine is what a person is told of an event of a task; empty: nothing.
 func historyLine(e tasks.Event) string {
 	switch p := e.Payload.(type) {
@@ -162,8 +166,12 @@ func historyLine(e tasks.Event) string {
 			return fmt.Sprintf("handed on to %s by %s", p.Agent, e.By)
 		}
 		line := p.From.Words() + " → " + p.To.Words()
-		if p.Detail != "" {
-			line += ": " + oneLine(p.Detail, 3*maxTitle)
+		first, rest, many := strings.Cut(strings.TrimSpace(p.Detail), "\n")
+		if first != "" {
+			line += ": " + oneLine(first, 3*maxTitle)
+		}
+		if many { // what a person can do about it
+			line += "\n" + text.Clip(rest, maxDetail)
 		}
 		return line
 	case tasks.Edited:

@@ -283,6 +283,12 @@ func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id tasks.I
 	if err != nil {
 		return err
 	}
+	if asks != nil {
+		defer asks.input.end()
+		if lease, err := ws.AttendTask(ctx, id); err == nil { // else another process attends to it, or the disk is full
+			defer lease.Release()
+		}
+	}
 	for {
 		s, err := inv.attendOnce(ctx, ws, id, after, asJSON, asks)
 		if err != nil {
@@ -313,12 +319,12 @@ func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id tasks.I
 func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tasks.ID, after int64, asJSON bool, asks *taskAsker) (tasks.State, error) {
 	inv.driving.Store(true)
 	inv.ended.Store(false)
-	_, owned, err := ws.BoardOwner(ctx)
+	elsewhere, err := ws.ServedTask(ctx, id)
 	if err != nil {
 		return tasks.State{}, err
 	}
-	var served atomic.Bool // another process drives all tasks
-	served.Store(owned)
+	var served atomic.Bool // another process drives it
+	served.Store(elsewhere)
 	driving, stopDriving := context.WithCancel(context.Background())
 	defer stopDriving()
 	watching, stopWatching := context.WithCancel(context.Background())
@@ -338,7 +344,7 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 		}
 		done <- err
 	}
-	if !owned {
+	if !elsewhere {
 		go drive()
 	}
 	interrupted := context.AfterFunc(ctx, func() {
@@ -381,7 +387,7 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 			break
 		}
 		if served.Load() {
-			if _, owned, err := ws.BoardOwner(context.Background()); err == nil && !owned {
+			if elsewhere, err := ws.ServedTask(context.Background(), id); err == nil && !elsewhere {
 				served.Store(false)
 				inv.notice("the process that drove the tasks has ended; this one continues the task")
 				go drive()

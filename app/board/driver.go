@@ -50,6 +50,9 @@ type Driver struct {
 	mu     sync.Mutex
 	driven map[task.ID]bool
 	ended  []task.ID // that are not driven any more and may owe something again
+
+	some  bool  // it drives tasks that were named
+	lacks error // what this process lacks to drive them
 }
 
 // New returns a driver. The caller drives with [Driver.Drive].
@@ -69,12 +72,14 @@ func (d *Driver) wakeUp() {
 }
 
 // Drive drives the tasks of the workspace until ctx is done; with ids these alone, and until
-// none of them owes anything. What was left by a process that was killed is continued. When
+// none of them owes anything, or this process has no model to drive one with: the task stays as it is then, because
+// another process may have one. What was left by a process that was killed is continued. When
 // ctx is done, runs are interrupted as by a shutdown: the next driver continues them. Drive
-// returns when all runs have stopped. Its error says why tasks cannot be read.
+// returns when all runs have stopped. Its error says why tasks cannot be read or driven.
 func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 	ctx, end := shutdownWith(ctx)
 	defer end()
+	d.some = len(ids) > 0
 	listener := d.ws.ListenForTasks()
 	var socket string
 	if listener != nil {
@@ -114,6 +119,9 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 				delete(b.owing, sum.ID)
 			}
 		}
+		if err := d.lack(nil); err != nil {
+			return err
+		}
 		if len(ids) > 0 && len(b.owing) == 0 && d.idle() {
 			return nil
 		}
@@ -146,6 +154,14 @@ func (d *Driver) drives(id task.ID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.driven[id]
+}
+
+// lack says what this process lacks, if that is not nil, and returns what was said.
+func (d *Driver) lack(err error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lacks = cmp.Or(d.lacks, err)
+	return d.lacks
 }
 
 // idle reports whether no task is driven here, and takeEnded would return none.
@@ -237,7 +253,7 @@ type card struct {
 // done.
 func (c *card) drive(ctx context.Context) {
 	defer c.close()
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && c.lack(nil) == nil {
 		changed := c.kicks.of(c.id)
 		s, err := c.load(ctx)
 		if errors.Is(err, store.ErrNoTask) {
@@ -257,9 +273,12 @@ func (c *card) drive(ctx context.Context) {
 			return
 		}
 		if err == nil {
-			err = c.ws.ProceedTask(ctx, s)
+			err = c.ws.ProceedTask(ctx, s, c.some)
 		}
-		if err != nil {
+		switch {
+		case c.some && app.LacksModel(err):
+			c.lack(err)
+		case err != nil:
 			c.wait(ctx, changed, pollTasks)
 		}
 	}
@@ -311,6 +330,8 @@ func (c *card) open(ctx context.Context, s task.State, id run.ID) bool {
 		}
 		return true
 	case ctx.Err() != nil:
+	case c.some && app.LacksModel(err):
+		c.lack(err)
 	case errors.As(err, new(*store.OwnedError)): // a person drives it by hand: it is waited for
 		c.wait(ctx, c.kicks.of(c.id), pollTasks)
 	default:
