@@ -21,8 +21,8 @@ func runsSetCommand(inv *invocation) *cobra.Command {
 		Use:   "set ID",
 		Short: "Change the model, effort, mode, tools or name of a run",
 		Long: `Changes the name of a run, or from its next step on the model, its effort, the permission
-mode or the tools, whichever process drives it. Thinking that one provider produced is not
-sent to another.`,
+mode or the tools, whichever process drives it. A call that waits for approval is decided by
+the new mode at once. Thinking that one provider produced is not sent to another.`,
 		Example: "  pawl runs set last --mode accept-edits\n  pawl runs set last --model openai/gpt-6.1-sol\n  pawl runs set last --revoke fetch",
 		Args:    exactlyOne,
 	}
@@ -78,6 +78,15 @@ sent to another.`,
 				return err
 			}
 		}
+		from := "from its next step: " + view.ChangeWords(c)
+		if mode != "" {
+			if _, s, err := ws.Load(ctx, id); err == nil && len(app.Undecided(s)) > 0 { // before it is set: then nothing may wait
+				from = "from now on: " + view.ChangeWords(c) + "; what waits for approval is decided by it"
+				if _, driven, err := ws.Owner(ctx, id); err == nil && !driven {
+					from += " when the run continues"
+				}
+			}
+		}
 		if changes {
 			if err := ws.Set(ctx, id, c); err != nil {
 				return err
@@ -94,7 +103,7 @@ sent to another.`,
 			fmt.Fprintf(inv.Stdout, "run %s %s\n", id, said)
 		}
 		if changes {
-			fmt.Fprintf(inv.Stdout, "run %s has from its next step: %s\n", id, view.ChangeWords(c))
+			fmt.Fprintf(inv.Stdout, "run %s has %s\n", id, from)
 		}
 		return nil
 	})
