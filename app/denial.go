@@ -1,19 +1,23 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
 	"pawl/internal/text"
 	"pawl/permission"
 	"pawl/run"
+	"pawl/store"
 	"pawl/view"
 )
 
 // A Denial is a call that was refused in a turn.
 type Denial struct {
+	Run    run.ID          `json:"run,omitempty"` // below the run that makes the call; empty: that run makes it
 	Call   run.CallID      `json:"call"`
 	Tool   string          `json:"tool"`
 	Input  json.RawMessage `json:"input"` // the arguments
@@ -26,16 +30,16 @@ type Denial struct {
 	Remove string `json:"remove,omitempty"`
 }
 
-// Denials returns the calls that were refused in the last turn of a run in a state, in the order
-// in which they were made, each with the flag that would allow it as the workspace and the
+// Denials returns the calls that were refused in the last turn of a run in a state and in the runs that it has
+// started, in the order in which they were made, each with the flag that would allow it as the workspace and the
 // rules are now.
 func (w *Workspace) Denials(ctx context.Context, state run.State) ([]Denial, error) {
 	refused := false
 	for _, l := range state.Turn.Account {
-		refused = refused || l.Outcome == run.Refused
+		refused = refused || l.Outcome == run.Refused || l.Tool == "agent" || l.Tool == "handoff" // which start runs
 	}
 	for _, c := range state.Turn.Calls {
-		refused = refused || c.Outcome == run.Refused
+		refused = refused || c.Outcome == run.Refused || c.StartsChild()
 	}
 	if !refused {
 		return nil, nil
@@ -47,7 +51,17 @@ func (w *Workspace) Denials(ctx context.Context, state run.State) ([]Denial, err
 	var all []Denial
 	for _, item := range view.Items(events) {
 		c := item.Call
-		if c == nil || c.Outcome != run.Refused || item.Turn != state.Turn.N {
+		if c == nil || item.Turn != state.Turn.N {
+			continue
+		}
+		if c.Child != "" {
+			below, err := w.denialsBelow(ctx, c.Child)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, below...)
+		}
+		if c.Outcome != run.Refused {
 			continue
 		}
 		if i := state.Turn.Interrupt; i.Cause == run.ByWait && i.Call == c.ID {
@@ -68,6 +82,22 @@ func (w *Workspace) Denials(ctx context.Context, state run.State) ([]Denial, err
 		all = append(all, d)
 	}
 	return all, nil
+}
+
+// denialsBelow is Denials of a run that a call may have started.
+func (w *Workspace) denialsBelow(ctx context.Context, id run.ID) ([]Denial, error) {
+	_, s, err := w.Load(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	below, err := w.Denials(ctx, s)
+	for i := range below {
+		below[i].Run = cmp.Or(below[i].Run, id)
+	}
+	return below, err
 }
 
 // allowing returns the rules that would allow a call if they were given for this process;
