@@ -191,7 +191,10 @@ func (w *EventWords) sentence(p run.Payload) string {
 		}
 		return words
 	case run.Resumed:
-		words := "resumed by another process"
+		words := "resumed after a pause"
+		if f.Request || len(f.Calls) > 0 { // a process knows what it has in flight itself
+			words = "resumed by another process"
+		}
 		if f.Request {
 			words += "; the request is sent again"
 		}

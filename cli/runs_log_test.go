@@ -51,6 +51,7 @@ func TestEachEventIsASentence(t *testing.T) {
 			"c_1 shell go test ./...: ok: [exit code 137 (signal 9)]"},
 		{run.CallSettled{Call: "c_1", Outcome: run.Unknown}, "c_1 shell go test ./...: outcome unknown"},
 		{run.Resumed{Request: true, Calls: []run.CallID{"c_1"}}, "resumed by another process; the request is sent again; 1 call may run again"},
+		{run.Resumed{}, "resumed after a pause"},
 		{run.Told{Reason: run.TellEmpty, Text: "Say something."}, "pawl to the model: Say something."},
 		{run.Submitted{Value: "42"}, "result submitted: 42"},
 		{run.Interrupted{Cause: run.ByPerson, By: "ann"}, "interrupted (person) by ann"},
