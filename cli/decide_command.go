@@ -178,10 +178,14 @@ func proposedWords(p permission.Proposal) string {
 		return "no rule; it can be allowed once: " + p.Reason
 	}
 	words := render.RuleTexts(p.Rules)
-	if p.Exact {
-		words += " (this exact command: a wider rule would allow more than it appears to)"
+	if !p.Exact {
+		return words
 	}
-	return words
+	which := "this exact command"
+	if exact := slices.DeleteFunc(slices.Clone(p.Rules), func(r permission.Rule) bool { return !r.Exact() }); len(exact) > 0 && len(exact) < len(p.Rules) {
+		which = render.RuleTexts(exact) + " for that very command"
+	}
+	return words + " (" + which + ": a wider rule would allow more than it appears to)"
 }
 
 // pick returns the call that is named, or else the only one that needs approval.
