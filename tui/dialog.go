@@ -130,6 +130,9 @@ func (m *model) askAbout(a approvals) {
 		return
 	}
 	if m.ask == nil {
+		if m.question != nil {
+			m.intoInput(m.question)
+		}
 		m.ask = &dialog{}
 		m.notify("approve " + render.CallTitle(calls[0].Call.Tool, ""))
 	}
@@ -160,7 +163,15 @@ func (m *model) askBelow(open []app.Question) {
 func (m *model) askNoMore() {
 	if m.ask != nil {
 		m.intoInput(m.ask)
-		m.ask = nil
+		m.closeDialog()
+	}
+}
+
+// closeDialog takes the dialog from the screen. A question that it has hidden comes up.
+func (m *model) closeDialog() {
+	m.ask = nil
+	if m.question != nil {
+		m.question.comesUp(m)
 	}
 }
 
@@ -178,7 +189,7 @@ func (d *dialog) drop(m *model, id callOf) {
 		d.begin()
 	}
 	if len(d.calls) == 0 {
-		m.ask = nil
+		m.closeDialog()
 	}
 }
 
@@ -375,7 +386,7 @@ func (d *dialog) answer(m *model, answer run.Answer, rules permission.Rules) []e
 	decision := request.Decide{Call: call.Call.ID, Answer: answer, Rules: rules, Digest: call.Digest}
 	d.drop(m, ofCall(call))
 	if answer == run.Wait {
-		m.ask = nil
+		m.closeDialog()
 		m.hint = "say what to do differently"
 	}
 	// In order: what the person types next comes after it.

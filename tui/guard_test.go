@@ -472,3 +472,76 @@ func TestYInTheSecondStepIsConfirmedWithEnter(t *testing.T) {
 		t.Errorf("the input has %q", c.input.editor.Text())
 	}
 }
+
+// below is a scene with the dialog of a sub-agent's call, behind which the question of another one waits.
+func below(t *testing.T) (c *scene, dialog approvals, question app.Question) {
+	c = newScene(t, 80, 30, render.Style{})
+	c.begin("split it")
+	one := call("c_1", "write", `{"path":"a.txt","content":"x"}`)
+	a := approvalOf(one, permission.Request{Tool: "write", Workspace: c.Dir, Dir: c.Dir, Paths: []string{"a.txt"}, Edits: true})
+	a.Run = "r_1"
+	question = app.Question{Run: "r_2", Call: "c_1", Text: "And up?", Options: []string{"yes", "no"}}
+	return c, approvals{1, []app.Approval{a}, nil, []app.Question{question}}, question
+}
+
+// words types words; the input takes them.
+func (c *scene) words(text string) {
+	c.Helper()
+	for _, r := range text {
+		c.presses(string(r), string(r))
+	}
+}
+
+// Words under a dialog are a message, as the line below the input says, and no answer to a question that the
+// dialog hides, whether or not that stood there when they were begun.
+func TestWordsUnderADialogAreNoAnswerToAQuestionBehindIt(t *testing.T) {
+	t.Parallel()
+	for _, first := range []bool{false, true} {
+		c, dialog, question := below(t)
+		if first {
+			c.take(approvals{1, nil, nil, dialog.questions})
+			c.passes(calm)
+			c.words("please stop ")
+		}
+		c.take(dialog)
+		if !first {
+			c.words("please stop ")
+		}
+		c.words("writing files")
+		c.shows("enter: send as a message")
+		c.presses("enter", "")
+		if c.sent[ofQuestion(question)] || !c.awaits || c.question == nil {
+			t.Errorf("shown before %t: answered %t, sent %t", first, c.sent[ofQuestion(question)], c.awaits)
+		}
+	}
+}
+
+// A question that comes up from behind a dialog is as new: its keys do not count at once, and what was typed
+// before it is its answer only when the person has been told.
+func TestAQuestionThatADialogHasHiddenComesUpAnew(t *testing.T) {
+	t.Parallel()
+	c, dialog, question := below(t)
+	c.take(approvals{1, nil, nil, dialog.questions})
+	c.passes(calm)
+	c.take(dialog)
+	c.passes(calm)
+	c.presses("n", "n")
+	c.presses("enter", "")
+	c.shows("And up?")
+	if c.takesKeys() {
+		t.Error("its keys count at once")
+	}
+
+	c, dialog, question = below(t)
+	c.take(dialog)
+	c.words("please stop")
+	c.take(approvals{1, nil, nil, dialog.questions})
+	c.presses("enter", "")
+	c.shows("enter again sends this as the answer")
+	if c.sent[ofQuestion(question)] {
+		t.Error("words from before it are its answer")
+	}
+	if c.presses("enter", ""); !c.sent[ofQuestion(question)] {
+		t.Error("they are not sent as its answer")
+	}
+}

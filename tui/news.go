@@ -213,9 +213,8 @@ func (m *model) askQuestion(s run.State) bool {
 
 // showQuestion shows a question that waits for an answer.
 func (m *model) showQuestion(q app.Question) {
-	pane := newQuestion(q)
-	pane.before = !m.input.editor.Empty()
-	m.asked, m.question = &q, pane
+	m.asked, m.question = &q, newQuestion(q)
+	m.question.comesUp(m)
 	m.notify("answer a question")
 }
 

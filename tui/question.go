@@ -22,6 +22,11 @@ type question struct {
 
 func newQuestion(q app.Question) *question { return &question{Question: q, selected: -1} }
 
+// comesUp takes in that the question comes up, for the first time or from behind a dialog.
+func (q *question) comesUp(m *model) {
+	q.guard, q.before = guard{}, !m.input.editor.Empty()
+}
+
 func (q *question) step() (g *guard, whole bool) { return &q.guard, q.fits }
 
 func (q *question) text() string { return q.release() }
