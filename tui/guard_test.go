@@ -545,3 +545,23 @@ func TestAQuestionThatADialogHasHiddenComesUpAnew(t *testing.T) {
 		t.Error("they are not sent as its answer")
 	}
 }
+
+// The number of an option is that option, also one of two digits, which is typed into the input.
+func TestANumberOfTwoDigitsIsAnOption(t *testing.T) {
+	t.Parallel()
+	var options []string
+	for i := range 15 {
+		options = append(options, fmt.Sprintf("choice %c", 'A'+i))
+	}
+	for typed, want := range map[string]string{"12": "choice L", "15": "choice O", "16": "16", "012": "012", "12 of them": "12 of them"} {
+		c, _, question := below(t)
+		question.Options = options
+		c.take(approvals{1, nil, nil, []app.Question{question}})
+		c.passes(calm)
+		c.words(typed)
+		c.presses("enter", "")
+		if !c.sent[ofQuestion(question)] || !strings.Contains(c.terminal.Text(), "\n  "+want+"\n") {
+			t.Errorf("%s is not answered with %s:\n%s", typed, want, c.terminal.Text())
+		}
+	}
+}

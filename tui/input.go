@@ -330,6 +330,9 @@ func (m *model) submit() []effect {
 		m.hint = err.Error()
 	}
 	text := strings.TrimSpace(draft.Text())
+	if m.question != nil && m.ask == nil && len(draft.Images()) == 0 && m.question.option(text) != "" {
+		return m.question.perform(m, text)
+	}
 	if command, ok := strings.CutPrefix(text, "!"); ok && strings.TrimSpace(command) != "" {
 		return m.shell(strings.TrimSpace(command))
 	}

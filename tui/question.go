@@ -51,6 +51,14 @@ func (q *question) perform(m *model, number string) []effect {
 	return m.send(q.Options[i-1])
 }
 
+// option returns the number of the option that a text is; "": of none.
+func (q *question) option(text string) string {
+	if i, err := strconv.Atoi(text); err != nil || i < 1 || i > len(q.Options) || strconv.Itoa(i) != text {
+		return ""
+	}
+	return text
+}
+
 func (q *question) key(m *model, name, text string) ([]effect, bool) {
 	if q.held != "" {
 		switch {
@@ -79,7 +87,7 @@ func (q *question) key(m *model, name, text string) ([]effect, bool) {
 	if _, err := strconv.Atoi(name); (err == nil || name == "up" || name == "down" || name == "enter") && q.printWhole(m) {
 		return nil, true
 	}
-	if i, err := strconv.Atoi(name); err == nil && i >= 1 && i <= n {
+	if q.option(name) != "" {
 		q.hold(m, name)
 		q.selected = -1
 		return nil, true
