@@ -220,6 +220,11 @@ func (d *dialog) text() string {
 	return d.release()
 }
 
+func (d *dialog) has(text string) bool {
+	_, ok := render.ChoiceOf(text, render.Choices(d.calls[0]))
+	return ok || text == "d"
+}
+
 func (d *dialog) key(m *model, name, text string) ([]effect, bool) {
 	if s := d.storing; s != nil {
 		if s.edit != nil {

@@ -1,6 +1,9 @@
 package tui
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // A guard keeps what a person types for something else from being an answer. A pane that asks has
 // one for each step. The keys of the pane count
@@ -83,6 +86,8 @@ type asking interface {
 	// text returns the letters that were taken and are text if more is typed, and goes back to the
 	// step where they are.
 	text() string
+	// has reports whether a text is one of the keys that answer.
+	has(text string) bool
 }
 
 // asks returns the pane that asks, if it has the keys.
@@ -111,6 +116,52 @@ func (m *model) chosen() string {
 // intoInput makes the letters that a pane has taken text of the input: more of it follows.
 func (m *model) intoInput(p asking) {
 	if text := p.text(); text != "" {
+		empty := m.input.editor.Empty()
 		m.input.editor.Insert(text)
+		if empty { // until more of it follows
+			m.stray = stray{key: text}
+		}
 	}
+}
+
+// A stray is the input, if that is a key that was meant for a pane that asks: it was pressed just before the
+// pane came up, or too soon after, or the pane has gone before Enter. It is a message only if Enter is
+// pressed once more.
+type stray struct {
+	key  string // empty: there is none
+	told bool   // the person knows
+}
+
+// noticeStray finds out whether the input is a stray.
+func (m *model) noticeStray() {
+	if m.stray.key != "" && m.stray.key != m.input.editor.Text() {
+		m.stray = stray{}
+	}
+	if p, ok := m.asks(); ok && m.stray.key == "" && m.now.Sub(m.typed) < calm {
+		if text := m.input.editor.Text(); len(text) == 1 && p.has(text) {
+			m.stray.key = text
+		}
+	}
+}
+
+// holdsStray reports whether the input is a stray that the person does not know of yet, and tells them.
+func (m *model) holdsStray() bool {
+	key := m.stray.key
+	if key == "" || m.stray.told {
+		return false
+	}
+	m.stray.told = true
+	switch p := m.front().(type) {
+	case *question:
+		if p.before = false; p.has(key) {
+			m.hint = "the question has only just come up: enter again answers " + key
+			break
+		}
+		m.hint = fmt.Sprintf("a question has come up: enter again answers it with %q", key)
+	case *dialog:
+		m.hint = fmt.Sprintf("the dialog has only just come up: empty the input and press %s again; enter again sends %q as a message", key, key)
+	default:
+		m.hint = fmt.Sprintf("what %s was meant for was answered elsewhere: enter again sends %q as a message", key, key)
+	}
+	return true
 }

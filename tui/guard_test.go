@@ -198,7 +198,7 @@ func TestAKeyThatAnswersNothingIsSeen(t *testing.T) {
 	c.shows("in a moment keys answer")
 	c.presses("y", "y")
 	c.passes(calm)
-	c.shows("› y", "enter: send as a message · empty the input to answer")
+	c.shows("› y", "keys did not answer yet · empty the input and press y again")
 }
 
 // Enter alone, as of a message that was meant to be sent, answers nothing.
@@ -563,5 +563,102 @@ func TestANumberOfTwoDigitsIsAnOption(t *testing.T) {
 		if !c.sent[ofQuestion(question)] || !strings.Contains(c.terminal.Text(), "\n  "+want+"\n") {
 			t.Errorf("%s is not answered with %s:\n%s", typed, want, c.terminal.Text())
 		}
+	}
+}
+
+// A key that was meant for a dialog is not sent as a message at once: not when the dialog had just come up, or
+// was about to, and not when the call was answered elsewhere before enter.
+func TestAKeyForADialogIsNoMessageAtOnce(t *testing.T) {
+	t.Parallel()
+	one := call("c_1", "shell", `{"command":"make"}`)
+	waits := func(c *scene) approvals {
+		return approvals{1, []app.Approval{approvalOf(one, permission.Request{Tool: "shell", Workspace: c.Dir, Dir: c.Dir, Command: "make"})}, nil, nil}
+	}
+	for _, key := range []string{"y", "n", "a", "v", "w", "d"} {
+		for name, does := range map[string]func(c *scene){
+			"just after": func(c *scene) {
+				c.take(waits(c))
+				c.presses(key, key)
+			},
+			"just before": func(c *scene) {
+				c.presses(key, key)
+				c.take(waits(c))
+			},
+			"and its dialog has gone": func(c *scene) {
+				c.take(waits(c))
+				c.presses(key, key)
+				c.take(approvals{1, nil, nil, nil})
+			},
+			"answered elsewhere": func(c *scene) {
+				c.take(waits(c))
+				c.passes(calm)
+				c.presses(key, key)
+				c.passes(calm)
+				c.take(approvals{1, nil, nil, nil})
+			},
+			"another call": func(c *scene) {
+				c.take(waits(c))
+				c.passes(calm)
+				c.presses(key, key)
+				a := waits(c)
+				a.calls[0].Call.ID = "c_2"
+				c.take(a)
+			},
+		} {
+			for _, sends := range []string{"enter", "tab"} {
+				c := newScene(t, 120, 30, render.Style{})
+				c.begin("go")
+				c.says("", one)
+				does(c)
+				if c.input.editor.Text() != key {
+					t.Fatalf("%s %s: the input has %q", key, name, c.input.editor.Text())
+				}
+				c.presses(sends, "")
+				c.shows("› "+key, "enter again sends \""+key+"\" as a message")
+				if c.awaits || c.answered("c_1") {
+					t.Errorf("%s %s and %s: sent %t, answered %t", key, name, sends, c.awaits, c.answered("c_1"))
+				}
+				c.presses("enter", "")
+				if !c.awaits || !c.input.editor.Empty() {
+					t.Errorf("%s %s and enter twice: it is not sent", key, name)
+				}
+			}
+		}
+	}
+
+	c := asked(t, 80, 24, "make", run.Confined) // a letter is a message where nothing was asked
+	c.take(approvals{1, nil, nil, nil})
+	c.presses("y", "y")
+	if c.presses("enter", ""); !c.awaits {
+		t.Error("a letter is not sent")
+	}
+}
+
+// The number of a choice that has only just come up begins no turn, and answers when that is confirmed.
+func TestANumberForAChoiceIsNoPromptAtOnce(t *testing.T) {
+	t.Parallel()
+	c := newScene(t, 120, 30, render.Style{})
+	c.begin("plan it")
+	c.question = planQuestion()
+	c.draw()
+	c.presses("2", "2")
+	c.presses("enter", "")
+	c.shows("enter again answers 2")
+	if c.awaits {
+		t.Fatal("a turn has begun")
+	}
+	c.presses("enter", "")
+	if !c.awaits || c.question != nil || c.chosenMode != "accept-edits" {
+		t.Errorf("begun %t, in mode %q", c.awaits, c.chosenMode)
+	}
+
+	c, _, question := below(t)
+	c.words("2")
+	c.take(approvals{1, nil, nil, []app.Question{question}})
+	if c.presses("enter", ""); c.sent[ofQuestion(question)] {
+		t.Fatal("a number from before the question has answered it")
+	}
+	if c.presses("enter", ""); !c.sent[ofQuestion(question)] || !strings.Contains(c.terminal.Text(), "\n  no\n") {
+		t.Errorf("it does not answer:\n%s", c.terminal.Text())
 	}
 }

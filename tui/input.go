@@ -321,6 +321,9 @@ func (m *model) submit() []effect {
 	if strings.TrimSpace(m.input.editor.Text()) == "" && len(m.input.editor.Draft().Images()) == 0 {
 		return nil
 	}
+	if m.holdsStray() {
+		return nil
+	}
 	if m.question != nil && m.ask == nil && !isCommand(strings.TrimSpace(m.input.editor.Text())) && m.question.holdsBack(m) {
 		return nil
 	}
@@ -426,6 +429,9 @@ func (m *model) answerBelow(q app.Question, text string, more []run.Part) []effe
 
 // queue says something that is delivered when the turn has ended.
 func (m *model) queue() []effect {
+	if m.holdsStray() {
+		return nil
+	}
 	draft, err := m.input.editor.Take()
 	if err != nil {
 		m.hint = err.Error()

@@ -63,6 +63,7 @@ type model struct {
 	hint  string    // a sentence for the person, until the next key
 	armed armed     // a key that does something if it is pressed again
 	typed time.Time // when the person last pressed a key that no pane took
+	stray stray     // the input, if that is a key for a pane that asks
 	left  bool      // the program ends
 
 	together bool // the key that was pressed last came with others: no person types so
@@ -113,6 +114,7 @@ func (m *model) newTranscript() *render.Transcript {
 // update takes in a message.
 func (m *model) update(msg message, now time.Time) []effect {
 	m.now = now
+	defer m.noticeStray()
 	switch msg := msg.(type) {
 	case nil:
 		return m.begin()

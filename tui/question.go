@@ -59,6 +59,8 @@ func (q *question) option(text string) string {
 	return text
 }
 
+func (q *question) has(text string) bool { return q.option(text) != "" }
+
 func (q *question) key(m *model, name, text string) ([]effect, bool) {
 	if q.held != "" {
 		switch {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -71,6 +72,10 @@ func (m *model) keysNow() string {
 	switch {
 	case m.armed.key != "":
 		return m.armed.words
+	case m.stray.key != "" && !m.stray.told && m.ask != nil:
+		return join("keys did not answer yet", "empty the input and press "+m.stray.key+" again")
+	case m.stray.key != "" && !m.stray.told:
+		return join("enter twice: send "+strconv.Quote(m.stray.key), "shift+enter: new line")
 	case m.ask != nil && !m.input.editor.Empty():
 		return join("enter: send as a message", "empty the input to answer")
 	case m.chosen() != "":
