@@ -289,8 +289,15 @@ func (m *model) modeCommand(args string) []effect {
 		m.hint = fmt.Sprintf("%s is not a mode%s; choose %s", visible.Quote(args), text.DidYouMean(args, allModes), strings.Join(allModes, ", "))
 		return nil
 	}
+	if now := permission.Mode(m.mode()); m.ask != nil && permission.Stricter(now, permission.Mode(args)) != permission.Mode(args) {
+		m.hint = answerFirst
+		return nil
+	}
 	return m.setMode(args)
 }
+
+// answerFirst says why the mode stays while a dialog is open.
+const answerFirst = "answer first: a wider mode would allow what is asked about"
 
 // allModes are the permission modes; shift+tab goes through modes.
 var (

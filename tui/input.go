@@ -156,7 +156,7 @@ func (m *model) key(name, text string) []effect {
 		}
 	case "shift+tab":
 		if m.ask != nil { // on the way to a stricter mode is one that would allow the call
-			m.hint = "answer first: a wider mode would allow what is asked about"
+			m.hint = answerFirst
 			return nil
 		}
 		return m.nextMode()

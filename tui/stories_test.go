@@ -1226,7 +1226,7 @@ func TestWhatAChildRunNeedsIsAnsweredAfterARestart(t *testing.T) {
 }
 
 // On the way to plan mode lies accept-edits: it would answer what the dialog asks.
-func TestTheModeIsNotChangedWithAKeyWhileADialogIsOpen(t *testing.T) {
+func TestTheModeIsNotWidenedWhileADialogIsOpen(t *testing.T) {
 	t.Parallel()
 	p := sit(t, `{"calls":[{"tool":"write","args":{"path":"a.txt","content":"x"}}]}
 {"text":"Then not."}`, setting{})
@@ -1234,8 +1234,14 @@ func TestTheModeIsNotChangedWithAKeyWhileADialogIsOpen(t *testing.T) {
 	p.sees("? Write a.txt")
 	p.presses("shift+tab", "shift+tab")
 	p.sees("answer first")
-	p.answers("n")
-	p.sees("Then not.", "mode default")
+	for _, mode := range []string{"bypass", "accept-edits"} {
+		p.presses("x", "backspace")
+		p.until("no hint", func(all string) bool { return !strings.Contains(all, "answer first") })
+		p.says("/mode " + mode)
+		p.sees("answer first")
+	}
+	p.says("/mode plan") // a stricter one allows nothing
+	p.sees("Then not.", "mode plan")
 	if p.file("a.txt") != "" {
 		t.Error("a change of the mode has allowed the call")
 	}
