@@ -182,7 +182,7 @@ func (m *model) export(args string) []effect {
 
 // busy reports whether the agent works here on what leaving the run would cut off, and says what to do.
 func (m *model) busy() bool {
-	if m.attached || !m.works() && !m.awaits {
+	if m.attached || !m.works() && !m.awaits && !m.worksBeside() {
 		return false
 	}
 	m.hint = "the agent is at work: interrupt it first, with esc"
@@ -194,10 +194,12 @@ func (m *model) clear() []effect {
 	if m.id == "" || m.busy() {
 		return nil
 	}
-	m.say("run " + string(m.id) + " is kept: /resume finds it")
+	if m.attached || !m.state.Turn.Open() {
+		m.say("run " + string(m.id) + " is kept: /resume finds it")
+	}
 	m.forget()
 	m.print("", m.header())
-	return []effect{inOrder(func(_ context.Context, d *desk) error { return d.leave() })}
+	return []effect{inOrder(func(_ context.Context, d *desk) error { return d.part() })}
 }
 
 // forget is the state without a conversation.
@@ -273,7 +275,7 @@ func (m *model) fork(string) []effect {
 		if err != nil {
 			return err
 		}
-		if err := d.leave(); err != nil {
+		if err := d.part(); err != nil {
 			return err
 		}
 		d.post(notice{fmt.Sprintf("now in run %s, a copy of %s", to, id)})

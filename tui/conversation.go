@@ -90,6 +90,21 @@ func (d *desk) leave() error {
 	return err
 }
 
+// part leaves the open conversation for another one. If it waits for the person, they are told how to continue it.
+func (d *desk) part() error {
+	open, _ := d.current()
+	s, drives := open.(*app.Session)
+	var turn run.Turn
+	if drives {
+		turn = s.State().Turn
+	}
+	if err := d.leave(); err != nil || !turn.Open() {
+		return err
+	}
+	d.post(notice{fmt.Sprintf("run %s is left waiting: /resume %s continues it", s.ID(), s.ID())})
+	return nil
+}
+
 // enter makes c the open conversation and follows it from event after.
 func (d *desk) enter(c conversation, after int64) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -214,7 +229,7 @@ func (d *desk) resume(ctx context.Context, which string, t app.Task, tell bool) 
 	if err != nil {
 		return err
 	}
-	if err := d.leave(); err != nil {
+	if err := d.part(); err != nil {
 		return errors.Join(err, c.Close())
 	}
 	state := c.State()

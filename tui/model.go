@@ -88,6 +88,19 @@ const (
 type child struct {
 	*render.Transcript
 	last int64 // the event that was taken in last
+	open map[run.CallID]view.Call
+}
+
+// works reports whether the run does something; asks says that the person is asked about a call of it. One
+// that waits for a run below does nothing itself.
+func (c *child) works(asks bool) bool {
+	for _, call := range c.open {
+		if call.State == view.Running && call.Child == "" {
+			return true
+		}
+		asks = asks || call.State == view.Running || call.State == view.Waiting
+	}
+	return !asks
 }
 
 // A prompt is one of the person, and the event before it.
@@ -229,6 +242,25 @@ func (m *model) update(msg message, now time.Time) []effect {
 // works reports whether the agent is at work: not when it waits for the person.
 func (m *model) works() bool {
 	return m.state.Turn.Open() && m.ask == nil && m.asked == nil && m.driven
+}
+
+// worksBeside reports whether something is at work while the person is asked: a command, or a sub-agent.
+func (m *model) worksBeside() bool {
+	if !m.driven || !m.state.Turn.Open() {
+		return false
+	}
+	for _, c := range m.state.Turn.Calls {
+		if c.Status == run.CallRunning && !c.StartsChild() {
+			return true
+		}
+	}
+	for id, c := range m.children {
+		asks := m.ask != nil && slices.ContainsFunc(m.ask.calls, func(a app.Approval) bool { return a.Run == id })
+		if c.works(asks) {
+			return true
+		}
+	}
+	return false
 }
 
 // begin returns what is done first.

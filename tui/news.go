@@ -115,7 +115,7 @@ func (m *model) see(t *render.Transcript, items []view.Item) {
 		id := i.Call.Child
 		if !i.Final {
 			if id != "" && i.Call.State == view.Running && m.children[id] == nil {
-				m.children[id] = &child{Transcript: t.Child(i.Call)}
+				m.children[id] = &child{Transcript: t.Child(i.Call), open: map[run.CallID]view.Call{}}
 			}
 			continue
 		}
@@ -139,7 +139,17 @@ func (m *model) takeChild(n childNews) {
 	if decided, ok := payload[run.CallDecided](n.Update); ok && m.ask != nil {
 		m.ask.drop(m, callOf{n.id, decided.Call})
 	}
-	m.see(c.Transcript, c.Update(n.Update))
+	items := c.Update(n.Update)
+	for _, i := range items {
+		switch {
+		case i.Kind != view.KindCall:
+		case i.Final || i.Gone:
+			delete(c.open, i.Call.ID)
+		default:
+			c.open[i.Call.ID] = *i.Call
+		}
+	}
+	m.see(c.Transcript, items)
 }
 
 // take takes in news of the run.

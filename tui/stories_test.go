@@ -1452,3 +1452,62 @@ func TestAQuestionIsThereWhenAPickerIsClosed(t *testing.T) {
 	p.sees("So postgres.")
 	p.leaves()
 }
+
+// A dialog does not hide that something else is at work, which leaving the run would cut off.
+func TestARunIsNotLeftWhileSomethingWorksBesideADialog(t *testing.T) {
+	t.Parallel()
+	for name, right := range map[string]string{
+		"a command": `{"when":{"first":"look right"},"calls":[{"tool":"shell","args":{"command":"sleep 1000"}}]}`,
+		"an answer": `{"when":{"first":"look right"},"text":"word after word ","endless":true}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := sit(t, right+`
+{"when":{"first":"write left"},"calls":[{"tool":"write","args":{"path":"left.txt","content":"left\n"}}]}
+{"calls":[{"tool":"agent","args":{"prompt":"look right"}},{"tool":"agent","args":{"prompt":"write left"}}]}
+{"text":"unused","repeat":true}`, setting{height: 40, width: 80})
+			p.says("split it")
+			p.sees("? Write left.txt", "agent look right")
+			if name == "a command" {
+				p.sees("Run sleep 1000")
+			}
+			for _, command := range []string{"/fork", "/clear", "/resume last"} {
+				p.says(command)
+				p.sees("interrupt it first, with esc")
+				p.types("x")
+				p.until("no hint", func(all string) bool { return !strings.Contains(all, "interrupt it first") })
+				p.presses("backspace")
+			}
+			p.presses("esc")
+			p.sees("[Conversation interrupted]")
+			p.rests()
+			p.leaves()
+		})
+	}
+}
+
+// A run that waits for the person is left so, which is said with how to continue it.
+func TestARunThatOnlyWaitsIsLeftWaiting(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"/clear", "/fork"} {
+		p := sit(t, `{"when":{"first":"write left"},"calls":[{"tool":"write","args":{"path":"left.txt","content":"left\n"}}]}
+{"when":{"first":"write left"},"text":"Left it."}
+{"calls":[{"tool":"agent","args":{"prompt":"write left"}}]}
+{"text":"It said: {{last_result}}"}`, setting{height: 40, width: 120})
+		p.says("split it")
+		p.sees("? Write left.txt")
+		runs, err := p.ws.Runs(t.Context(), 1)
+		if err != nil || len(runs) != 1 {
+			t.Fatalf("%d runs, %v", len(runs), err)
+		}
+		id := string(runs[0].ID)
+		p.says(command)
+		p.sees(fmt.Sprintf("run %s is left waiting: /resume %s continues it", id, id))
+		p.count(0, "is kept")
+		p.says("/resume " + id)
+		p.until("the dialog again", func(all string) bool { return strings.Count(all, "? Write left.txt") == 1 && p.last.shown.guard != nil })
+		p.answers("y")
+		p.sees("It said: Left it.", "completed")
+		p.leaves()
+	}
+}
