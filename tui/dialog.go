@@ -312,8 +312,8 @@ func (d *dialog) perform(m *model, key string) []effect {
 	if !ok { // d, which has done its work
 		return nil
 	}
-	if choice.Answer != run.Deny && choice.Answer != run.Wait && !d.readable(m) {
-		m.hint = "this call is not shown whole: d shows all of it"
+	if needsAll(choice) && !d.readable(m) {
+		m.hint = notWhole
 		return nil
 	}
 	if !choice.Stores() {
@@ -326,6 +326,17 @@ func (d *dialog) perform(m *model, key string) []effect {
 	}
 	d.storing = &storing{answer: choice.Answer, rules: rules}
 	return nil
+}
+
+// needsAll reports whether a choice is taken only for a call that was shown whole.
+func needsAll(c render.Choice) bool { return c.Answer != run.Deny && c.Answer != run.Wait }
+
+const notWhole = "this call is not shown whole: d shows all of it"
+
+// refuses reports whether the letter that was pressed needs more of the call than was shown.
+func (d *dialog) refuses(m *model) bool {
+	choice, ok := render.ChoiceOf(d.held, render.Choices(d.calls[0]))
+	return ok && d.storing == nil && needsAll(choice) && !d.readable(m)
 }
 
 // storingKey is a key in the second step.

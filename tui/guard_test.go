@@ -662,3 +662,41 @@ func TestANumberForAChoiceIsNoPromptAtOnce(t *testing.T) {
 		t.Errorf("it does not answer:\n%s", c.terminal.Text())
 	}
 }
+
+// The line below the input says what enter does, also where that is to show the whole first.
+func TestTheLineBelowTheInputIsTrue(t *testing.T) {
+	t.Parallel()
+	c := asked(t, 80, 24, strings.Repeat("echo building\n", 60), run.Confined)
+	c.shows("d shows all of it, then answer")
+	c.presses("y", "y")
+	c.shows("not shown whole: d shows all of it")
+	c.presses("backspace", "")
+	c.presses("n", "n")
+	c.shows("enter: no")
+	c.presses("backspace", "")
+	c.presses("d", "d")
+	c.passes(calm)
+	c.shows("press a key, then enter, to answer")
+	c.presses("y", "y")
+	c.shows("enter: allow")
+
+	c, dialog, question := below(t)
+	c.words("hello")
+	c.take(approvals{1, nil, nil, dialog.questions})
+	c.shows("enter twice: answer the question")
+	c.presses("enter", "")
+	c.presses("!", "!")
+	c.shows("enter: answer the question")
+	c.presses("ctrl+u", "")
+	c.words("/help")
+	if strings.Contains(c.terminal.Text(), "answer the question") {
+		t.Error("a command is said to be an answer")
+	}
+	c.presses("ctrl+u", "")
+	c.passes(calm)
+	c.presses("2", "2")
+	c.shows("enter: answer 2")
+	if c.sent[ofQuestion(question)] {
+		t.Error("it is answered")
+	}
+}

@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"pawl/app"
 	"pawl/render"
@@ -138,6 +139,19 @@ func (q *question) holdsBack(m *model) bool {
 		return true
 	}
 	return false
+}
+
+// enters says what Enter does with the words in the input.
+func (q *question) enters(m *model) string {
+	switch {
+	case !q.fits && !q.printed:
+		return "enter: print the whole question"
+	case q.before:
+		return "enter twice: answer the question"
+	case q.has(strings.TrimSpace(m.input.editor.Text())):
+		return "enter: answer " + strings.TrimSpace(m.input.editor.Text())
+	}
+	return "enter: answer the question"
 }
 
 func (q *question) lines(m *model, width, height int) []string {

@@ -78,16 +78,20 @@ func (m *model) keysNow() string {
 		return join("enter twice: send "+strconv.Quote(m.stray.key), "shift+enter: new line")
 	case m.ask != nil && !m.input.editor.Empty():
 		return join("enter: send as a message", "empty the input to answer")
+	case m.ask != nil && m.ask.refuses(m):
+		return notWhole
 	case m.chosen() != "":
 		return join("enter: "+m.chosen(), "esc: take it back")
 	case m.typesInPane():
 		return ""
 	case m.ask != nil && !m.takesKeys():
 		return "in a moment keys answer"
+	case m.ask != nil && m.ask.storing == nil && !m.ask.fits && !m.ask.printed:
+		return "d shows all of it, then answer"
 	case m.ask != nil && m.ask.storing == nil:
 		return "press a key, then enter, to answer"
-	case m.ask == nil && m.asked != nil && !m.input.editor.Empty():
-		return "enter: answer the question"
+	case m.ask == nil && m.asked != nil && !m.input.editor.Empty() && !isCommand(m.input.editor.Text()):
+		return m.question.enters(m)
 	case m.ask != nil, m.pane != nil, m.question != nil:
 		return ""
 	case m.stopping:
