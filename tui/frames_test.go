@@ -12,6 +12,7 @@ import (
 	"pawl/internal/screen"
 	"pawl/internal/screen/screentest"
 	"pawl/permission"
+	"pawl/provider"
 	"pawl/render"
 	"pawl/run"
 	"pawl/tui/keys"
@@ -186,7 +187,7 @@ var scenes = []struct {
 }{
 	{"start", func(*scene) {}},
 	{"first_start", func(c *scene) {
-		c.take(modelKnown{err: errors.New("no key")}, picked{newPicker("pawl needs a model. What is here:", []entry{
+		c.take(modelKnown{err: provider.ErrNoModel}, picked{newPicker("pawl needs a model. What is here:", []entry{
 			{text: "Paste an API key", more: "Anthropic, OpenAI, Gemini, OpenRouter and others"}, {text: "ollama/qwen3-coder:30b", more: "a server on this machine"},
 			{text: "Just look", more: "a scripted demo, offline, one minute"}}), true})
 	}},

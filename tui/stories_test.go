@@ -1511,3 +1511,17 @@ func TestARunThatOnlyWaitsIsLeftWaiting(t *testing.T) {
 		p.leaves()
 	}
 }
+
+// What is wrong with the model that was named is said before others are offered.
+func TestWhatIsWrongWithANamedModelIsSaid(t *testing.T) {
+	t.Parallel()
+	p := sit(t, "", setting{vars: map[string]string{"PAWL_MODEL": "script/nothing.jsonl"}})
+	p.sees("✗ ", "the script cannot be read", "Paste an API key")
+	p.presses("esc")
+	p.leaves()
+	p = sit(t, "", setting{})
+	p.sees("Paste an API key")
+	p.count(0, "no model is configured")
+	p.presses("esc")
+	p.leaves()
+}
