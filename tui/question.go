@@ -25,7 +25,7 @@ func newQuestion(q app.Question) *question { return &question{Question: q, selec
 
 // comesUp takes in that the question comes up, for the first time or from behind a dialog.
 func (q *question) comesUp(m *model) {
-	q.guard, q.before = guard{}, !m.input.editor.Empty()
+	q.guard, q.selected, q.before = guard{}, -1, !m.input.editor.Empty()
 }
 
 func (q *question) step() (g *guard, whole bool) { return &q.guard, q.fits }
