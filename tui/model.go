@@ -87,20 +87,21 @@ const (
 // A child is the transcript of a run below the conversation.
 type child struct {
 	*render.Transcript
-	last int64 // the event that was taken in last
-	open map[run.CallID]view.Call
+	last  int64 // the event that was taken in last
+	open  map[run.CallID]view.Call
+	ended bool // its turn, for good or with a question
 }
 
-// works reports whether the run does something; asks says that the person is asked about a call of it. One
+// works reports whether the run does something; asks says that it waits for the person. One
 // that waits for a run below does nothing itself.
 func (c *child) works(asks bool) bool {
 	for _, call := range c.open {
 		if call.State == view.Running && call.Child == "" {
 			return true
 		}
-		asks = asks || call.State == view.Running || call.State == view.Waiting
+		asks = asks || call.State == view.Running
 	}
-	return !asks
+	return !asks && !c.ended
 }
 
 // A prompt is one of the person, and the event before it.
@@ -256,7 +257,7 @@ func (m *model) worksBeside() bool {
 	}
 	for id, c := range m.children {
 		asks := m.ask != nil && slices.ContainsFunc(m.ask.calls, func(a app.Approval) bool { return a.Run == id })
-		if c.works(asks) {
+		if c.works(asks || m.asked != nil && m.asked.Run == id) {
 			return true
 		}
 	}

@@ -139,6 +139,9 @@ func (m *model) takeChild(n childNews) {
 	if decided, ok := payload[run.CallDecided](n.Update); ok && m.ask != nil {
 		m.ask.drop(m, callOf{n.id, decided.Call})
 	}
+	if n.Event != nil {
+		_, c.ended = n.Event.Payload.(run.Ended)
+	}
 	items := c.Update(n.Update)
 	for _, i := range items {
 		switch {

@@ -1512,6 +1512,20 @@ func TestARunThatOnlyWaitsIsLeftWaiting(t *testing.T) {
 	}
 }
 
+// So is one in which a sub-agent only asks.
+func TestARunWhoseSubAgentAsksIsLeftWaiting(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"when":{"first":"look left"},"calls":[{"tool":"ask","args":{"question":"Up?","options":["yes","no"]}}]}
+{"calls":[{"tool":"agent","args":{"prompt":"look left"}}]}`, setting{height: 40, width: 120})
+	p.says("split it")
+	p.sees("? Up?")
+	p.rests()
+	p.says("/clear")
+	p.sees("is left waiting: /resume ")
+	p.rests()
+	p.leaves()
+}
+
 // What is wrong with the model that was named is said before others are offered.
 func TestWhatIsWrongWithANamedModelIsSaid(t *testing.T) {
 	t.Parallel()
