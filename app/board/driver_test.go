@@ -323,7 +323,7 @@ func TestTheNextDriverContinues(t *testing.T) {
 // to continue what another one left.
 func TestAnInterruptOfTheDriverInterruptsNoTask(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, `{"when":{"first":"Plan this task"},"text":"I think about it","hang":true}`+"\n")
+	p := newPlace(t, `{"when":{"first":"Plan this task"},"text":"I think about it","hang":true,"repeat":true}`+"\n")
 	ws := p.open()
 	id := add(t, ws, "Count the files.")
 	stop := p.drives(ws, board.Options{})
