@@ -486,10 +486,6 @@ func (d *Runner) showWaiting() {
 	}
 }
 
-func always(p ...run.Payload) func(run.State) []run.Payload {
-	return func(run.State) []run.Payload { return p }
-}
-
 // completed returns the end of an operation and all others that have ended by now, to be
 // recorded in one append.
 func (d *Runner) completed(c run.Completion) run.Input {
