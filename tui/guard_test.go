@@ -520,7 +520,7 @@ func TestWordsUnderADialogAreNoAnswerToAQuestionBehindIt(t *testing.T) {
 // before it is its answer only when the person has been told.
 func TestAQuestionThatADialogHasHiddenComesUpAnew(t *testing.T) {
 	t.Parallel()
-	c, dialog, question := below(t)
+	c, dialog, _ := below(t)
 	c.take(approvals{1, nil, nil, dialog.questions})
 	c.passes(calm)
 	c.take(dialog)
@@ -532,7 +532,7 @@ func TestAQuestionThatADialogHasHiddenComesUpAnew(t *testing.T) {
 		t.Error("its keys count at once")
 	}
 
-	c, dialog, question = below(t)
+	c, dialog, question := below(t)
 	c.take(dialog)
 	c.words("please stop")
 	c.take(approvals{1, nil, nil, dialog.questions})
