@@ -80,15 +80,15 @@ func (c *conversation) Answer(ctx context.Context, q Question, parts ...run.Part
 	if q.Run == "" || q.Run == c.id {
 		return c.by.hand(ctx, key, request.Answer{Call: q.Call, Parts: parts})
 	}
-	say := request.Say{ID: key, Delivery: run.Queue, Parts: parts}
+	answer := request.Answer{Call: q.Call, Parts: parts} // to this question and to no other
 	// It is there before the run is driven, which without a person to ask would not wait for it.
-	if err := c.w.put(ctx, q.Run, key, say); err != nil {
+	if err := c.w.put(ctx, q.Run, key, answer); err != nil {
 		return err
 	}
 	if err := c.by.attend(ctx); err != nil {
 		return err
 	}
-	_, err := c.w.hand(ctx, q.Run, key, say)
+	_, err := c.w.hand(ctx, q.Run, key, answer)
 	return err
 }
 

@@ -21,6 +21,7 @@ type below struct {
 type belowRun struct {
 	id      run.ID
 	seq     int64
+	seen    int64  // what who shows the run above was told of
 	driven  bool   // by another process
 	version string // of its rules
 }
@@ -79,7 +80,7 @@ func (d *Runner) readBelow() error {
 		if err != nil {
 			return err
 		}
-		runs = append(runs, belowRun{id, s.Seq, driven, d.w.Authorizer.Versions(id)[0]})
+		runs = append(runs, belowRun{id, s.Seq, s.Seq, driven, d.w.Authorizer.Versions(id)[0]})
 	}
 	d.below.runs = runs
 	return nil
@@ -89,8 +90,8 @@ func (d *Runner) readBelow() error {
 // go on: something is in its inbox, its rules have changed, or another process has driven it and left it.
 func (d *Runner) heardBelow() bool {
 	err := d.readBelow()
-	for _, r := range d.below.runs {
-		heard, e := d.heard(r)
+	for i := range d.below.runs {
+		heard, e := d.heard(&d.below.runs[i])
 		if heard {
 			return true
 		}
@@ -102,7 +103,7 @@ func (d *Runner) heardBelow() bool {
 	return false
 }
 
-func (d *Runner) heard(r belowRun) (bool, error) {
+func (d *Runner) heard(r *belowRun) (bool, error) {
 	rows, err := d.w.Store.Inbox(d.life, r.id)
 	for _, row := range rows {
 		if d.below.heard[row.ID] {
@@ -121,6 +122,10 @@ func (d *Runner) heard(r belowRun) (bool, error) {
 		return true, nil
 	}
 	now, err := d.w.Store.Run(d.life, r.id)
+	if err == nil && now.Seq != r.seen { // another process goes on with it: what is asked of a person may not be asked any more
+		r.seen = now.Seq
+		d.feed.show(view.Update{Below: r.id})
+	}
 	if err != nil || now.Seq == r.seq && !r.driven {
 		return false, err
 	}
