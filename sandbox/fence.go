@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -9,41 +10,100 @@ import (
 	"pawl/run"
 )
 
-// A Fence is what rules keep from a command, beside what the policy says: patterns of absolute paths, in
-// which * stands for any characters of a name. Where ** stands for folders, it holds for files whose names
-// say that they have secrets (see [Options].IsSecret): others would have to be looked for. It is enforced
-// where a command has a file tree of its own, for what is there when it starts.
+// A Fence is what rules keep from a command, beside what the policy says: patterns of absolute paths in the
+// form of [filepath.Match]. Where ** stands for folders, it holds for files whose names say that they have
+// secrets (see [Options].IsSecret): others would have to be looked for. It is enforced where a command has a
+// file tree of its own, for what is there when it starts.
+//
+// What git tracked when the policy was first asked is left out for commands that may write: git has its
+// content, and could not check out or merge what it cannot replace, or would commit it as it sees it.
 type Fence struct {
 	Hidden []string // not there for the command, with all below it
 	Fixed  []string // it cannot change these, or anything below them
 }
 
-// onlyStars quotes what is no sign in the patterns of rules, and one in those of filepath.Match.
-var onlyStars = strings.NewReplacer(`\`, `\\`, "[", `\[`, "?", `\?`)
-
-// maxFenced bounds how many paths one pattern stands for.
-const maxFenced = 1024
+// maxFenced bounds how many paths one pattern stands for: of more the folder is meant, whatever else is in it.
+const maxFenced = 8192
 
 // fence adds a fence to the file tree of a command.
 func (p *Policy) fence(g places, f Fence, level run.Confinement) {
 	for _, pattern := range f.Hidden {
 		for _, path := range p.meant(pattern) {
-			if files := filesBelow(path); level != run.ReadOnly && len(files) <= maxFenced {
-				for _, file := range files {
-					g.hide(file)
-				}
+			if level == run.ReadOnly {
+				g.hide(path)
 				continue
 			}
-			g.hide(path)
+			files := filesBelow(path)
+			if len(files) > maxFenced {
+				g.hide(path)
+				p.pin(g, path)
+				continue
+			}
+			for _, file := range files {
+				if !p.tracks(file) {
+					g.hide(file)
+					p.pin(g, file)
+				}
+			}
 		}
 	}
 	for _, pattern := range f.Fixed {
 		for _, path := range p.meant(pattern) {
-			if real, err := filepath.EvalSymlinks(path); err == nil {
+			if real, err := filepath.EvalSymlinks(path); err == nil && !p.tracks(real) {
 				g.put(grant{path: real, source: real, kind: helper.ReadOnly, pinned: true})
+				p.pin(g, real)
 			}
 		}
 	}
+}
+
+// pin keeps the folders that a fenced path is in from being renamed: the next command would find it by a name
+// that no rule has.
+func (p *Policy) pin(g places, path string) {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		over, ok := g.nearest(dir)
+		if !ok || over.path == dir || over.kind != helper.Writable || over.source != over.path {
+			return // the folder that is worked in, or one that is pinned or cannot be changed
+		}
+		g.put(grant{path: dir, source: dir, kind: helper.Writable, pinned: true})
+	}
+}
+
+// tracks reports whether git has a path, or something below it, as it had when this was asked first: what a
+// command has git track since is fenced all the same.
+func (p *Policy) tracks(path string) bool {
+	p.tracked.once.Do(func() {
+		p.tracked.paths = map[string]bool{}
+		repositories, _ := p.index.gitPaths()
+		for _, dir := range repositories {
+			for _, index := range indexesIn(dir) {
+				for _, name := range trackedIn(index) {
+					for at := filepath.Join(p.workOf(dir), name); at != p.workOf(dir) && at != "/" && !p.tracked.paths[at]; at = filepath.Dir(at) {
+						p.tracked.paths[at] = true
+					}
+				}
+			}
+		}
+	})
+	return p.tracked.paths[path]
+}
+
+// trackedIn returns the names in an index; none if it cannot be read.
+func trackedIn(index string) []string {
+	info, err := os.Stat(index)
+	if err != nil || info.Size() > maxIndexFile {
+		return nil
+	}
+	text, err := os.ReadFile(index)
+	if err != nil {
+		return nil
+	}
+	for _, hash := range []int{20, 32} { // SHA-1, SHA-256
+		if names, err := indexNames(text, hash); err == nil {
+			return names
+		}
+	}
+	return nil
 }
 
 // filesBelow returns the files below a path, which may be one: to a command that commits, a folder that
@@ -78,17 +138,20 @@ func (g places) hide(path string) {
 func (p *Policy) meant(pattern string) (paths []string) {
 	folder, name, deep := strings.Cut(pattern, "/**/")
 	switch {
-	case !strings.Contains(pattern, "*"):
+	case !strings.ContainsAny(pattern, `*?[\`):
 		return []string{pattern}
 	case !deep:
-		paths, _ = filepath.Glob(onlyStars.Replace(pattern)) // an error is of a pattern that is none
-	case !strings.Contains(folder, "*") && !strings.Contains(name, "/"):
+		paths, _ = filepath.Glob(pattern) // an error is of a pattern that is none
+		if len(paths) > maxFenced {
+			return []string{filepath.Dir(paths[0])}
+		}
+	case !strings.ContainsAny(folder, `*?[\`) && !strings.Contains(name, "/"):
 		p.index.refresh()
 		for _, secret := range p.index.secretPaths() {
-			if is, err := filepath.Match(onlyStars.Replace(name), filepath.Base(secret)); is && err == nil && isBelow(secret, folder) {
+			if is, err := filepath.Match(name, filepath.Base(secret)); is && err == nil && isBelow(secret, folder) {
 				paths = append(paths, secret)
 			}
 		}
 	}
-	return paths[:min(len(paths), maxFenced)]
+	return paths
 }

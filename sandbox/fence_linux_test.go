@@ -43,17 +43,37 @@ echo evil > docs/a.md; rm -f docs/a.md; mv docs/b.txt docs/a.md; echo new > docs
 		if _, err := os.Lstat(s.workspace + "/secret/new"); err == nil {
 			t.Errorf("%s: a file was made in a folder that is not to be changed", level)
 		}
-		// What is hidden is not taken for removed by a command that commits.
-		s.git(t, "init", "-q", "-b", "main", s.workspace)
-		s.git(t, "-C", s.workspace, "-c", "user.name=x", "-c", "user.email=x@example.org", "add", "-f", "keys", "plain")
-		s.git(t, "-C", s.workspace, "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-q", "-m", "one")
-		s.fenced(t, level, f, "sh", "-c", "echo more > plain; git -c user.name=x -c user.email=x@example.org commit -qam two; git rm -rq --cached nothing")
-		if o := s.sh(t, "git ls-tree -r HEAD keys"); !strings.Contains(o.printed, "keys/a") {
-			t.Errorf("%s: a hidden file was committed as removed: %s", level, o.printed)
+		// The folders that lead there keep their names, so that the rules still speak of them.
+		s.fenced(t, level, f, "sh", "-c", "mv keys k2; mv deep/er deep/other; mv deep d2; git -C . mv keys k3; mv fresh fresh2")
+		if o := s.fenced(t, level, f, "sh", "-c", "cat k*/a d*/*/server.pem; ls fresh2"); strings.Contains(o.printed, "canary") || !strings.Contains(o.printed, "file") {
+			t.Errorf("%s: after names were changed it printed %s", level, o.printed)
 		}
 		// Without rules, the next command sees and changes all of it.
 		if o := s.sh(t, "cat .env keys/a; echo new > secret/x"); strings.Count(o.printed, "canary") != 2 || o.status.Code != 0 {
 			t.Errorf("%s: without rules it is %+v", level, o)
 		}
+	}
+}
+
+// What git tracks it has the content of: a fence would only make it lose track of what it cannot read or
+// replace. What a command has it track later is fenced.
+func TestAFenceLeavesToGitWhatItTracks(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.needsTree(t)
+	const git = "git -c user.name=x -c user.email=x@example.org "
+	s.write(t, filepath.Join(s.workspace, "conf/tracked"), "tracked\n")
+	s.write(t, filepath.Join(s.workspace, "conf/own"), "the-canary\n")
+	if o := s.sh(t, git+"init -q -b main && git add conf/tracked && "+git+"commit -qm one && git checkout -q -b other && echo two > conf/tracked && "+git+"commit -qam two && git checkout -q main"); o.status.Code != 0 {
+		t.Fatal(o.printed)
+	}
+	s.plan(t) // as of a new run
+	f := sandbox.Fence{Hidden: []string{s.workspace + "/conf"}, Fixed: []string{s.workspace + "/conf/*"}}
+	o := s.fenced(t, run.Confined, f, "sh", "-c", "git status --short; git checkout -q other && cat conf/tracked && git checkout -q main; git add -f conf/own; "+git+"commit -qam all; git show --stat --format= HEAD; cat conf/own")
+	if !strings.Contains(o.printed, "two") || strings.Contains(o.printed, "canary") || strings.Contains(o.printed, "M conf/tracked") {
+		t.Errorf("it printed %s", o.printed)
+	}
+	if o := s.fenced(t, run.Confined, f, "cat", "conf/own"); strings.Contains(o.printed, "canary") {
+		t.Errorf("what a command had git track is shown to the next: %s", o.printed)
 	}
 }

@@ -86,8 +86,12 @@ type Policy struct {
 	overlays string // where changes to Programs are kept
 	journals string // where it is written down what stood in the workspace while commands run
 	roots    sync.Map
-	trees    *trees
-	report   *Report // for tests: what there is, instead of what [Probe] says
+	tracked  struct { // see tracks
+		once  sync.Once
+		paths map[string]bool
+	}
+	trees  *trees
+	report *Report // for tests: what there is, instead of what [Probe] says
 }
 
 // Options are what a policy is made from beside the workspace.
