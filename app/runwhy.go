@@ -70,6 +70,8 @@ func (y Why) next() string {
 	switch {
 	case (NeedsApproval(y.State) || undecidedAmong(y.under)) && y.Owner != nil:
 		return fmt.Sprintf("decide with `pawl runs decide %s`", y.Run)
+	case y.Owner != nil && !y.State.Turn.Open() && len(y.State.Questions()) > 0:
+		return fmt.Sprintf("answer it in process %d, which has the run open, or leave it there and answer with `pawl run --resume %s -p \"…\"`", y.Owner.PID, y.Run)
 	case y.waits && y.Owner != nil:
 		if open := questionsOf(y.under); len(open) > 0 { // the run is that process's, the one that asks is not
 			return "answer with " + answerEach(open)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -507,5 +508,65 @@ func TestSettingsCanBeLookedAtWithARuleThatIsWrong(t *testing.T) {
 	}
 	if _, err := ws.Policy(); err == nil {
 		t.Error("the rules of the workspace leave one out")
+	}
+}
+
+// A question of a run that a process has open is answered there: no other process can resume the run.
+func TestWhyOfAQuestionNamesTheProcessThatHasTheRun(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `{"calls":[{"tool":"ask","args":{"question":"red or blue?"}}]}
+{"text":"{{last_result}} it is."}
+`)
+	s := p.start(p.open(nil))
+	ok(t, s.Prompt(t.Context(), run.Text("go")))
+	rest(t, s)
+	other := p.open(nil)
+	next := func() string {
+		y, err := other.Why(t.Context(), s.ID())
+		ok(t, err)
+		return app.WhyFormOf(y).Next
+	}
+	if got := next(); !strings.Contains(got, fmt.Sprintf("answer it in process %d", os.Getpid())) {
+		t.Errorf("while it is open: %q", got)
+	}
+	ok(t, s.Close())
+	if got := next(); strings.Contains(got, "process") || !strings.Contains(got, "pawl run --resume "+string(s.ID())) {
+		t.Errorf("when it was left: %q", got)
+	}
+}
+
+// An answer is to the question that it was given to: what a sub-agent asks since is another one.
+func TestAnAnswerToASubAgentIsToItsQuestion(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `{"when":{"first":"look left"},"calls":[{"tool":"ask","args":{"question":"May I look?"}}]}
+{"when":{"first":"look left"},"calls":[{"tool":"ask","args":{"question":"Drop the table?"}}]}
+{"when":{"first":"look left","contains":"never"},"text":"Looked."}
+{"when":{"first":"go"},"calls":[{"tool":"agent","args":{"prompt":"look left"}}]}
+{"when":{"first":"go"},"text":"Done."}
+`)
+	s := p.start(p.open(nil))
+	ok(t, s.Prompt(t.Context(), run.Text("go")))
+	rest(t, s)
+	open, err := s.Questions()
+	ok(t, err)
+	first := open[0]
+	ok(t, s.Answer(t.Context(), first, run.Text("yes")))
+	until(t, s, func(u view.Update) bool {
+		open, err = s.Questions()
+		return err == nil && len(open) == 1 && open[0].Call != first.Call
+	})
+	if err := s.Answer(t.Context(), first, run.Text("yes")); err == nil || !strings.Contains(err.Error(), "answered already") {
+		t.Errorf("an answer to the first question came to the second: %v", err)
+	}
+	ok(t, s.Answer(t.Context(), open[0], run.Text("never")))
+	until(t, s, func(u view.Update) bool {
+		if u.Event == nil {
+			return false
+		}
+		_, end := u.Event.Payload.(run.Ended)
+		return end
+	})
+	if state := rest(t, s); state.Answer() != "Done." {
+		t.Errorf("ended %+v with %q", state.Turn.End, state.Answer())
 	}
 }
