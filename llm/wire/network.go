@@ -18,6 +18,10 @@ import (
 // server closed the connection before the request was written (transport.go of Go 1.26).
 const serverClosedIdle = "http: server closed idle connection"
 
+// spokeFirst is in the text of another: the server sent something before it had read the request, as one of
+// SSH does (transport.go of Go 1.26).
+const spokeFirst = "readLoopPeekFailLocked: %!w(<nil>)"
+
 // networkError returns the kind and the cause of a request that got no response.
 // A failed connection may succeed later; a certificate or a protocol that does not
 // match will not.
@@ -35,7 +39,7 @@ func networkError(err error) (kind run.ErrorKind, cause string) {
 		return run.ErrInvalid, fmt.Sprintf("the certificate was not accepted: %v", certificate.Err)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return run.ErrInvalid, "the server does not speak TLS: should the address begin with http://?"
-	case strings.Contains(err.Error(), "malformed HTTP "):
+	case strings.Contains(err.Error(), "malformed HTTP "), strings.Contains(err.Error(), spokeFirst):
 		return run.ErrInvalid, "the server does not speak HTTP: is that the right port?"
 	case errors.As(err, &alert):
 		return run.ErrUnreachable, fmt.Sprintf("the TLS handshake failed: %v", alert)
