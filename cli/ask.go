@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pawl/app"
@@ -368,7 +369,7 @@ type lineReader struct {
 	lines chan typed // closed when input has ended
 	push  func()     // lets a read of the terminal return a line that is not finished; nil: each read does
 
-	started bool
+	started atomic.Bool
 
 	mu     sync.Mutex
 	part   string // of a line that is not finished
@@ -397,7 +398,7 @@ const standing = 700 * time.Millisecond
 // end takes what was typed of a line when nothing is asked any more, so that it does not become a command of the
 // shell when pawl has ended.
 func (l *lineReader) end() {
-	if l.started && l.push != nil && !l.ended() {
+	if l.started.Load() && l.push != nil && !l.ended() {
 		l.push()
 		time.Sleep(pushing)
 	}
@@ -407,8 +408,7 @@ func (l *lineReader) end() {
 // are no answers, and the beginning of one. ok is false if no answer comes any more: input has ended, or
 // gone was closed.
 func (l *lineReader) settle(gone <-chan struct{}) (early []string, ok bool) {
-	if !l.started {
-		l.started = true
+	if l.started.CompareAndSwap(false, true) {
 		go l.read() // outlives the prompt: a read of a terminal cannot be cancelled
 	}
 	quiet := time.NewTimer(standing)
