@@ -3,6 +3,7 @@ package worker
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pawl/judge"
@@ -135,7 +136,7 @@ func (w *Worker) Judge(s run.State, c run.CallState) (*judge.Judgement, error) {
 // rulesOf returns the last of the rules that a decision stores; they are stored when it is
 // durable. If there is none, a notice says why and it returns "".
 func (d *Runner) rulesOf(a request.Decide, j *judge.Judgement, effect permission.Verdict) string {
-	rules := a.Rules
+	rules := slices.Clone(a.Rules) // the request stays as it was handed in
 	if len(rules) == 0 {
 		proposal := j.Propose()
 		if rules = proposal.Rules; effect == permission.Deny {
