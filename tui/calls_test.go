@@ -113,6 +113,7 @@ func TestADiffHasNewFiles(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
+	p.sees("pawl needs a model")
 	p.presses("esc")
 	p.says("!printf 'new\\n' > made.txt; printf x > x.log; printf '\\0\\377' > made.bin; echo written")
 	p.sees("written")
