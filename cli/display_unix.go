@@ -32,14 +32,18 @@ func pushLine(f *os.File) {
 	}
 }
 
-// awaitClosed waits until no process reads a pipe or socket any more. It returns false if f
+// awaitClosed returns what waits until no process reads a pipe or socket any more. That returns false if f
 // is something else.
-func awaitClosed(f *os.File) bool {
+func awaitClosed(f *os.File) (wait func() bool) {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
-		return false
+		return func() bool { return false }
 	}
-	fds := []unix.PollFd{{Fd: int32(f.Fd())}}
+	fds := []unix.PollFd{{Fd: int32(f.Fd())}} // here: who waits may still do so when f is closed
+	return func() bool { return pollClosed(fds) }
+}
+
+func pollClosed(fds []unix.PollFd) bool {
 	for {
 		_, err := unix.Poll(fds, -1)
 		switch {

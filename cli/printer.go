@@ -343,8 +343,9 @@ func (inv *invocation) stopUnread(p *printer, s *app.Session) (watch func(), sto
 	}
 	return func() {
 		if f, ok := inv.Stdout.(*os.File); ok {
+			wait := awaitClosed(f)
 			go func() { // ends with the process, if no reader goes away
-				if awaitClosed(f) {
+				if wait() {
 					p.unread()
 				}
 			}()
