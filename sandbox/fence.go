@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -77,7 +76,12 @@ func (p *Policy) tracks(path string) bool {
 		repositories, _ := p.index.gitPaths()
 		for _, dir := range repositories {
 			for _, index := range indexesIn(dir) {
-				for _, name := range trackedIn(index) {
+				root, rel := p.rootAt(index)
+				if root == nil {
+					continue
+				}
+				names, _ := p.readIndex(root, rel, dir) // what cannot be read is not tracked
+				for _, name := range names {
 					for at := filepath.Join(p.workOf(dir), name); at != p.workOf(dir) && at != "/" && !p.tracked.paths[at]; at = filepath.Dir(at) {
 						p.tracked.paths[at] = true
 					}
@@ -86,24 +90,6 @@ func (p *Policy) tracks(path string) bool {
 		}
 	})
 	return p.tracked.paths[path]
-}
-
-// trackedIn returns the names in an index; none if it cannot be read.
-func trackedIn(index string) []string {
-	info, err := os.Stat(index)
-	if err != nil || info.Size() > maxIndexFile {
-		return nil
-	}
-	text, err := os.ReadFile(index)
-	if err != nil {
-		return nil
-	}
-	for _, hash := range []int{20, 32} { // SHA-1, SHA-256
-		if names, err := indexNames(text, hash); err == nil {
-			return names
-		}
-	}
-	return nil
 }
 
 // filesBelow returns the files below a path, which may be one: to a command that commits, a folder that
@@ -146,7 +132,6 @@ func (p *Policy) meant(pattern string) (paths []string) {
 			return []string{filepath.Dir(paths[0])}
 		}
 	case !strings.ContainsAny(folder, `*?[\`) && !strings.Contains(name, "/"):
-		p.index.refresh()
 		for _, secret := range p.index.secretPaths() {
 			if is, err := filepath.Match(name, filepath.Base(secret)); is && err == nil && isBelow(secret, folder) {
 				paths = append(paths, secret)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"pawl/run"
@@ -75,5 +76,25 @@ func TestAFenceLeavesToGitWhatItTracks(t *testing.T) {
 	}
 	if o := s.fenced(t, run.Confined, f, "cat", "conf/own"); strings.Contains(o.printed, "canary") {
 		t.Errorf("what a command had git track is shown to the next: %s", o.printed)
+	}
+}
+
+// An index that is a pipe has no end: nobody waits for it.
+func TestAFenceWaitsForNoIndex(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.needsTree(t)
+	s.write(t, filepath.Join(s.workspace, ".env"), "the-canary")
+	if o := s.sh(t, "git init -q"); o.status.Code != 0 {
+		t.Fatal(o.printed)
+	}
+	index := s.workspace + "/.git/index"
+	if err := syscall.Mkfifo(index, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.plan(t)
+	f := sandbox.Fence{Hidden: []string{s.workspace + "/.env"}}
+	if o := s.fenced(t, run.Confined, f, "sh", "-c", "cat .env; echo THE END"); strings.Contains(o.printed, "canary") || !strings.Contains(o.printed, "THE END") {
+		t.Errorf("it printed %s", o.printed)
 	}
 }

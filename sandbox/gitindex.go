@@ -88,29 +88,11 @@ const unreadable = "unreadable, so where git would write is unknown"
 
 // badIndex says what is wrong with an index of the repository of a folder; empty if nothing is.
 func (p *Policy) badIndex(root *os.Root, rel, dir string) string {
-	f, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	names, err := p.readIndex(root, rel, dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return ""
-	}
-	if err != nil {
-		return unreadable
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIndexFile {
-		return unreadable
-	}
-	text, err := io.ReadAll(f)
-	if err != nil {
-		return unreadable
-	}
-	settings, _ := p.git.readConfig(filepath.Join(commonFolder(dir), "config"))
-	hash := 20
-	if last(settings, "extensions.objectformat") == "sha256" {
-		hash = 32
-	}
-	names, err := indexNames(text, hash)
-	if err != nil {
+	case err != nil:
 		return unreadable
 	}
 	if at := slices.IndexFunc(names, leavesWork); at >= 0 {
@@ -118,6 +100,31 @@ func (p *Policy) badIndex(root *os.Root, rel, dir string) string {
 	}
 	return ""
 }
+
+// readIndex returns the names in an index of the repository of a folder.
+func (p *Policy) readIndex(root *os.Root, rel, dir string) ([]string, error) {
+	f, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIndexFile {
+		return nil, errNoIndex
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	settings, _ := p.git.readConfig(filepath.Join(commonFolder(dir), "config"))
+	hash := 20
+	if last(settings, "extensions.objectformat") == "sha256" {
+		hash = 32
+	}
+	return indexNames(text, hash)
+}
+
+var errNoIndex = errors.New("no index that git could have written")
 
 // leavesWork reports whether a name in an index leads out of the folder that is worked in, or
 // into that of a repository, on any file system.
