@@ -147,12 +147,6 @@ func (w *Workspace) put(ctx context.Context, of run.ID, key string, r request.Re
 	if err != nil {
 		return err
 	}
-	switch r.(type) {
-	case request.Say, request.Answer:
-		if _, s, err := w.Load(ctx, of); err == nil { // else the process that drives it finds out
-			r = picked(s, r)
-		}
-	}
 	return worker.Put(ctx, st, of, key, r)
 }
 
@@ -163,6 +157,11 @@ func (w *Workspace) hand(ctx context.Context, of run.ID, key string, r request.R
 	if err := w.put(ctx, of, key, r); err != nil {
 		return false, err
 	}
+	return w.await(ctx, of, key)
+}
+
+// await waits until a request that was put into the inbox of a run has been taken; see hand.
+func (w *Workspace) await(ctx context.Context, of run.ID, key string) (taken bool, err error) {
 	st, err := w.writing()
 	if err != nil {
 		return false, err

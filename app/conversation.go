@@ -76,11 +76,10 @@ func (c *conversation) Decide(ctx context.Context, of run.ID, d request.Decide) 
 
 // Answer answers an open question of the agent, or of one that it has started.
 func (c *conversation) Answer(ctx context.Context, q Question, parts ...run.Part) error {
-	key := "answer-" + rand.Text()
+	key, answer := "answer-"+rand.Text(), request.Answer{Call: q.Call, Parts: parts} // to this question and to no other
 	if q.Run == "" || q.Run == c.id {
-		return c.by.hand(ctx, key, request.Answer{Call: q.Call, Parts: parts})
+		return c.by.hand(ctx, key, answer)
 	}
-	answer := request.Answer{Call: q.Call, Parts: parts} // to this question and to no other
 	// It is there before the run is driven, which without a person to ask would not wait for it.
 	if err := c.w.put(ctx, q.Run, key, answer); err != nil {
 		return err
@@ -88,7 +87,7 @@ func (c *conversation) Answer(ctx context.Context, q Question, parts ...run.Part
 	if err := c.by.attend(ctx); err != nil {
 		return err
 	}
-	_, err := c.w.hand(ctx, q.Run, key, answer)
+	_, err := c.w.await(ctx, q.Run, key)
 	return err
 }
 

@@ -3,11 +3,8 @@ package app
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 
-	"pawl/request"
 	"pawl/run"
 	"pawl/tool"
 	"pawl/view"
@@ -83,41 +80,6 @@ func questionsOf(below []run.State) []Question {
 		}
 	}
 	return all
-}
-
-// picked returns a request to a run in state s; one that answers a question with the number of an option alone is
-// made one with the option, which is what the number means wherever it is typed.
-func picked(s run.State, r request.Request) request.Request {
-	open := s.Questions()
-	if s.Turn.Open() || len(open) == 0 {
-		return r
-	}
-	switch r := r.(type) {
-	case request.Say:
-		r.Parts = pickedParts(QuestionOf(open[0].Call), r.Parts)
-		return r
-	case request.Answer:
-		for _, q := range open {
-			if q.ID == r.Call {
-				r.Parts = pickedParts(QuestionOf(q.Call), r.Parts)
-			}
-		}
-		return r
-	}
-	return r
-}
-
-// pickedParts returns an answer; what follows its first part was attached to it.
-func pickedParts(q Question, parts []run.Part) []run.Part {
-	if len(parts) == 0 {
-		return parts
-	}
-	line := strings.TrimSpace(run.PlainText(parts[:1]))
-	n, err := strconv.Atoi(line)
-	if err != nil || n < 1 || n > len(q.Options) || slices.Contains(q.Options, line) { // a face may have picked it
-		return parts
-	}
-	return append([]run.Part{run.Text(q.Options[n-1])}, parts[1:]...)
 }
 
 // agentOf names the agent of a run below another one.

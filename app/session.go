@@ -177,9 +177,6 @@ func (s *Session) Wait(ctx context.Context) (run.State, error) {
 // the turn that it begins is interrupted, and the log has both. A turn that is driven already is not:
 // then the end of ctx only ends the wait.
 func (s *Session) hand(ctx context.Context, _ string, requests ...request.Request) error {
-	for i, r := range requests {
-		requests[i] = picked(s.State(), r)
-	}
 	begins := len(requests) == 0 || slices.ContainsFunc(requests, request.Request.Begins)
 	s.mu.Lock()
 	first := begins && !s.driving

@@ -32,6 +32,8 @@ type World interface {
 	CheckConfig(s run.State, c run.ConfigChange) error
 	// Decided returns the events of an answer to a call that waits for one in s.
 	Decided(s run.State, d Decide) ([]run.Payload, error)
+	// Picked returns an answer to the question of a call, of which the number of an option alone is the option.
+	Picked(c run.Call, answer []run.Part) []run.Part
 	// ToolNamed returns the tool that an external agent means by a name.
 	ToolNamed(s run.State, name string) string
 }
@@ -114,8 +116,22 @@ var (
 	ErrDelivered  = errors.New("it was delivered or taken back already")
 )
 
-func (r Say) Events(s run.State, _ World) ([]run.Payload, error) {
-	return []run.Payload{run.Say(s, r.ID, r.Delivery, r.Parts)}, nil
+func (r Say) Events(s run.State, w World) ([]run.Payload, error) {
+	return []run.Payload{picked(s, w, run.Say(s, r.ID, r.Delivery, r.Parts))}, nil
+}
+
+// picked returns a payload, with its answer as the question means it if it is one to an open question.
+func picked(s run.State, w World, p run.Payload) run.Payload {
+	f, ok := p.(run.Prompted)
+	if !ok || f.Answers == "" {
+		return p
+	}
+	for _, q := range s.Questions() {
+		if q.ID == f.Answers {
+			f.Parts = w.Picked(q.Call, f.Parts)
+		}
+	}
+	return f
 }
 
 func (r Continue) Events(s run.State, _ World) ([]run.Payload, error) {
@@ -128,8 +144,8 @@ func (r Continue) Events(s run.State, _ World) ([]run.Payload, error) {
 	return []run.Payload{run.Prompted{Continue: true}}, nil
 }
 
-func (r Answer) Events(s run.State, _ World) ([]run.Payload, error) {
-	return following(s, run.Prompted{Parts: r.Parts, Answers: r.Call}, ErrNoQuestion)
+func (r Answer) Events(s run.State, w World) ([]run.Payload, error) {
+	return following(s, picked(s, w, run.Prompted{Parts: r.Parts, Answers: r.Call}), ErrNoQuestion)
 }
 
 func (r Withdraw) Events(s run.State, _ World) ([]run.Payload, error) {

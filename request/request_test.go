@@ -110,6 +110,13 @@ func (aWorld) Decided(_ run.State, d Decide) ([]run.Payload, error) {
 	return []run.Payload{run.Interrupted{Cause: run.ByWait, Call: d.Call}}, nil
 }
 
+func (aWorld) Picked(_ run.Call, answer []run.Part) []run.Part {
+	if run.PlainText(answer) == "1" {
+		return words("red")
+	}
+	return answer
+}
+
 func (aWorld) ToolNamed(run.State, string) string { return "read" }
 
 func TestWhatARequestMeansInAState(t *testing.T) {
@@ -126,6 +133,9 @@ func TestWhatARequestMeansInAState(t *testing.T) {
 		{"words to an open turn", atWork(t), Say{"m", run.Steer, words("more")}, run.Said{ID: "m", Delivery: run.Steer, Parts: words("more")}, ""},
 		{"words after a turn", over, Say{"m", run.Steer, words("more")}, run.Prompted{Parts: words("more")}, ""},
 		{"words to a question", asked(t), Say{"m", run.Steer, words("blue")}, run.Prompted{Parts: words("blue"), Answers: "c_1"}, ""},
+		{"the number of an option to a question", asked(t), Say{"m", run.Steer, words("1")}, run.Prompted{Parts: words("red"), Answers: "c_1"}, ""},
+		{"a number that answers nothing", over, Say{"m", run.Steer, words("1")}, run.Prompted{Parts: words("1")}, ""},
+		{"an answer by its number", asked(t), Answer{"c_1", words("1")}, run.Prompted{Parts: words("red"), Answers: "c_1"}, ""},
 		{"an answer", asked(t), Answer{"c_1", words("blue")}, run.Prompted{Parts: words("blue"), Answers: "c_1"}, ""},
 		{"to continue an open turn", atWork(t), Continue{Turn: 1}, nil, ""},
 		{"to continue a turn that has ended since", over, Continue{Turn: 1}, nil, ""},

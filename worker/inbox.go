@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"pawl/internal/stable"
@@ -13,6 +16,7 @@ import (
 	"pawl/request"
 	"pawl/run"
 	"pawl/store"
+	"pawl/tool"
 )
 
 // inbox returns the new rows of the run's inbox as input of a step. Each row is offered
@@ -76,6 +80,20 @@ func (d *Runner) CheckConfig(s run.State, c run.ConfigChange) error {
 		return fmt.Errorf("the model cannot become %s: a run stays one of pawl's own or one of an external agent; start a new run", to.Model)
 	}
 	return d.w.check(to)
+}
+
+// Picked implements [request.World]. What follows the first part of an answer was attached to it.
+func (d world) Picked(c run.Call, answer []run.Part) []run.Part {
+	if len(answer) == 0 {
+		return answer
+	}
+	_, options := tool.Asked(c)
+	line := strings.TrimSpace(run.PlainText(answer[:1]))
+	n, err := strconv.Atoi(line)
+	if err != nil || n < 1 || n > len(options) || slices.Contains(options, line) { // a face may have picked it
+		return answer
+	}
+	return append([]run.Part{run.Text(options[n-1])}, answer[1:]...)
 }
 
 // ToolNamed implements [request.World]: the name is the tool's own, or the one on wires.
