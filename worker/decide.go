@@ -38,6 +38,14 @@ func (d *Runner) inspect(s run.State, c run.Call) *inspection {
 	return i
 }
 
+// leads returns where the paths of a call led when it was judged in this batch.
+func (d *Runner) leads(id run.CallID) []string {
+	if i := d.inspected[id]; i != nil && i.judgement != nil {
+		return i.judgement.Request.Resolved
+	}
+	return nil
+}
+
 // intent asks the tool of a call what it would do.
 func (d *Runner) intent(s run.State, tools *tool.Registry, c run.Call) (tool.Intent, error) {
 	args := d.arguments(c)

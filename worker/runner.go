@@ -257,7 +257,6 @@ func (d *Runner) step(in run.Input) error {
 	var events []run.Event
 	env := d.env // what the batch judges calls by; further folders of its own count for the next
 	for again := 0; ; again++ {
-		clear(d.leads)
 		clear(d.rules)
 		clear(d.inspected)
 		d.notices = d.notices[:0]
@@ -404,7 +403,7 @@ func (d *Runner) follow(b run.Batch, in run.Input, cancel []string, env tool.Env
 		d.ops[op.key] = op
 		switch c := c.(type) {
 		case run.Perform:
-			op.leads, op.args, op.result = d.leads[c.Call.ID], d.arguments(c.Call.Call), d.resultWriter(c.Call)
+			op.leads, op.args, op.result = d.leads(c.Call.ID), d.arguments(c.Call.Call), d.resultWriter(c.Call)
 			go d.perform(ctx, env.ForCall(), op, c.Call)
 		case run.Request:
 			clear(d.resolved) // the calls before it are settled

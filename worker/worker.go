@@ -181,7 +181,6 @@ type Runner struct {
 	calls   map[string]int64      // rows that are calls from outside, by key
 	asked   map[run.CallID]string // version at which the call was found to need approval: see world.Decide
 	waiting []run.CallID          // shown last
-	leads   map[run.CallID][]string
 	// What the batch that is being made asks for when it is durable: rules, by the calls whose
 	// decisions have them, and notices.
 	rules   map[run.CallID][]permission.Rule
@@ -262,7 +261,7 @@ func (w *Worker) own(ctx context.Context, id run.ID, watch func(view.Update)) (*
 	d := &Runner{
 		w: w, id: id, feed: feed{watch: watch},
 		ops: map[string]*operation{}, rows: map[int64]bool{}, calls: map[string]int64{},
-		asked: map[run.CallID]string{}, leads: map[run.CallID][]string{}, rules: map[run.CallID][]permission.Rule{}, resolved: map[run.CallID]arguments{}, inspected: map[run.CallID]*inspection{},
+		asked: map[run.CallID]string{}, rules: map[run.CallID][]permission.Rule{}, resolved: map[run.CallID]arguments{}, inspected: map[run.CallID]*inspection{},
 		done: make(chan run.Completion, 64), wake: make(chan struct{}, 1),
 	}
 	if w.Metrics != nil {

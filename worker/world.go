@@ -50,7 +50,6 @@ func (d world) Decide(s run.State, c run.CallState) run.Payload {
 	}
 	switch v.Verdict {
 	case permission.Allow:
-		d.leads[c.ID] = j.Request.Resolved
 		return run.CallDecided{Call: c.ID, Decision: v.Answer()}
 	case permission.Ask:
 		switch d.w.OnAsk {
@@ -79,7 +78,6 @@ func (d world) Recheck(s run.State, c run.CallState) run.Payload {
 	case c.Decision.Digest == "" && !stillHolds(c.Decision, v):
 		return run.ApprovalInvalidated{Call: c.ID, Reason: "the rules have changed: " + v.Reason}
 	}
-	d.leads[c.ID] = j.Request.Resolved
 	return nil
 }
 
