@@ -20,6 +20,7 @@ import (
 	"pawl/permission"
 	"pawl/run"
 	"pawl/tool"
+	"pawl/worker"
 )
 
 // AgentHook says what pawl's rules say of a use of a tool before Claude Code looks at rules of
@@ -89,7 +90,7 @@ func (w *Workspace) hookVerdict(ctx context.Context, id run.ID, asked permission
 		return permission.Deny, err.Error(), nil
 	}
 	if slices.Contains(ToolNames(), in.As) && !state.Config.Tools.Has(in.As) {
-		return permission.Deny, fmt.Sprintf("not granted: the agent %s does not have the tool %s", state.Created.Agent, in.As), nil
+		return permission.Deny, worker.NotGranted(state, in.As, state.Config.Tools.Names()).Error(), nil
 	}
 	mode := permission.ModeOf(state.Config.Mode)
 	r := w.judge(p).Of(judge.Call{Run: id, Mode: mode, Intent: in, Args: args, Env: env}).Request

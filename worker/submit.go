@@ -125,11 +125,16 @@ func (d *Runner) notGranted(s run.State, tools *tool.Registry, name string) erro
 		}
 		return nil
 	}
+	return NotGranted(s, name, tools.Names())
+}
+
+// NotGranted says that a run does not have a tool, but those that are granted.
+func NotGranted(s run.State, name string, granted []string) error {
 	who := "this run"
 	if s.Created.Agent != "" {
 		who = "the agent " + s.Created.Agent
 	}
-	return fmt.Errorf("not granted: %s does not have the tool %s. Granted: %s", who, name, strings.Join(tools.Names(), ", "))
+	return fmt.Errorf("not granted: %s does not have the tool %s. Granted: %s", who, name, strings.Join(granted, ", "))
 }
 
 // submits reports whether a call submits the result.
