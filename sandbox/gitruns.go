@@ -32,24 +32,48 @@ var harmlessRuns = append([]string{
 	"never", // protocol.allow
 }, harmlessPrograms...)
 
-// GitRuns says what makes git run programs of a repository's choice though it is
-// only to look: the settings with their values, after the file where they stand; empty if
-// nothing does. Whoever unpacks a repository from elsewhere has its settings, and git
-// itself takes a folder that looks like a bare repository for one. It looks at the
-// repositories that git would find from dirs, and at those nested in the workspace, into
-// which git goes by itself. A nil Policy knows no nested ones.
-func (p *Policy) GitRuns(dirs ...string) string {
+// GitPrograms says what makes git run programs of a repository's choice: the settings with their
+// values, after the file where they stand; empty if nothing does. looks is what it runs though it
+// is only to look; works is what certain commands run that do more: hooks, and what settings name.
+// Whoever unpacks a repository from elsewhere has its settings, and git itself takes a folder that
+// looks like a bare repository for one.
+//
+// It looks at the repositories that git would find from dirs, and at those nested in the
+// workspace, into which git goes by itself. For works it also looks at the repositories on this
+// machine that those have as remotes: git runs their hooks for a push, and their programs for an
+// archive. A nil Policy knows no nested ones.
+func (p *Policy) GitPrograms(dirs ...string) (looks, works string) {
 	git := p.gitFor(dirs)
-	var found []string
-	for _, config := range p.gitConfigs(dirs) {
-		settings, err := git.readConfig(config)
-		found = append(found, programsIn(config, settings, err, func(s setting) bool { return gitRuns[s.key()] })...)
+	configs := p.gitConfigs(git, dirs)
+	var looking, working []string
+	for _, c := range configs {
+		looking = append(looking, c.programs(func(s setting) bool { return gitRuns[s.key()] })...)
 	}
-	return joined(found)
+	for _, c := range slices.Concat(configs, (*Policy)(nil).gitConfigs(git, localRemotes(configs, dirs))) {
+		working = append(working, c.programs(runsByCommand)...)
+		working = append(working, git.stepsOf(filepath.Dir(c.path))...)
+		if elsewhere := last(c.settings, "core.hookspath"); elsewhere != "" {
+			working = append(working, "hooks in "+elsewhere)
+			continue
+		}
+		if filepath.Base(c.path) == "config" {
+			working = append(working, filesOf(filepath.Dir(c.path))...)
+		}
+	}
+	return joined(looking), joined(working)
 }
 
-// gitConfigs returns the configurations of the repositories that [Policy.GitRuns] looks at.
-func (p *Policy) gitConfigs(dirs []string) (configs []string) {
+// A gitConfig is a configuration of a repository, as git reads it.
+type gitConfig struct {
+	path     string
+	settings []setting
+	err      error // why it cannot be read
+}
+
+// gitConfigs returns the configurations of the repositories that git finds from dirs, and of those
+// nested in the workspace.
+func (p *Policy) gitConfigs(git gitProgram, dirs []string) (configs []gitConfig) {
+	var paths []string
 	add := func(dir string) {
 		if dir == "" {
 			return
@@ -60,9 +84,9 @@ func (p *Policy) gitConfigs(dirs []string) (configs []string) {
 				common = filepath.Join(dir, common)
 			}
 		}
-		configs = append(configs, filepath.Join(common, "config"), filepath.Join(dir, "config.worktree"))
+		paths = append(paths, filepath.Join(common, "config"), filepath.Join(dir, "config.worktree"))
 		for _, m := range submodules(filepath.Join(common, "modules"), 4) {
-			configs = append(configs, filepath.Join(m, "config"))
+			paths = append(paths, filepath.Join(m, "config"))
 		}
 	}
 	for _, dir := range dirs {
@@ -76,8 +100,12 @@ func (p *Policy) gitConfigs(dirs []string) (configs []string) {
 			add(foundGit(filepath.Dir(at)))
 		}
 	}
-	slices.Sort(configs)
-	return slices.Compact(configs)
+	slices.Sort(paths)
+	for _, path := range slices.Compact(paths) {
+		settings, err := git.readConfig(path)
+		configs = append(configs, gitConfig{path, settings, err})
+	}
+	return configs
 }
 
 // agentGit are settings for a program that works outside of the sandbox, whose git may change
@@ -109,20 +137,18 @@ var leadElsewhere = map[string]bool{"include.path": true, "includeif.path": true
 // nested repositories.
 func (p *Policy) AgentGit(env []string, dirs ...string) (variables []string, remains string) {
 	settings := slices.Clone(agentGit)
-	git := p.gitFor(dirs)
-	for _, config := range p.gitConfigs(dirs) {
-		named, err := git.readConfig(config)
-		if err != nil && !errors.Is(err, errNoGit) {
-			return nil, fmt.Sprintf("what cannot be read (%v) in %s", err, config)
+	for _, c := range p.gitConfigs(p.gitFor(dirs), dirs) {
+		if c.err != nil && !errors.Is(c.err, errNoGit) {
+			return nil, fmt.Sprintf("what cannot be read (%v) in %s", c.err, c.path)
 		}
-		for _, s := range named {
+		for _, s := range c.settings {
 			value, known := neutralForAgents[s.key()]
 			if !known {
 				value, known = neutralGit[s.key()]
 			}
 			switch {
 			case leadElsewhere[s.key()]:
-				return nil, fmt.Sprintf("%s in %s", s.key(), config)
+				return nil, fmt.Sprintf("%s in %s", s.key(), c.path)
 			case s.section == "alias" || s.section == "pager":
 				value, known = "false", true // of an alias: there is no such command
 			case slices.Contains(harmlessPrograms, s.value):
@@ -159,29 +185,6 @@ func (p *Policy) gitFor(dirs []string) gitProgram {
 		return findGit(safeFolders(os.Getenv("PATH"), dirs...))
 	}
 	return p.git
-}
-
-// GitHooks says what makes git run programs of a repository's choice where it does more
-// than look: a hook, or a setting that certain commands obey; empty if nothing does. It
-// looks where [Policy.GitRuns] does, and at the repositories on this machine that those
-// have as remotes: git runs their hooks for a push, and their programs for an archive.
-func (p *Policy) GitHooks(dirs ...string) string {
-	git := p.gitFor(dirs)
-	configs := p.gitConfigs(dirs)
-	var found []string
-	for _, config := range slices.Concat(configs, (*Policy)(nil).gitConfigs(git.localRemotes(configs, dirs))) {
-		settings, err := git.readConfig(config)
-		found = append(found, programsIn(config, settings, err, runsByCommand)...)
-		found = append(found, git.stepsOf(filepath.Dir(config))...)
-		if elsewhere := last(settings, "core.hookspath"); elsewhere != "" {
-			found = append(found, "hooks in "+elsewhere)
-			continue
-		}
-		if filepath.Base(config) == "config" {
-			found = append(found, filesOf(filepath.Dir(config))...)
-		}
-	}
-	return joined(found)
 }
 
 // stepsOf returns what a rebase or a cherry-pick that was begun in a repository would run when
@@ -223,10 +226,9 @@ func filesOf(folder string) (found []string) {
 
 // localRemotes returns the folders on this machine that configurations have as remotes. A
 // relative one is seen from the folder that is worked in, or the repository's own.
-func (g gitProgram) localRemotes(configs, dirs []string) (folders []string) {
-	for _, config := range configs {
-		settings, _ := g.readConfig(config)
-		for _, s := range settings {
+func localRemotes(configs []gitConfig, dirs []string) (folders []string) {
+	for _, c := range configs {
+		for _, s := range c.settings {
 			if !slices.Contains([]string{"remote.url", "remote.pushurl", "remote.pushdefault", "branch.remote", "branch.pushremote", "submodule.url"}, s.key()) || !isLocal(s.value) {
 				continue
 			}
@@ -235,7 +237,7 @@ func (g gitProgram) localRemotes(configs, dirs []string) (folders []string) {
 				folders = append(folders, to)
 				continue
 			}
-			for _, from := range append([]string{filepath.Dir(config), filepath.Dir(filepath.Dir(config))}, dirs...) {
+			for _, from := range append([]string{filepath.Dir(c.path), filepath.Dir(filepath.Dir(c.path))}, dirs...) {
 				folders = append(folders, filepath.Join(from, to))
 			}
 		}
@@ -309,22 +311,22 @@ func foundGit(dir string) string {
 	}
 }
 
-// programsIn returns the settings of a configuration that runs says name a program, and whose
-// value may be one of the repository's choice, behind its path; or that it cannot be read.
-func programsIn(config string, settings []setting, err error, runs func(setting) bool) (found []string) {
+// programs returns the settings that runs says name a program, and whose value may be one of the
+// repository's choice, behind the path of the configuration; or that it cannot be read.
+func (c gitConfig) programs(runs func(setting) bool) (found []string) {
 	switch {
-	case errors.Is(err, errNoGit):
+	case errors.Is(c.err, errNoGit):
 		return nil
-	case err != nil:
-		return []string{fmt.Sprintf("%s: what cannot be read (%v)", config, err)}
+	case c.err != nil:
+		return []string{fmt.Sprintf("%s: what cannot be read (%v)", c.path, c.err)}
 	}
-	for _, s := range settings {
+	for _, s := range c.settings {
 		if runs(s) && !slices.Contains(harmlessRuns, strings.ToLower(s.value)) || s.section == "remote" && strings.Contains(s.value, "::") {
 			found = append(found, s.key()+"="+s.value)
 		}
 	}
 	if len(found) > 0 {
-		found[0] = config + ": " + found[0]
+		found[0] = c.path + ": " + found[0]
 	}
 	return found
 }

@@ -68,7 +68,7 @@ func TestWhatMakesGitRunProgramsIsSeenHoweverItIsWritten(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		repository(t, filepath.Join(dir, ".git"), config)
-		if got := (*sandbox.Policy)(nil).GitRuns(filepath.Join(dir)); want == "" && got != "" || !strings.Contains(got, want) {
+		if got, _ := (*sandbox.Policy)(nil).GitPrograms(filepath.Join(dir)); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%.80q: %q, want %q", config, got, want)
 		}
 	}
@@ -89,13 +89,13 @@ func TestARepositoryIsLookedAtWhereGitFindsIt(t *testing.T) {
 	repository(t, in("modules/.git/modules/a/b"), evil)
 	put(t, in("src/deep/a"), "")
 	for dir, runs := range map[string]bool{"": false, "src": false, "src/deep": false, "missing": false, "bare": true, "bare/objects": true, "linked": true, "common": true, "modules": true} {
-		if got := (*sandbox.Policy)(nil).GitRuns(in(dir)); (got != "") != runs {
+		if got, _ := (*sandbox.Policy)(nil).GitPrograms(in(dir)); (got != "") != runs {
 			t.Errorf("in %q: %q", dir, got)
 		}
 	}
 	// Into what is nested git goes by itself.
 	s.plan(t)
-	if got := s.policy.GitRuns(s.workspace); !strings.Contains(got, "core.fsmonitor") {
+	if got, _ := s.policy.GitPrograms(s.workspace); !strings.Contains(got, "core.fsmonitor") {
 		t.Errorf("with nested repositories: %q", got)
 	}
 }
@@ -126,7 +126,7 @@ func TestWhatCommandsOfGitRunByTheirConfigurationIsSeen(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		repository(t, filepath.Join(dir, ".git"), config)
-		if got := (*sandbox.Policy)(nil).GitHooks(dir); want == "" && got != "" || !strings.Contains(got, want) {
+		if _, got := (*sandbox.Policy)(nil).GitPrograms(dir); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%q: %q, want %q", config, got, want)
 		}
 	}
@@ -146,7 +146,7 @@ func TestTheStepsOfARebaseThatWasBegunAreSeen(t *testing.T) {
 		dir := t.TempDir()
 		repository(t, filepath.Join(dir, ".git"), "")
 		put(t, filepath.Join(dir, ".git", c.name), c.text)
-		if got := (*sandbox.Policy)(nil).GitHooks(dir); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+		if _, got := (*sandbox.Policy)(nil).GitPrograms(dir); c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s with %q: %q, want %q", c.name, c.text, got, c.want)
 		}
 	}
@@ -169,7 +169,7 @@ func TestARemoteOnTheSameMachineIsLookedAt(t *testing.T) {
 		repository(t, in("quiet"), "")
 		put(t, in("link"), "gitdir: bare.git\n")
 		repository(t, in("w/.git"), strings.NewReplacer("%s", top, "%%", "%").Replace(config))
-		if got := (*sandbox.Policy)(nil).GitHooks(in("w")); strings.Contains(got, "post-receive") != runs || !runs && got != "" {
+		if _, got := (*sandbox.Policy)(nil).GitPrograms(in("w")); strings.Contains(got, "post-receive") != runs || !runs && got != "" {
 			t.Errorf("%s: %q", config, got)
 		}
 	}
@@ -178,7 +178,7 @@ func TestARemoteOnTheSameMachineIsLookedAt(t *testing.T) {
 	put(t, filepath.Join(top, "w/.git/remotes/old"), "URL: ../bare.git\n")
 	repository(t, filepath.Join(top, "x.git"), "[tar \"x\"]\ncommand = rm\nremote = true\n")
 	for dir, want := range map[string]string{"w": "remotes/old", "x": "tar.command=rm"} {
-		if got := (*sandbox.Policy)(nil).GitHooks(filepath.Join(top, dir)); !strings.Contains(got, want) {
+		if _, got := (*sandbox.Policy)(nil).GitPrograms(filepath.Join(top, dir)); !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", dir, got, want)
 		}
 	}
@@ -206,7 +206,7 @@ func TestNoFileOfARepositoryIsWaitedForOrReadWithoutEnd(t *testing.T) {
 	if o := s.sh(t, "echo here"); o.printed != "here\n" {
 		t.Errorf("%+v", o)
 	}
-	if got := s.policy.GitRuns(s.workspace); !strings.Contains(got, "cannot be read") {
+	if got, _ := s.policy.GitPrograms(s.workspace); !strings.Contains(got, "cannot be read") {
 		t.Errorf("what cannot be read runs %q", got)
 	}
 }

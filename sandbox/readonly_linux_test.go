@@ -307,7 +307,7 @@ func TestGitRunsNothingOfARepositorysChoiceForACommandThatOnlyReads(t *testing.T
 		if o := s.read(t, "cd blank && git status"); flag() != "" {
 			t.Errorf("H14: printed %q, made %q", o.printed, flag())
 		}
-		if what := s.policy.GitRuns(s.workspace + "/blank"); !strings.Contains(what, "core.fsmonitor") {
+		if what, _ := s.policy.GitPrograms(s.workspace + "/blank"); !strings.Contains(what, "core.fsmonitor") {
 			t.Errorf("H14: said to run %q", what)
 		}
 		// H17: a partial clone that fetches while it looks.

@@ -166,7 +166,7 @@ func (t shellTool) inspect(a *shellArgs, env Env) (Intent, error) {
 	if slices.ContainsFunc(c.Programs, func(p string) bool { return p == "git" || p == "go" }) {
 		// Where git runs is the folder, or one that the command names.
 		dirs := append([]string{env.Workspace, env.Session.folderOf(env)}, in.Paths...)
-		in.Runs, in.Hooks = env.Sandbox.GitRuns(dirs...), env.Sandbox.GitHooks(dirs...)
+		in.Runs, in.Hooks = env.Sandbox.GitPrograms(dirs...)
 	}
 	return in, nil
 }
