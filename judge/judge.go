@@ -58,6 +58,7 @@ type Call struct {
 type Judgement struct {
 	Intent  tool.Intent
 	Request permission.Request // the call as the rules look at it, with its paths resolved
+	Mode    permission.Mode    // in which it was judged
 
 	judge    *Judge
 	call     Call
@@ -71,13 +72,13 @@ func (j *Judge) Of(c Call) *Judgement {
 	if c.Intent.As != "" {
 		c.Tool, c.Class, c.Env.Sandbox = c.Intent.As, c.Intent.Class, nil
 	}
-	return &Judgement{Intent: c.Intent, Request: j.request(c), judge: j, call: c}
+	return &Judgement{Intent: c.Intent, Request: j.request(c), Mode: c.Mode, judge: j, call: c}
 }
 
 // Decision returns whether the call may run.
 func (j *Judgement) Decision() permission.Decision {
 	if j.decision == nil {
-		d := j.judge.Rules.Decide(j.call.Run, j.call.Mode, j.Request)
+		d := j.judge.Rules.Decide(j.call.Run, j.Mode, j.Request)
 		j.decision = &d
 	}
 	return *j.decision
@@ -85,12 +86,12 @@ func (j *Judgement) Decision() permission.Decision {
 
 // Explain returns how the rules decide, part by part.
 func (j *Judgement) Explain() (permission.Explanation, error) {
-	return j.judge.Rules.Explain(j.call.Run, j.call.Mode, j.Request)
+	return j.judge.Rules.Explain(j.call.Run, j.Mode, j.Request)
 }
 
 // Propose returns the rules that an answer for good would store.
 func (j *Judgement) Propose() permission.Proposal {
-	return j.judge.Rules.Propose(j.call.Run, j.call.Mode, j.Request)
+	return j.judge.Rules.Propose(j.call.Run, j.Mode, j.Request)
 }
 
 // Digest identifies what a decision on the call is valid for: what it would do, and the content of the

@@ -21,9 +21,8 @@ const byPerson = "person"
 type inspection struct {
 	tools     *tool.Registry // of the configuration in which it was inspected
 	intent    tool.Intent
-	err       error // for the model
-	mode      permission.Mode
-	judgement *judge.Judgement // in that mode; nil: it was not judged yet
+	err       error            // for the model
+	judgement *judge.Judgement // nil: it was not judged yet
 }
 
 // inspect returns what a call would do.
@@ -77,8 +76,8 @@ func (d *Runner) judge(s run.State, c run.CallState) (j *judge.Judgement, source
 	if err != nil {
 		return nil, "configuration", err
 	}
-	if i.judgement == nil || i.mode != mode {
-		i.mode, i.judgement = mode, d.w.judge().Of(judge.Call{Run: d.id, Mode: mode, Tool: c.Tool, Class: c.Class,
+	if mode = cmp.Or(mode, permission.Default); i.judgement == nil || i.judgement.Mode != mode {
+		i.judgement = d.w.judge().Of(judge.Call{Run: d.id, Mode: mode, Tool: c.Tool, Class: c.Class,
 			Intent: i.intent, Args: d.arguments(c.Call).json, Env: d.env})
 	}
 	return i.judgement, "", nil
