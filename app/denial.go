@@ -34,20 +34,26 @@ type Denial struct {
 // started, in the order in which they were made, each with the flag that would allow it as the workspace and the
 // rules are now.
 func (w *Workspace) Denials(ctx context.Context, state run.State) ([]Denial, error) {
-	refused := false
-	for _, l := range state.Turn.Account {
-		refused = refused || l.Outcome == run.Refused || l.Tool == "agent" || l.Tool == "handoff" // which start runs
-	}
-	for _, c := range state.Turn.Calls {
-		refused = refused || c.Outcome == run.Refused || c.StartsChild()
-	}
-	if !refused {
+	if !mayHaveRefused(state) {
 		return nil, nil
 	}
 	events, _, err := w.Load(ctx, state.Created.Run)
 	if err != nil {
 		return nil, err
 	}
+	return w.denials(ctx, events, state)
+}
+
+// mayHaveRefused reports whether a call was refused in the last turn of a run, or one has started a run in
+// which that may be so.
+func mayHaveRefused(state run.State) bool {
+	return slices.ContainsFunc(state.Turn.Account, func(l run.Line) bool {
+		return l.Outcome == run.Refused || l.Tool == "agent" || l.Tool == "handoff" // which start runs
+	}) || slices.ContainsFunc(state.Turn.Calls, func(c *run.CallState) bool { return c.Outcome == run.Refused || c.StartsChild() })
+}
+
+// denials is Denials, given the events of the run.
+func (w *Workspace) denials(ctx context.Context, events []run.Event, state run.State) ([]Denial, error) {
 	var all []Denial
 	for _, item := range view.Items(events) {
 		c := item.Call
@@ -86,14 +92,14 @@ func (w *Workspace) Denials(ctx context.Context, state run.State) ([]Denial, err
 
 // denialsBelow is Denials of a run that a call may have started.
 func (w *Workspace) denialsBelow(ctx context.Context, id run.ID) ([]Denial, error) {
-	_, s, err := w.Load(ctx, id)
+	events, s, err := w.Load(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
-	if err != nil {
+	if err != nil || !mayHaveRefused(s) {
 		return nil, err
 	}
-	below, err := w.Denials(ctx, s)
+	below, err := w.denials(ctx, events, s)
 	for i := range below {
 		below[i].Run = cmp.Or(below[i].Run, id)
 	}
@@ -128,7 +134,7 @@ func (w *Workspace) allowing(state run.State, c *view.Call) permission.Rules {
 		}
 		given[i].Effect = permission.Allow
 	}
-	if permission.Merge(rules, given).Decide(j.Request, permission.ModeOf(state.Config.Mode)).Verdict != permission.Allow {
+	if permission.Merge(rules, given).Decide(j.Request, j.Mode).Verdict != permission.Allow {
 		return nil
 	}
 	return given

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl/app"
+	"pawl/permission"
 	"pawl/run"
 )
 
@@ -15,10 +16,9 @@ const refusedModel = `{"calls":[{"tool":"write","args":{"path":"a b","content":"
 {"text":"It was refused.","repeat":true}
 `
 
-// denied runs a turn whose calls are refused, and returns what the session says of them.
-func denied(t *testing.T, given map[string][]string) []app.Denial {
+// refusing opens a place in which what needs approval is refused.
+func refusing(t *testing.T, p *place, given map[string][]string) *app.Workspace {
 	t.Helper()
-	p := newPlace(t, refusedModel)
 	if given["on_ask"] == nil {
 		given["on_ask"] = []string{"deny"}
 	}
@@ -28,6 +28,14 @@ func denied(t *testing.T, given map[string][]string) []app.Denial {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { ws.Close() })
+	return ws
+}
+
+// denied runs a turn whose calls are refused, and returns what the session says of them.
+func denied(t *testing.T, given map[string][]string) []app.Denial {
+	t.Helper()
+	p := newPlace(t, refusedModel)
+	ws := refusing(t, p, given)
 	if asks, err := ws.Asks(); asks || err != nil {
 		t.Errorf("with on_ask set the face asks: %t, %v", asks, err)
 	}
@@ -103,4 +111,36 @@ func slicesOf(all []string, one string) (same []string) {
 		}
 	}
 	return same
+}
+
+// A sub-agent works in the mode of the run that has started it, so no flag allows what that mode refuses.
+func TestNoFlagAllowsASubAgentWhatTheModeAboveRefuses(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `{"when":{"first":"write it"},"calls":[{"tool":"write","args":{"path":"a","content":"x"}}]}
+{"when":{"first":"write it"},"text":"It was refused."}
+{"when":{"first":"go"},"calls":[{"tool":"agent","args":{"prompt":"write it"}}]}
+{"when":{"first":"go"},"text":"Done."}
+`)
+	ws := refusing(t, p, map[string][]string{})
+	s := p.start(ws)
+	ok(t, s.Prompt(t.Context(), run.Text("go")))
+	flags := func() (flags []string) {
+		all, err := ws.Denials(t.Context(), rest(t, s))
+		ok(t, err)
+		for _, d := range all {
+			if d.Run == "" || d.Tool != "write" {
+				t.Errorf("refused: %+v", d)
+			}
+			flags = append(flags, d.Flag)
+		}
+		return flags
+	}
+	if got := flags(); len(got) != 1 || got[0] != "--allow 'write(a)'" {
+		t.Errorf("the flags are %q", got)
+	}
+	plan := string(permission.Plan)
+	ok(t, s.Configure(t.Context(), run.ConfigChange{Mode: &plan}))
+	if got := flags(); len(got) != 1 || got[0] != "" {
+		t.Errorf("in plan mode the flags are %q", got)
+	}
 }
