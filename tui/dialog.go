@@ -151,10 +151,10 @@ func ofQuestion(q app.Question) callOf { return callOf{q.Run, q.Call} }
 // askBelow shows the first question that runs below the conversation wait with, or that none waits now.
 func (m *model) askBelow(open []app.Question) {
 	open = slices.DeleteFunc(open, func(q app.Question) bool { return m.sent[ofQuestion(q)] })
-	switch {
-	case len(open) > 0 && (m.asked == nil || ofQuestion(*m.asked) != ofQuestion(open[0])):
+	switch q := m.asked(); {
+	case len(open) > 0 && (q == nil || ofQuestion(*q) != ofQuestion(open[0])):
 		m.showQuestion(open[0])
-	case len(open) == 0 && m.asked != nil && m.asked.Run != "":
+	case len(open) == 0 && q != nil && q.Run != "":
 		m.answered()
 	}
 }

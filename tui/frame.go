@@ -83,7 +83,7 @@ func (m *model) frame() (f frame) {
 	var live []string
 	// What is drawn of the run by itself takes half of the window: if that becomes half as
 	// wide while a frame is on its way, no row of it scrolls off.
-	if rest := min(room-len(middle), max(3, m.height/2-below-1)); rest > 1 && (m.works() || m.ask != nil || m.asked != nil || m.awaits) {
+	if rest := min(room-len(middle), max(3, m.height/2-below-1)); rest > 1 && (m.works() || m.ask != nil || m.asked() != nil || m.awaits) {
 		live = m.transcript.Live(m.width, rest+1, m.now)
 		live = live[max(0, len(live)-rest+1):]
 	}

@@ -367,8 +367,8 @@ func (m *model) send(text string, more ...run.Part) []effect {
 		m.input.editor.SetText(text)
 		return m.welcome()
 	}
-	if m.asked != nil && m.asked.Run != "" && m.ask == nil { // behind a dialog it is not on the screen
-		return m.answerBelow(*m.asked, text, more)
+	if q := m.asked(); q != nil && q.Run != "" && m.ask == nil { // behind a dialog it is not on the screen
+		return m.answerBelow(*q, text, more)
 	}
 	m.awaits = true
 	if !m.state.Turn.Open() {

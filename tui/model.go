@@ -47,10 +47,9 @@ type model struct {
 	own       []app.PromptCommand // commands that people have written
 	untrusted []string            // folders with commands that are not
 	input     input
-	pane      pane // that the person has opened; nil: none
-	question  *question
+	pane      pane      // that the person has opened; nil: none
+	question  *question // of the agent, or what becomes of a plan; nil: nothing is asked
 	ask       *dialog
-	asked     *app.Question   // of the agent, that waits for an answer
 	sent      map[callOf]bool // calls that were answered here
 	wrote     map[string]bool // messages that were written here and did not come back
 	showTo    visibility      // the list of tasks
@@ -242,7 +241,7 @@ func (m *model) update(msg message, now time.Time) []effect {
 
 // works reports whether the agent is at work: not when it waits for the person.
 func (m *model) works() bool {
-	return m.state.Turn.Open() && m.ask == nil && m.asked == nil && m.driven
+	return m.state.Turn.Open() && m.ask == nil && m.asked() == nil && m.driven
 }
 
 // worksBeside reports whether something is at work while the person is asked: a command, or a sub-agent.
@@ -257,7 +256,7 @@ func (m *model) worksBeside() bool {
 	}
 	for id, c := range m.children {
 		asks := m.ask != nil && slices.ContainsFunc(m.ask.calls, func(a app.Approval) bool { return a.Run == id })
-		if c.works(asks || m.asked != nil && m.asked.Run == id) {
+		if c.works(asks || m.asked() != nil && m.asked().Run == id) {
 			return true
 		}
 	}

@@ -157,10 +157,10 @@ func (m *model) takeChild(n childNews) {
 
 // take takes in news of the run.
 func (m *model) take(n news) []effect {
-	if n.Event != nil && m.asked != nil && answers(n.Event.Payload) {
+	if q := m.asked(); q != nil && n.Event != nil && answers(n.Event.Payload) {
 		m.flush()
-		if q := m.question; !m.Words && !(q != nil && q.printed) { // else it was written when it was asked
-			m.print(m.QuestionLines(*m.asked, m.width)...) // above the answer
+		if !m.Words && !m.question.printed { // else it was written when it was asked
+			m.print(m.QuestionLines(*q, m.width)...) // above the answer
 		}
 		m.answered()
 	}
@@ -226,14 +226,14 @@ func (m *model) askQuestion(s run.State) bool {
 
 // showQuestion shows a question that waits for an answer.
 func (m *model) showQuestion(q app.Question) {
-	m.asked, m.question = &q, newQuestion(q)
+	m.question = newQuestion(q)
 	m.question.comesUp(m)
 	m.notify("answer a question")
 }
 
 // answered takes in that no question waits any more.
 func (m *model) answered() {
-	m.asked, m.question = nil, nil
+	m.question = nil
 }
 
 // ended takes in that a turn has ended.

@@ -23,6 +23,14 @@ type question struct {
 
 func newQuestion(q app.Question) *question { return &question{Question: q, selected: -1} }
 
+// asked returns the question of the agent that waits for an answer; nil: none does.
+func (m *model) asked() *app.Question {
+	if m.question == nil || m.question.choose != nil {
+		return nil
+	}
+	return &m.question.Question
+}
+
 // comesUp takes in that the question comes up, for the first time or from behind a dialog.
 func (q *question) comesUp(m *model) {
 	q.guard, q.selected, q.before = guard{}, -1, !m.input.editor.Empty()

@@ -90,7 +90,7 @@ func (m *model) keysNow() string {
 		return "d shows all of it, then answer"
 	case m.ask != nil && m.ask.storing == nil:
 		return "press a key, then enter, to answer"
-	case m.ask == nil && m.asked != nil && !m.input.editor.Empty() && !isCommand(m.input.editor.Text()):
+	case m.ask == nil && m.asked() != nil && !m.input.editor.Empty() && !isCommand(m.input.editor.Text()):
 		return m.question.enters(m)
 	case m.ask != nil, m.pane != nil, m.question != nil:
 		return ""
