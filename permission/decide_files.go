@@ -228,3 +228,13 @@ func (t *evaluation) fileRules(effect Verdict, writes bool) []Rule {
 	}
 	return some
 }
+
+// rulesForFiles returns the rules of an effect for what looks at files and, if changes is set, for what
+// changes them.
+func (t *evaluation) rulesForFiles(effect Verdict, changes bool) []Rule {
+	rules := t.fileRules(effect, false)
+	if changes {
+		rules = append(rules, t.fileRules(effect, true)...)
+	}
+	return rules
+}

@@ -108,12 +108,12 @@ func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, wha
 		if i := slices.IndexFunc(t.deny, func(r Rule) bool { return speaksOf([]Rule{r}, p) }); i >= 0 {
 			return t.deny[i], "its input", true
 		}
-		if rules := append(t.fileRules(Deny, false), t.fileRules(Deny, true)...); len(rules) > 0 {
+		if rules := t.rulesForFiles(Deny, true); len(rules) > 0 {
 			return rules[0], "its input", true
 		}
 	}
 	if p.readsNames() {
-		if rule, ok := firstRule(append(t.fileRules(Deny, false), t.fileRules(Deny, true)...), func(r Rule) bool { return r.Pattern != "" }); ok {
+		if rule, ok := firstRule(t.rulesForFiles(Deny, true), func(r Rule) bool { return r.Pattern != "" }); ok {
 			return rule, "the list of its files", true
 		}
 	}
@@ -126,10 +126,7 @@ func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, wha
 				return r, quote(w.source), true
 			}
 		}
-		rules := t.fileRules(Deny, false)
-		if !l.reads || w.mayBeOption() { // of a reader's files, rules for writing say nothing
-			rules = append(rules, t.fileRules(Deny, true)...)
-		}
+		rules := t.rulesForFiles(Deny, !l.reads || w.mayBeOption()) // of a reader's files, rules for writing say nothing
 		if len(rules) > 0 && !t.harmlessPattern(p, w, rules) {
 			return rules[0], quote(w.source), true
 		}
@@ -137,13 +134,13 @@ func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, wha
 	if rule, what, ok := t.goesBelow(p, l, Deny); ok {
 		return rule, what, true
 	}
-	return t.embedded(p, l, slices.Concat(t.fileRules(Deny, false), t.fileRules(Deny, true)))
+	return t.embedded(p, l, t.rulesForFiles(Deny, true))
 }
 
 // goesBelow returns a rule of an effect that speaks of a file below a directory which p reads,
 // changes or copies with everything in it.
 func (t *evaluation) goesBelow(p *simpleCommand, l *commandInfo, effect Verdict) (rule Rule, what string, ok bool) {
-	if files := append(t.fileRules(effect, false), t.fileRules(effect, true)...); len(files) > 0 && !l.reads {
+	if files := t.rulesForFiles(effect, true); len(files) > 0 && !l.reads {
 		words := p.words[1:]
 		if p.actsHere() {
 			words = append(slices.Clone(words), here)
@@ -487,11 +484,7 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 	}
 	for _, w := range l.paths {
 		for _, where := range p.places(w.text) {
-			rules := t.fileRules(Ask, false)
-			if !l.reads {
-				rules = append(rules, t.fileRules(Ask, true)...)
-			}
-			if rule, ok := findsPattern(rules, r.locate("", where)); ok {
+			if rule, ok := findsPattern(t.rulesForFiles(Ask, !l.reads), r.locate("", where)); ok {
 				return atAsk, by(rule, "a rule asks: "+where), true
 			}
 		}
@@ -503,11 +496,7 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 		return atAsk, by(rule, "a rule asks: "+quote(p.text)+" may take "+what), true
 	}
 	if p.isFed() && !l.textOnly || p.readsNames() {
-		rules := t.fileRules(Ask, false)
-		if !l.reads {
-			rules = append(rules, t.fileRules(Ask, true)...)
-		}
-		if rule, ok := firstRule(rules, func(r Rule) bool { return r.Pattern != "" }); ok {
+		if rule, ok := firstRule(t.rulesForFiles(Ask, !l.reads), func(r Rule) bool { return r.Pattern != "" }); ok {
 			return atAsk, by(rule, "a rule asks: the files of "+quote(p.text)+" come from its input"), true
 		}
 	}
@@ -718,21 +707,13 @@ func (t *evaluation) led(at location, writes, links bool) (stage, Decision) {
 	if folder := r.own(at); folder != "" && writes {
 		return atDeny, builtIn("it leads to " + at.text + ", which belongs to pawl itself (" + folder + ")")
 	}
-	rules := t.fileRules(Deny, false)
-	if writes {
-		rules = append(rules, t.fileRules(Deny, true)...)
-	}
-	if rule, ok := findsPattern(rules, at); ok {
+	if rule, ok := findsPattern(t.rulesForFiles(Deny, writes), at); ok {
 		return atDeny, by(rule, "denied: it leads to "+at.text)
 	}
 	if t.m == Bypass {
 		return atMode, byMode(Allow, t.m, "everything that is not denied runs")
 	}
-	asks := t.fileRules(Ask, false)
-	if writes {
-		asks = append(asks, t.fileRules(Ask, true)...)
-	}
-	if rule, ok := findsPattern(asks, at); ok {
+	if rule, ok := findsPattern(t.rulesForFiles(Ask, writes), at); ok {
 		return atAsk, by(rule, "a rule asks: it leads to "+at.text)
 	}
 	delicate, obeyed := secretIn(at.text), ""
