@@ -2,8 +2,9 @@ package api
 
 import (
 	"net/http"
-	"pawl/run"
 	"time"
+
+	"pawl/run"
 )
 
 // SetSlowest sets how long a client may take to accept what was sent.

@@ -1,8 +1,6 @@
 package api
 
-import (
-	"pawl/forms"
-)
+import "pawl/forms"
 
 // PageInput bounds a page of a list.
 type PageInput struct {

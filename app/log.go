@@ -5,8 +5,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"pawl/config"
 	"sync"
+
+	"pawl/config"
 )
 
 // newLogger returns the log for diagnostics: warnings, and everything with PAWL_LOG=debug.

@@ -12,10 +12,9 @@ import (
 
 	"pawl/config"
 	"pawl/internal/stable"
+	"pawl/run"
 	"pawl/store"
 	"pawl/view"
-
-	"pawl/run"
 )
 
 // Stats are figures over runs.

@@ -11,12 +11,11 @@ import (
 	"strconv"
 	"strings"
 
-	"pawl/config"
-	"pawl/sandbox"
-
 	"pawl/agent"
+	"pawl/config"
 	"pawl/permission"
 	"pawl/run"
+	"pawl/sandbox"
 	"pawl/tool"
 	"pawl/tool/outputs"
 )

@@ -13,13 +13,12 @@ import (
 	"regexp/syntax"
 	"strings"
 
-	visibility "pawl/internal/visible"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"pawl/internal/lazy"
 	"pawl/internal/text"
+	visibility "pawl/internal/visible"
 	"pawl/output"
 	"pawl/output/jsonpath"
 )

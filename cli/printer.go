@@ -12,10 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	visibility "pawl/internal/visible"
-
 	"pawl/app"
 	"pawl/internal/text"
+	visibility "pawl/internal/visible"
 	"pawl/render"
 	"pawl/run"
 	"pawl/view"
