@@ -318,8 +318,9 @@ func (a *agentServer) taskOf(ctx context.Context) (task.ID, error) {
 	return task.ID(id), nil
 }
 
-// leave says in the run that the agent does not wait any more for the answer to a request: one that comes from now on,
-// or has come and was not read, is told in the agent's next turn. It returns when the run has that.
+// leave records in the run that the agent no longer waits for the answer to a request. The agent is told of an
+// answer that comes later, or that came and was not read, in its next turn. leave returns when that is
+// recorded.
 func (a *agentServer) leave(ctx context.Context, key string) error {
 	_, err := a.w.hand(ctx, a.id, "left-"+key, request.Withdraw{ID: key})
 	if errors.As(err, new(*RefusedError)) {

@@ -69,8 +69,8 @@ func (a *Attached) apply(e run.Event) error {
 	return err
 }
 
-// hand puts requests into the run's inbox. What is said may wait there; of the rest it returns when it was
-// taken.
+// hand puts requests into the run's inbox. It does not wait until a message is taken, but until every other
+// request is.
 func (a *Attached) hand(ctx context.Context, key string, requests ...request.Request) error {
 	for _, r := range requests {
 		if say, ok := r.(request.Say); ok {

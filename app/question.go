@@ -20,7 +20,8 @@ func (e *QuestionError) Error() string {
 	return fmt.Sprintf("run %s is waiting for an answer: %s\nanswer with `pawl run --resume %s -p \"…\"`", e.Run, e.Question.Text, e.Run)
 }
 
-// A QuestionsError says that several runs below one wait for an answer, so that words have to name theirs.
+// A QuestionsError says that several runs below one wait for an answer, so that an answer has to name the run
+// it is for.
 type QuestionsError struct {
 	Run       run.ID
 	Questions []Question

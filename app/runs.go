@@ -402,8 +402,8 @@ func (w *Workspace) ModelChange(ctx context.Context, model string) (run.ConfigCh
 	return modelChange(model, run.Auto, ps), nil
 }
 
-// Set changes the configuration of a run from its next step on, whichever process drives
-// it. It returns when that one has taken the change; without one it waits in the run's inbox.
+// Set changes the configuration of a run from its next step on, whichever process drives it. It returns when
+// that process has taken the change; without one the change waits in the run's inbox.
 func (w *Workspace) Set(ctx context.Context, id run.ID, c run.ConfigChange) error {
 	_, err := w.hand(ctx, id, "set-"+rand.Text(), request.Configure{Change: c})
 	return err
@@ -440,9 +440,9 @@ const stopPatience = 10 * time.Second
 // pollInbox is how often the store is read while another process is to act.
 const pollInbox = 50 * time.Millisecond
 
-// Stop interrupts the turn of a run and waits until it has ended. If another process
-// drives the run, that one is told; a turn that was left open by a process that was killed
-// is ended here. The agent of a run of an external agent has ended then too. by is who stops it. stopped is false if no turn was open.
+// Stop interrupts the turn of a run and waits until it has ended. If another process drives the run, that one
+// is told; a turn that was left open by a process that was killed is ended here. By then an external agent of
+// the run has ended as well. by is who stops the run. stopped is false if no turn was open.
 func (w *Workspace) Stop(ctx context.Context, id run.ID, by string) (end run.End, stopped bool, err error) {
 	_, s, err := w.Load(ctx, id)
 	if err != nil || s.Turn.N == 0 {

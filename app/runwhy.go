@@ -64,7 +64,7 @@ func (y Why) Continue() string {
 	return "pawl run --resume " + string(y.Run)
 }
 
-// next is [Workspace.Next], of a run that belongs to a task with the command that continues that.
+// next is [Workspace.Next]; for a run of a task it names the command that continues the task.
 func (y Why) next() string {
 	next := nextAmong(y.State, y.under)
 	switch {
@@ -84,7 +84,7 @@ func (y Why) next() string {
 	return fmt.Sprintf("continue its task with `%s`", y.Continue())
 }
 
-// Next is [NextCommand], of a run that waits for those below it with what they wait for.
+// Next is [NextCommand]; for a run that waits for runs below it, it says what those wait for.
 func (w *Workspace) Next(s run.State) string {
 	below, err := w.below(s)
 	if err != nil {
@@ -109,7 +109,8 @@ func nextAmong(s run.State, below []run.State) string {
 	return (&QuestionsError{id, open}).next()
 }
 
-// LeftAbove returns the run that waits for one in state s, whose turn has ended, and that no process drives; "": none.
+// LeftAbove returns the run above one in state s if it waits for that run, whose turn has ended, and no
+// process drives it; otherwise "".
 func (w *Workspace) LeftAbove(ctx context.Context, s run.State) (run.ID, error) {
 	id := s.Created.Parent
 	if id == "" || s.Turn.Open() || len(s.Questions()) > 0 {

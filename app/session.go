@@ -357,7 +357,7 @@ func (s *Session) configLocked() run.Config {
 	return c
 }
 
-// decide answers a call of this run: no other process is involved.
+// decide answers a call of this run, which this process drives.
 func (s *Session) decide(ctx context.Context, d request.Decide) error { return s.hand(ctx, "", d) }
 
 // attend lets a run be driven that a process has left with an open turn: it takes what is

@@ -36,7 +36,8 @@ func ConditionOf(s run.State, driven bool) Condition {
 	return Killed
 }
 
-// Condition is [ConditionOf] with the runs below: one that waits for them waits, if they do.
+// Condition is [ConditionOf], and takes the runs below into account: a run that only waits for runs that wait
+// for a person is waiting too.
 func (w *Workspace) Condition(s run.State, driven bool) Condition {
 	if below, err := w.below(s); err == nil && waitsAmong(s, below) {
 		return Waiting

@@ -185,8 +185,8 @@ func (w *Workspace) TaskRests(ctx context.Context, s task.State) (bool, error) {
 	return len(unfinished) > 0, err
 }
 
-// ProceedTask takes the next step of a task that starts by itself and waits for no other task. If
-// there can be none the task has failed, with the reason; named: that this process has no model is an error instead.
+// ProceedTask takes the next step of a task that starts by itself and waits for no other task. If no step is
+// possible the task fails with the reason, except that for a named task a missing model is an error.
 func (w *Workspace) ProceedTask(ctx context.Context, s task.State, named bool) error {
 	step := task.Proceed{From: s.Status.Name(), Run: newRun(time.Now()), Agent: PlannerAgent}
 	kind := task.Planner

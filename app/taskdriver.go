@@ -38,8 +38,9 @@ func (w *Workspace) OwnTask(ctx context.Context, id task.ID, socket string) (sto
 	return st.Own(ctx, store.TaskLease(string(id)), socket)
 }
 
-// AttendTask says until the lease is released that a person sits before a task in this process, which goes on with
-// it when it was answered, here or elsewhere. The error is a [*store.OwnedError] if another process has said so.
+// AttendTask marks a task as attended until the lease is released: a person watches it in this process, which
+// continues it after an answer, wherever the answer is given. The error is a [*store.OwnedError] if another
+// process attends to the task.
 func (w *Workspace) AttendTask(ctx context.Context, id task.ID) (store.Lease, error) {
 	st, err := w.writing()
 	if err != nil {
@@ -51,8 +52,8 @@ func (w *Workspace) AttendTask(ctx context.Context, id task.ID) (store.Lease, er
 // attended is the lease of AttendTask.
 func attended(id task.ID) run.ID { return store.TaskLease(string(id)) + "-attended" }
 
-// ServedTask reports whether another process goes on with a task by itself: it drives all tasks, or a person sits
-// before it there.
+// ServedTask reports whether another process continues a task by itself: because it drives all tasks, or
+// because it attends to this one; see AttendTask.
 func (w *Workspace) ServedTask(ctx context.Context, id task.ID) (bool, error) {
 	_, owned, err := w.BoardOwner(ctx)
 	if err != nil || owned {

@@ -73,9 +73,9 @@ func (w *Workspace) submit(ctx context.Context, d *worker.Worker, r worker.Submi
 // maxRefusal bounds what a task keeps of why a result was not accepted, in characters.
 const maxRefusal = 500
 
-// recordRefused records that a result of a run was not accepted, as a call of a run in this process would be. Not
-// recorded are the result that was accepted, handed in again, and the same refusal again, so that an agent that
-// repeats it does not fill the history. What cannot be recorded changes nothing of the answer.
+// recordRefused records that a result of a run was not accepted, as a call of a run in this process would be.
+// Not recorded are the result that was accepted, handed in again, and the same refusal again, so that an agent
+// that repeats it does not fill the history. A failure to record it does not change the answer.
 func (w *Workspace) recordRefused(ctx context.Context, id task.ID, r run.ID, tool string, refusal error) {
 	fact := task.ToolExecuted{Tool: strings.ReplaceAll(tool, "_", "-"), Outcome: run.Invalid, IsError: true, Detail: text.Clip(refusal.Error(), maxRefusal)}
 	if e, ok := errors.AsType[*task.SubmissionError](refusal); ok {

@@ -11,11 +11,11 @@ import (
 	"pawl/view"
 )
 
-// FollowTree calls show for each update of a run in state s, and for those of the runs that its calls
-// start from then on, and that these start. All that a child run does comes after the event that
-// starts its call and before the one that settles it. When updates ends, what the logs of the runs
-// below have by then is shown, unless ctx is done. show is called by one goroutine at a time, and
-// not after FollowTree has returned. An error is one of updates.
+// FollowTree calls show for each update of a run in state s, and for those of the runs that its calls start
+// from then on, and that these start. All that a child run does comes after the event that starts its call and
+// before the one that settles it. When updates ends, the rest of the logs of the runs below is shown as far as
+// it is written by then, unless ctx is done. show is called by one goroutine at a time, and not after
+// FollowTree has returned. An error is one of updates.
 func (w *Workspace) FollowTree(ctx context.Context, s run.State, updates iter.Seq2[view.Update, error], show func(run.ID, view.Update)) error {
 	var showing sync.Mutex
 	b := newBranch(w, s.Created.Run, func(id run.ID, u view.Update) {

@@ -297,7 +297,8 @@ type elsewhereWatch struct {
 	done   chan struct{}
 }
 
-// watch watches run id for an event of which gone says that it makes the answer pointless, and how.
+// watch watches run id for an event that makes the answer pointless: gone reports whether an event does, and
+// says why.
 func (a *asker) watch(ctx context.Context, id run.ID, gone func(run.Payload) (how string, ok bool)) *elsewhereWatch {
 	follow, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w := &elsewhereWatch{gone: make(chan struct{}), cancel: cancel, done: make(chan struct{})}
@@ -318,7 +319,7 @@ func (a *asker) watch(ctx context.Context, id run.ID, gone func(run.Payload) (ho
 	return w
 }
 
-// decidedElsewhere is for [asker.watch]: a call does not wait for a decision any more.
+// decidedElsewhere is for [asker.watch]: it reports whether an event ends the wait for a decision on a call.
 func decidedElsewhere(id run.CallID) func(run.Payload) (string, bool) {
 	return func(p run.Payload) (string, bool) {
 		switch f := p.(type) {
@@ -395,8 +396,8 @@ func newLineReader(r io.Reader) *lineReader {
 // less than it takes to read and answer.
 const standing = 700 * time.Millisecond
 
-// end takes what was typed of a line when nothing is asked any more, so that it does not become a command of the
-// shell when pawl has ended.
+// end takes the beginning of a line that was typed at the last prompt, so that the shell does not get it when
+// pawl has ended.
 func (l *lineReader) end() {
 	if l.started.Load() && l.push != nil && !l.ended() {
 		l.push()

@@ -453,8 +453,8 @@ func TestATaskAsksAtTheTerminal(t *testing.T) {
 	s.exits(0)
 }
 
-// A task is answered from another terminal, which has no model: the one that sits before the task goes on with it,
-// and what was typed there is no command of the shell afterwards.
+// When a task is answered from another terminal, which has no model, the process that attends to the task
+// continues it. What was typed at its prompt does not reach the shell afterwards.
 func TestATaskThatIsAnsweredElsewhereGoesOnWhereAPersonSits(t *testing.T) {
 	t.Parallel()
 	s := sit(t, `
@@ -475,7 +475,7 @@ func TestATaskThatIsAnsweredElsewhereGoesOnWhereAPersonSits(t *testing.T) {
 	s.exits(0)
 }
 
-// Where no one sits before it, a command that has no model keeps the answer, and the task is not failed.
+// If no process attends to the task, a command that has no model stores the answer and does not fail the task.
 func TestATaskIsNotFailedByACommandWithoutAModel(t *testing.T) {
 	t.Parallel()
 	s := sit(t, `
@@ -700,8 +700,8 @@ func TestALetterFromBeforeAPromptIsNotAnsweredWithEnter(t *testing.T) {
 	s.exits(exitDone)
 }
 
-// A question that was answered elsewhere is not asked any more: what is typed then is no answer, and the
-// task is followed on.
+// The prompt for a question ends when it is answered elsewhere: what is typed after that is not taken as an
+// answer, and the command keeps following the task.
 func TestAQuestionOfATaskThatIsAnsweredElsewhereIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	s := sit(t, `
@@ -735,7 +735,7 @@ func TestAQuestionOfATaskThatIsAnsweredElsewhereIsWithdrawn(t *testing.T) {
 	s.exits(1)
 }
 
-// What happens while a prompt is open is printed when that has ended: not into its line.
+// What happens while a prompt is open is printed after the prompt has ended, not into its line.
 func TestNothingIsPrintedIntoThePromptOfATask(t *testing.T) {
 	t.Parallel()
 	s := sit(t, `
@@ -761,7 +761,7 @@ func TestNothingIsPrintedIntoThePromptOfATask(t *testing.T) {
 	}
 }
 
-// So is one of a run.
+// The same holds for the question of a run.
 func TestAQuestionOfARunThatIsAnsweredElsewhereIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	s := sit(t, `{"when":{"contains":"go"},"calls":[{"tool":"ask","args":{"question":"Red or blue?","options":["red","blue"]}}]}

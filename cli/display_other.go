@@ -12,5 +12,5 @@ func inForeground(*os.File) bool { return true }
 // pushLine does nothing: the beginning of a line belongs to its rest.
 func pushLine(*os.File) {}
 
-// awaitClosed returns what finds nothing: a reader that went away is found with the next write.
+// awaitClosed returns a function that reports nothing: a closed reader is only noticed at the next write.
 func awaitClosed(*os.File) (wait func() bool) { return func() bool { return false } }

@@ -32,8 +32,8 @@ func pushLine(f *os.File) {
 	}
 }
 
-// awaitClosed returns what waits until no process reads a pipe or socket any more. That returns false if f
-// is something else.
+// awaitClosed returns a function that waits until no process reads a pipe or socket any more, and returns
+// false at once if f is neither.
 func awaitClosed(f *os.File) (wait func() bool) {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {

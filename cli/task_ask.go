@@ -111,7 +111,7 @@ func (a *taskAsker) answers(ctx context.Context, s tasks.State) (answer tasks.Ac
 	return nil, true, nil
 }
 
-// asks is answers until ctx is done.
+// asks is like answers, but stops when ctx is done.
 func (a *taskAsker) asks(ctx context.Context, s tasks.State) (tasks.Action, error) {
 	out := &printer{output: "text", stdout: a.inv.Stdout, stderr: a.held}
 	defer out.resume(false)

@@ -1,10 +1,9 @@
 // Package judge says what a call would do, and whether it may.
 //
-// A judgement is made of the whole input: the call's tool and what it intends, the folder and sandbox it
-// would run in, the mode and the rules in force, and the disk as it is at that moment. It has no effects,
-// and everybody who wants to know asks here: the run that decides, the person who is asked, the hook of an
-// external agent, a file that a prompt mentions, `pawl permissions explain`. So all of them are answered
-// about the same call.
+// A judgement is made of the whole input: the call's tool and what it intends, the folder and sandbox it would
+// run in, the mode and the rules in force, and the disk as it is at that moment. It has no effects. It is used
+// wherever a call is decided, shown or explained: by the run, in the dialog, by the hook of an external agent,
+// for a file that a prompt mentions, and by `pawl permissions explain`, so that all of them agree.
 package judge
 
 import (
@@ -53,8 +52,8 @@ type Call struct {
 	Env    tool.Env
 }
 
-// A Judgement is what was found of a call. What it says of the rules and of the content of files is found
-// when it is asked for, once. It is for one goroutine at a time.
+// A Judgement says what a call would do and whether it may. The rules and the content of files are read once,
+// when they are first needed. It is not safe for concurrent use.
 type Judgement struct {
 	Intent  tool.Intent
 	Request permission.Request // the call as the rules look at it, with its paths resolved

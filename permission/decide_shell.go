@@ -315,7 +315,7 @@ func (t *evaluation) redirected(rd redirect, s *script) (stage, Decision) {
 	if rd.writes {
 		class, does, tool = run.Writes, "writes", "write"
 	}
-	var maker *simpleCommand // before which nobody knows where its file will be
+	var maker *simpleCommand // it may put a link where the redirection writes
 	if rd.writes && t.m == AcceptEdits {
 		maker = t.makerOfLinks(rd.when, s)
 	}

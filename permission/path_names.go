@@ -67,9 +67,9 @@ var protectedNames = names(
 	".agent", ".cline", ".continuerc.json", ".grok", ".vibe", ".kimi", ".kode", ".forge", "forge.yaml", ".cagent", "cagent.yaml", "gptme.toml", "conductor.json", ".superset", ".emdash.json", ".antigravity", ".mcp", "mcp.yaml", "pantheon.yml", "acquia-pipelines.yml", ".lagoon.yml", "app.json", "project.toml", "clevercloud", "web.config", ".onedev", "desktop.ini", "*.scf", "*.url", "*.command", "*.terminal",
 )
 
-// programFolders are folders of programs and modules that package managers install and others
-// run by their names. To write a file there asks, as for protectedNames; to remove one or to
-// install is a command, which has rules of its own, so commands do not ask for these words.
+// programFolders are folders of programs and modules that package managers install and others run by their
+// names. Writing a file there needs approval, as for protectedNames. Installing and removing are done by
+// commands, which have rules of their own, so words of commands are not matched against these.
 var programFolders = strings.Fields(`node_modules/.bin .venv/bin venv/bin env/bin virtualenv/bin .venv/scripts venv/scripts env/scripts
 	site-packages dist-packages .tox .nox .pixi vendor/bin .local/bin`)
 

@@ -88,8 +88,8 @@ func TestARuleWithAnOpenQuoteIsRefused(t *testing.T) {
 	}
 }
 
-// The host that a program looks up may stand in a rule by its domain, if that is one that somebody
-// has: not a whole one of the world.
+// The host that a program looks up may stand in a rule by its domain, if a single owner can have that domain:
+// not a top-level one.
 func TestARuleSpellsAHostByItsDomain(t *testing.T) {
 	t.Parallel()
 	for pattern, hosts := range map[string]struct{ covers, not string }{

@@ -8,7 +8,7 @@ import (
 	"pawl/internal/lazy"
 )
 
-// A fact is something that is known of a program; see programs.txt, which says what each means.
+// A fact is a property of a program; programs.txt says what each means.
 type fact uint32
 
 const (
@@ -43,7 +43,7 @@ var facts = map[string]fact{
 	"finds": findsBy, "input": hasInput, "version": saysVersion, "means": means,
 }
 
-// A program is what programs.txt says of one.
+// A program has the facts that programs.txt states about it.
 type program struct {
 	facts fact
 	words map[fact]string // of facts that have them
@@ -60,10 +60,10 @@ var programs = lazy.Value(func() map[string]program {
 	return all
 })
 
-// is reports whether a fact is known of a program.
+// is reports whether a program has a fact.
 func is(name string, f fact) bool { return programs()[name].facts&f != 0 }
 
-// wordsOf returns the words of a fact; ok is false if it is not known of the program.
+// wordsOf returns the words of a fact; ok is false if the program does not have it.
 func wordsOf(name string, f fact) (words string, ok bool) {
 	p := programs()[name]
 	return p.words[f], p.facts&f != 0

@@ -25,7 +25,7 @@ func TestATableOfProgramsIsReadWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// A fact that no program has is forgotten, and one that the head of the table does not explain is a riddle.
+// Each fact is used by a program and explained at the head of the table.
 func TestEveryFactIsExplainedAndUsed(t *testing.T) {
 	t.Parallel()
 	var used fact

@@ -43,14 +43,14 @@ func (t *evaluation) mayRunOthers(p *simpleCommand, l *commandInfo) bool {
 	return !is(name, runsByHazard) || unknownWords || len(hazards) > 0
 }
 
-// inUnknownFolder reports whether p may run in a folder that nobody has looked at: behind a cd whose
-// target is not known, or by a wrapper that is told to run it elsewhere.
+// inUnknownFolder reports whether p may run in a folder whose configuration was not checked: after a cd to an
+// unknown target, or under a wrapper that changes the folder.
 func (p *simpleCommand) inUnknownFolder() bool {
 	return len(p.dirs) == 0 || p.within != nil && p.within.changesDir
 }
 
-// runsHooks reports whether p is a git that may run hooks: it does more than look, or is run
-// without the variable by which looking runs none (GIT_OPTIONAL_LOCKS).
+// runsHooks reports whether p is a git command that may run hooks: one that does not only read, or that may
+// run without GIT_OPTIONAL_LOCKS=0, which keeps reading commands from running any.
 func runsHooks(p *simpleCommand, l *commandInfo) bool {
 	if path.Base(p.program()) != "git" {
 		return false

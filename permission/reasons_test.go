@@ -13,7 +13,7 @@ import (
 	"pawl/run"
 )
 
-// What few calls meet, with what a person reads of it.
+// Rare reasons, with the words that a person reads.
 func TestReasonsThatFewCallsMeet(t *testing.T) {
 	t.Parallel()
 	const a, k, d = permission.Allow, permission.Ask, permission.Deny
@@ -101,7 +101,7 @@ func TestADecisionNamesWhereItsRuleCameFrom(t *testing.T) {
 	}
 }
 
-// Rules and cases that cannot be read are no empty files.
+// Rules and cases that cannot be read do not count as empty.
 func TestWhatCannotBeReadIsSaid(t *testing.T) {
 	t.Parallel()
 	broken := iotest.ErrReader(errors.New("the disk is broken"))
@@ -113,7 +113,7 @@ func TestWhatCannotBeReadIsSaid(t *testing.T) {
 	}
 }
 
-// Whoever has stored a rule that denies may have forgotten it: the reason says when that was.
+// The reason says when a deny rule was stored, because the person may have forgotten it.
 func TestADenialNamesTheDayOfItsRule(t *testing.T) {
 	t.Parallel()
 	deny := rules(t, permission.Deny, "rm *")

@@ -56,7 +56,7 @@ func TestACommandThatGoesThroughFoldersIsSeenToDoSo(t *testing.T) {
 	}
 }
 
-// Whoever looks at what a repository makes git run is told of a git that is called by its path.
+// A git that is called by its path is reported like git, so that what a repository makes it run is checked.
 func TestGitIsNamedHoweverItIsCalled(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string]string{"/usr/bin/git commit": "git", "/bin/go list": "go", "timeout 5 /usr/bin/git status": "git", "bash -c '/usr/bin/git push'": "git"} {

@@ -52,8 +52,8 @@ type redirect struct {
 	when   opening
 }
 
-// An opening is when the file of a redirection is opened: the parts of the script before prior
-// may have run by then, and those from own[0] to own[1], which are in the words of its command.
+// An opening says when the file of a redirection is opened. The parts of the script before prior may
+// have run by then, and so may those from own[0] to own[1], which are in the words of its command.
 type opening struct {
 	prior  int
 	own    [2]int
@@ -470,7 +470,7 @@ var settingOptions = map[string]string{"read": "diNnptu", "mapfile": "dnOsuCc", 
 func setsWhatDecides(p *simpleCommand) string {
 	name, words := p.program(), p.words[1:]
 	switch name {
-	case "declare", "typeset", "export", "readonly", "local", "let": // quoted, or behind builtin: else they are no commands for the parser
+	case "declare", "typeset", "export", "readonly", "local", "let": // quoted, or behind builtin: else the parser does not read them as commands
 		return name + " changes variables that other commands see"
 	case "printf":
 		if len(words) > 1 && words[0].text == "-v" {

@@ -391,7 +391,7 @@ func TestANoteIsThereFromTheFirstLook(t *testing.T) {
 	}
 }
 
-// Trust is taken back also where a content that nobody needs any more cannot be removed, which is said.
+// Trust is revoked even if content that is no longer needed cannot be removed; the error says so.
 func TestWhatCannotBeClearedAwayIsSaid(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -1,5 +1,5 @@
-// Package request has what can be wanted of a run, as data: what a person, a program or an external
-// agent says to it, from its own process or from another.
+// Package request defines what can be asked of a run, as data: by a person, a program or an external agent,
+// from the process that drives the run or from another.
 //
 // A request says what it means in a state of the run: the events to record, or why there are none. It
 // records nothing itself. The process that drives the run takes requests of its own faces from its
@@ -15,7 +15,7 @@ import (
 	"pawl/run"
 )
 
-// A Request is what is wanted of a run: one of the types below.
+// A Request is one thing that is asked of a run: one of the types below.
 type Request interface {
 	// Events returns what the request means in s, or why it means nothing there. w answers what
 	// depends on more than the state.
@@ -32,7 +32,8 @@ type World interface {
 	CheckConfig(s run.State, c run.ConfigChange) error
 	// Decided returns the events of an answer to a call that waits for one in s.
 	Decided(s run.State, d Decide) ([]run.Payload, error)
-	// Picked returns an answer to the question of a call, of which the number of an option alone is the option.
+	// Picked returns an answer to the question of a call. If the answer is only the number of an option, that
+	// is replaced by the option.
 	Picked(c run.Call, answer []run.Part) []run.Part
 	// ToolNamed returns the tool that an external agent means by a name.
 	ToolNamed(s run.State, name string) string
@@ -97,7 +98,7 @@ type Call struct {
 	Arguments string `json:"arguments"` // a JSON object
 }
 
-// A Result tells another process what its request has come to. The zero value says that it is recorded.
+// A Result tells another process the outcome of its request. The zero value says that it is recorded.
 type Result struct {
 	Refused string     `json:"refused,omitempty"` // why nothing was recorded
 	Content []run.Part `json:"content,omitempty"` // of a [Call]
@@ -120,7 +121,7 @@ func (r Say) Events(s run.State, w World) ([]run.Payload, error) {
 	return []run.Payload{picked(s, w, run.Say(s, r.ID, r.Delivery, r.Parts))}, nil
 }
 
-// picked returns a payload, with its answer as the question means it if it is one to an open question.
+// picked returns p; if it answers an open question, with the answer that [World.Picked] returns.
 func picked(s run.State, w World, p run.Payload) run.Payload {
 	f, ok := p.(run.Prompted)
 	if !ok || f.Answers == "" {

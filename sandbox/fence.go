@@ -9,19 +9,20 @@ import (
 	"pawl/run"
 )
 
-// A Fence is what rules keep from a command, beside what the policy says: patterns of absolute paths in the
-// form of [filepath.Match]. Where ** stands for folders, it holds for files whose names say that they have
-// secrets (see [Options].IsSecret): others would have to be looked for. It is enforced where a command has a
-// file tree of its own, for what is there when it starts.
+// A Fence is what rules keep from a command, in addition to the policy: patterns of absolute paths in the form
+// of [filepath.Match]. A ** stands for any folders, but such a pattern only covers files with the names of
+// secrets (see [Options].IsSecret), because finding others would mean a search. A fence is enforced where a
+// command has a file tree of its own, for the files that exist when the command starts.
 //
-// What git tracked when the policy was first asked is left out for commands that may write: git has its
-// content, and could not check out or merge what it cannot replace, or would commit it as it sees it.
+// For commands that may write, files that git tracked when the policy was first used are not fenced: git has
+// their content anyway, could not check out or merge files that it cannot replace, and would commit them as
+// empty.
 type Fence struct {
 	Hidden []string // not there for the command, with all below it
 	Fixed  []string // it cannot change these, or anything below them
 }
 
-// maxFenced bounds how many paths one pattern stands for: of more the folder is meant, whatever else is in it.
+// maxFenced bounds how many paths one pattern stands for. If there are more, their whole folder is fenced.
 const maxFenced = 8192
 
 // fence adds a fence to the file tree of a command.
@@ -56,8 +57,8 @@ func (p *Policy) fence(g places, f Fence, level run.Confinement) {
 	}
 }
 
-// pin keeps the folders that a fenced path is in from being renamed: the next command would find it by a name
-// that no rule has.
+// pin keeps the folders of a fenced path from being renamed: otherwise the next command could reach it by a
+// name that no rule covers.
 func (p *Policy) pin(g places, path string) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		over, ok := g.nearest(dir)
@@ -68,8 +69,8 @@ func (p *Policy) pin(g places, path string) {
 	}
 }
 
-// tracks reports whether git has a path, or something below it, as it had when this was asked first: what a
-// command has git track since is fenced all the same.
+// tracks reports whether git tracked a path, or a file below it, when this was first called. Files that a
+// command adds later are fenced.
 func (p *Policy) tracks(path string) bool {
 	p.tracked.once.Do(func() {
 		p.tracked.paths = map[string]bool{}
@@ -92,8 +93,8 @@ func (p *Policy) tracks(path string) bool {
 	return p.tracked.paths[path]
 }
 
-// filesBelow returns the files below a path, which may be one: to a command that commits, a folder that
-// looks empty has lost its files. A few more than maxFenced are all.
+// filesBelow returns the files below a path, or the path if it is a file. Files are covered one by one because
+// a folder that looks empty would be committed as emptied. It returns at most one more than maxFenced.
 func filesBelow(path string) (files []string) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {

@@ -79,7 +79,7 @@ func TestAFenceLeavesToGitWhatItTracks(t *testing.T) {
 	}
 }
 
-// An index that is a pipe has no end: nobody waits for it.
+// An index that is a pipe has no end, and is not waited for.
 func TestAFenceWaitsForNoIndex(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

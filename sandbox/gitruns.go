@@ -331,8 +331,8 @@ func (c gitConfig) programs(runs func(setting) bool) (found []string) {
 	return found
 }
 
-// maxFound bounds what is said of configurations, in bytes; whoever looks for a program in it
-// takes more than a command may have for one that cannot be known.
+// maxFound bounds the text about configurations, in bytes. The rules treat a text that is longer than a
+// command may be as one that cannot be known.
 const maxFound = 64 << 10
 
 // joined returns what was found as one text, in which values are commands of shell.

@@ -100,7 +100,8 @@ func TestARepositoryIsLookedAtWhereGitFindsIt(t *testing.T) {
 	}
 }
 
-// What only some commands of git obey is told with its values, so that rules for programs find theirs.
+// Settings that only some git commands obey are reported with their values, so that rules for programs can
+// match them.
 func TestWhatCommandsOfGitRunByTheirConfigurationIsSeen(t *testing.T) {
 	t.Parallel()
 	for config, want := range map[string]string{
@@ -132,7 +133,7 @@ func TestWhatCommandsOfGitRunByTheirConfigurationIsSeen(t *testing.T) {
 	}
 }
 
-// A repository may come with a rebase that was begun; to continue it runs its steps.
+// A repository may contain a rebase in progress; continuing it runs its steps.
 func TestTheStepsOfARebaseThatWasBegunAreSeen(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{

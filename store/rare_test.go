@@ -365,7 +365,7 @@ func TestALineThatIsTooLongIsAnError(t *testing.T) {
 	}
 }
 
-// What is no word of a person is not searched.
+// Only what a person has said is searched.
 func TestOnlyWhatAPersonSaysIsSearched(t *testing.T) {
 	t.Parallel()
 	parts := []run.Part{run.Text("look")}
@@ -376,7 +376,7 @@ func TestOnlyWhatAPersonSaysIsSearched(t *testing.T) {
 	}
 }
 
-// A folder in the place of a lock file locks nothing and is removed by nobody.
+// A folder in the place of a lock file is not a lock, and is not removed.
 func TestAFolderInPlaceOfALockIsSaid(t *testing.T) {
 	t.Parallel()
 	s := withRun(t, Options{})
@@ -408,7 +408,7 @@ func TestSayingsThatCannotBeReadAreAnError(t *testing.T) {
 	}
 }
 
-// Who connects while the owner goes gets nothing.
+// A client that connects while the owner is leaving gets nothing.
 func TestAListenerThatIsClosedTakesNoViewer(t *testing.T) {
 	t.Parallel()
 	l, err := Listen(socketDir(t))
@@ -427,7 +427,7 @@ func TestAListenerThatIsClosedTakesNoViewer(t *testing.T) {
 	}
 }
 
-// Who has signed the lock and does not hold it any more is not who has the database.
+// A process that has signed the lock but no longer holds it is not reported as the holder.
 func TestOnlyWhoHoldsTheLockHasTheDatabase(t *testing.T) {
 	t.Parallel()
 	s := withRun(t, Options{})

@@ -120,8 +120,8 @@ func (q *question) key(m *model, name, text string) ([]effect, bool) {
 	return nil, true
 }
 
-// printWhole prints a question that is not shown whole, the first time that somebody would answer it, and
-// reports whether it has.
+// printWhole prints a question that does not fit on the screen, the first time that it is about to be
+// answered, and reports whether it did.
 func (q *question) printWhole(m *model) bool {
 	if q.fits || q.printed {
 		return false

@@ -122,7 +122,7 @@ func (d *Runner) heard(r *belowRun) (bool, error) {
 		return true, nil
 	}
 	now, err := d.w.Store.Run(d.life, r.id)
-	if err == nil && now.Seq != r.seen { // another process goes on with it: what is asked of a person may not be asked any more
+	if err == nil && now.Seq != r.seen { // another process continues it, so a question may be settled
 		r.seen = now.Seq
 		d.feed.show(view.Update{Below: r.id})
 	}

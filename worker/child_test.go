@@ -678,7 +678,7 @@ func TestAParentHearsWhatIsAnsweredToItsChild(t *testing.T) {
 	}
 }
 
-// What a child has asked and said is what its parent is told of a question that nobody answers.
+// If a question of a child is not answered, the parent is told what the child asked and said.
 func TestAQuestionThatNobodyAnswersIsToldWithWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -86,7 +86,7 @@ func TestTheDiagnosticsSayWhatCameOfCallsAndNotWhatTheySaid(t *testing.T) {
 	})
 }
 
-// Whoever looks for viewers that do not come finds why.
+// The diagnostics say why viewers cannot connect.
 func TestTheDiagnosticsSayThatThereIsNoSocket(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, `{"text":"Done."}`)

@@ -220,8 +220,8 @@ func Put(ctx context.Context, s store.Store, id run.ID, key string, r request.Re
 	return nil
 }
 
-// ResultOf returns what a request that was put into the inbox of a run has come to; taken is false if it
-// still waits.
+// ResultOf returns the result of a request that was put into the inbox of a run; taken is false while it still
+// waits.
 func ResultOf(ctx context.Context, s store.Store, id run.ID, key string) (r request.Result, taken bool, err error) {
 	text, taken, err := s.Answer(ctx, id, key)
 	if err == nil && text != "" {

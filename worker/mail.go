@@ -13,7 +13,7 @@ import (
 	"pawl/task"
 )
 
-// A letter is what is wanted of a run on its way into the log: requests that are recorded together.
+// A letter is requests on their way into the log that are recorded together.
 type letter struct {
 	requests []request.Request
 	until    context.Context // if it has ended, the turn that begins with them is interrupted; nil: it does not end
@@ -26,8 +26,7 @@ type letter struct {
 	done    chan struct{} // closed when it is recorded, or err says why not; nil for a row
 }
 
-// A mailbox holds what this process's faces want. What other processes want comes as rows of the
-// inbox.
+// A mailbox holds the requests of this process's faces. Those of other processes come as rows of the inbox.
 type mailbox struct {
 	mu      sync.Mutex
 	letters []*letter
@@ -118,7 +117,7 @@ func (d *Runner) meaning(l *letter) func(run.State) []run.Payload {
 
 func isPrompted(p run.Payload) bool { _, ok := p.(run.Prompted); return ok }
 
-// noteRefused shows what another process wanted in vain, where it may have gone away.
+// noteRefused reports a request of another process that was refused, in case that process has gone.
 func (d *Runner) noteRefused(l *letter) {
 	d.w.debug("refused", "run", d.id, "row", l.row, "error", l.err)
 	if len(l.requests) == 0 { // it could not be read

@@ -128,7 +128,7 @@ func (d *Runner) notGranted(s run.State, tools *tool.Registry, name string) erro
 	return NotGranted(s, name, tools.Names())
 }
 
-// NotGranted says that a run does not have a tool, but those that are granted.
+// NotGranted returns the error for a tool that a run does not have; granted are those that it has.
 func NotGranted(s run.State, name string, granted []string) error {
 	who := "this run"
 	if s.Created.Agent != "" {

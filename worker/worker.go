@@ -132,7 +132,7 @@ func New(c Config) (*Worker, error) {
 	return &Worker{Config: c}, nil
 }
 
-// judge returns what judges calls.
+// judge returns the judge of the calls of all runs.
 func (w *Worker) judge() *judge.Judge {
 	return &judge.Judge{Rules: w.Authorizer, Own: w.Own, Root: w.Root}
 }

@@ -36,8 +36,8 @@ func Escape(text string) string {
 	return b.String()
 }
 
-// Quote returns text between quotation marks, on one line and escaped: for a sentence that a person
-// reads, where %q has the escapes of Go.
+// Quote returns text between quotation marks, escaped and on one line, for a sentence that a person reads. (%q
+// would use the escapes of Go.)
 func Quote[S ~string](text S) string {
 	return `"` + strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Escape(string(text))) + `"`
 }

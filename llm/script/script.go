@@ -170,7 +170,7 @@ func Parse(r io.Reader) (Script, error) {
 	return s, nil
 }
 
-// wrong says what is wrong with a line that is no reply.
+// wrong says why a line cannot be read as a reply.
 func wrong(err error) string {
 	odd, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {

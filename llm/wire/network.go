@@ -18,8 +18,8 @@ import (
 // server closed the connection before the request was written (transport.go of Go 1.26).
 const serverClosedIdle = "http: server closed idle connection"
 
-// spokeFirst is in the text of another: the server sent something before it had read the request, as one of
-// SSH does (transport.go of Go 1.26).
+// spokeFirst is in the error text if the server sends something before it has read the request, as an SSH
+// server does (transport.go of Go 1.26).
 const spokeFirst = "readLoopPeekFailLocked: %!w(<nil>)"
 
 // networkError returns the kind and the cause of a request that got no response.

@@ -213,7 +213,7 @@ func TestADocumentThatIsNotJSONIsRefusedWithThePlace(t *testing.T) {
 	}
 }
 
-// Whoever has enough gets nothing more, wherever the path is.
+// A caller that stops gets nothing more, wherever the path is.
 func TestASelectionCanBeLeftAnywhere(t *testing.T) {
 	t.Parallel()
 	root, err := Decode([]byte(`{"a": [1, 2, 3, 4], "b": {"c": 5, "d": [6, 7]}, "e": 8, "e": 9}`))
