@@ -12,6 +12,7 @@ import (
 	"pawl/store"
 	"pawl/submission"
 	"pawl/task"
+	"pawl/tasklog"
 	"pawl/tool"
 	"pawl/worker"
 )
@@ -59,12 +60,15 @@ func (s *served) worksOutside(id run.ID) (finish func()) {
 	must(s.t, err)
 	a := &outsideAgent{began: make(chan struct{}), finish: make(chan struct{})}
 	w, err := worker.New(worker.Config{Store: st, Tools: tool.NewRegistry(), Authorizer: noRules{}, Agent: a, OnAsk: worker.AskDeny, StateDir: s.ws.State,
+		TaskOf: func(ctx context.Context, id run.ID) (worker.Task, error) {
+			return (&tasklog.Tasks{Store: st}).Of(ctx, id)
+		},
 		Provider: func(string) (llm.Provider, string, error) { return nil, "", errors.New("no model is asked") }})
 	must(s.t, err)
 	output, _ := submission.Worker.Output()
 	r, err := w.Create(context.Background(), run.Created{Run: id, Workspace: s.dir, Agent: "developer", External: true, Config: run.Config{Output: output, Tools: run.Grant()}}, nil)
 	must(s.t, err)
-	assigned := r.PostForTask(func(turn int) []task.Action { return []task.Action{task.Prompt{Run: id, Number: 1, Turn: turn}} },
+	assigned := r.PostForTask([]task.Action{task.Prompt{Run: id, Number: 1}},
 		request.Say{ID: "assignment", Parts: []run.Part{run.Text("Carry it out.")}})
 	ended := make(chan error, 1)
 	go func() {

@@ -17,8 +17,8 @@ import (
 	"pawl/run"
 	"pawl/submission"
 	"pawl/task"
+	"pawl/tasklog"
 	"pawl/tool"
-	"pawl/worker"
 )
 
 // ToolRunInput says which run of a task it is about.
@@ -227,7 +227,7 @@ func (s *Server) callTool(ctx context.Context, in ToolRunInput, body []byte) (To
 		if err := s.takes(ctx, t, r.ID, name); err != nil {
 			return ToolAnswer{}, err
 		}
-		receipt, err := s.ws.Submit(ctx, worker.SubmitRequest{Task: in.Task, Run: r.ID, Tool: name, Key: key, Assignment: assignment, Payload: arguments})
+		receipt, err := s.ws.Submit(ctx, tasklog.Request{Task: in.Task, Run: r.ID, Tool: name, Key: key, Assignment: assignment, Payload: arguments})
 		if err != nil {
 			return ToolAnswer{}, err
 		}

@@ -19,8 +19,8 @@ import (
 	"pawl/run"
 	"pawl/submission"
 	"pawl/task"
+	"pawl/tasklog"
 	"pawl/tool"
-	"pawl/worker"
 )
 
 // AgentPatience is how long an external agent waits for a person to decide about a permission.
@@ -238,20 +238,7 @@ func (a *agentServer) load(ctx context.Context) (run.State, error) {
 
 // make makes a call through the owner of the run.
 func (a *agentServer) make(ctx context.Context, key, name, arguments string) (request.Result, error) {
-	d, err := a.caller()
-	if err != nil {
-		return request.Result{}, err
-	}
-	return d.Call(ctx, a.id, request.Call{Key: key, Tool: name, Arguments: arguments})
-}
-
-// caller returns a worker that makes calls and drives nothing.
-func (a *agentServer) caller() (*worker.Worker, error) {
-	st, err := a.w.writing()
-	if err != nil {
-		return nil, err
-	}
-	return &worker.Worker{Config: worker.Config{Store: st, CheckOutput: a.w.checkOutput}}, nil
+	return a.w.CallTool(ctx, a.id, request.Call{Key: key, Tool: name, Arguments: arguments})
 }
 
 // submit submits the result. The same request again has the same answer; any other one after it is an error.
@@ -269,17 +256,13 @@ func (a *agentServer) submit(ctx context.Context, state run.State, t agentTool, 
 			return ended(before), nil
 		}
 		return ended(fmt.Sprintf("409: a result was submitted already; this one is equal to it: %t.",
-			worker.SamePayload(state.Config.Output, have.Value, c.Arguments))), nil
+			tasklog.SamePayload(state.Config.Output, have.Value, c.Arguments))), nil
 	}
 	if of == "" {
 		answer, err := a.make(ctx, key, t.spec.Name, string(c.Arguments))
 		return mcp.Result{Text: run.PlainText(answer.Content), IsError: answer.IsError}, err
 	}
-	d, err := a.caller()
-	if err != nil {
-		return mcp.Result{}, err
-	}
-	receipt, err := a.w.submit(ctx, d, worker.SubmitRequest{Task: of, Run: a.id, Tool: t.spec.Name, Key: key, Payload: c.Arguments})
+	receipt, err := a.w.Submit(ctx, tasklog.Request{Task: of, Run: a.id, Tool: t.spec.Name, Key: key, Payload: c.Arguments})
 	if e, ok := errors.AsType[*task.SubmissionError](err); ok && e.Kind == task.AlreadySubmitted {
 		body, err := json.Marshal(struct {
 			Error       string    `json:"error"`
@@ -308,7 +291,7 @@ func (a *agentServer) taskOf(ctx context.Context) (task.ID, error) {
 	if err != nil || id == "" {
 		return "", err
 	}
-	l, err := worker.LoadTask(ctx, st, task.ID(id))
+	l, err := tasklog.Load(ctx, st, task.ID(id))
 	if err != nil {
 		return "", err
 	}

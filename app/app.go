@@ -6,6 +6,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -384,12 +385,17 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 		Price:        func(model string, u run.Usage) run.Usage { return s.models.Price(model, u, time.Now()) },
 		Structured:   s.models.Structured,
 		Effort:       s.models.Effort,
-		CheckOutput:  w.checkOutput,
-		TaskChanged:  w.taskChanged,
-		StateDir:     w.State,
-		SocketDir:    s.sockets,
-		Log:          w.logger(),
-		Metrics:      w.opt.Metrics,
+		TaskOf: func(ctx context.Context, id run.ID) (worker.Task, error) {
+			of, err := w.tasks(st).Of(ctx, id)
+			if of == nil {
+				return nil, err
+			}
+			return of, err
+		},
+		StateDir:  w.State,
+		SocketDir: s.sockets,
+		Log:       w.logger(),
+		Metrics:   w.opt.Metrics,
 	})
 }
 

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"pawl/inbox"
 	"pawl/request"
 	"pawl/run"
 	"pawl/view"
-	"pawl/worker"
 )
 
 // An Attached is a run that another process drives, as a face of this one shows it and talks
@@ -147,7 +147,7 @@ func (w *Workspace) put(ctx context.Context, of run.ID, key string, r request.Re
 	if err != nil {
 		return err
 	}
-	return worker.Put(ctx, st, of, key, r)
+	return inbox.Put(ctx, st, of, key, r)
 }
 
 // hand puts a request into the inbox of a run and waits until its owner, or that of the run above which
@@ -167,11 +167,11 @@ func (w *Workspace) await(ctx context.Context, of run.ID, key string) (taken boo
 		return false, err
 	}
 	for deadline := time.Now().Add(handPatience); ; {
-		owner, driven, err := worker.DriverOf(ctx, st, of) // first: one that has gone has taken what it has taken
+		owner, driven, err := inbox.Driver(ctx, st, of) // first: one that has gone has taken what it has taken
 		if err != nil {
 			return false, err
 		}
-		result, taken, err := worker.ResultOf(ctx, st, of, key)
+		result, taken, err := inbox.Result(ctx, st, of, key)
 		switch {
 		case err != nil:
 			return false, err

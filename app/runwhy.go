@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"pawl/inbox"
 	"pawl/run"
 	"pawl/store"
 	"pawl/view"
-	"pawl/worker"
 )
 
 // A WhyForm is the answer of runs why as JSON.
@@ -127,7 +127,7 @@ func (w *Workspace) LeftAbove(ctx context.Context, s run.State) (run.ID, error) 
 	if err != nil {
 		return "", err
 	}
-	if _, driven, err := worker.DriverOf(ctx, st, id); err != nil || driven {
+	if _, driven, err := inbox.Driver(ctx, st, id); err != nil || driven {
 		return "", err
 	}
 	return id, nil

@@ -208,14 +208,14 @@ func (s *Session) hand(ctx context.Context, _ string, requests ...request.Reques
 // ForTask hands in what is recorded together with actions on the task that the run belongs
 // to: both are, or neither; see [worker.Runner.PostForTask]. Without words the run continues.
 // While a turn is open the words are delivered with the next results, as message id.
-func (s *Session) ForTask(ctx context.Context, id string, words []run.Part, note func(turn int) []task.Action) error {
+func (s *Session) ForTask(ctx context.Context, id string, words []run.Part, actions []task.Action) error {
 	var r request.Request = request.Continue{}
 	if len(words) > 0 {
 		r = request.Say{ID: id, Delivery: run.Steer, Parts: words}
 	}
 	s.mu.Lock()
 	wait, err := s.post(func(changes []request.Request) func(context.Context) error {
-		return s.runner.PostForTask(note, append(changes, r)...)
+		return s.runner.PostForTask(actions, append(changes, r)...)
 	})
 	s.mu.Unlock()
 	if err != nil {

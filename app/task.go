@@ -16,7 +16,7 @@ import (
 	"pawl/internal/visible"
 	"pawl/store"
 	"pawl/task"
-	"pawl/worker"
+	"pawl/tasklog"
 )
 
 // newTask returns an id for a task, such as t-k3f9xy.
@@ -42,7 +42,7 @@ func (w *Workspace) AddTask(ctx context.Context, by string, c task.Created) (tas
 		c.Task = newTask()
 	}
 	c.Workspace, c.Version = w.Dir, Version()
-	return w.changed(ctx, st, c.Task)(worker.DoTask(ctx, st, c.Task, by, time.Now, task.Create{Created: c}))
+	return w.changed(ctx, st, c.Task)(tasklog.Do(ctx, st, c.Task, by, task.Create{Created: c}))
 }
 
 // Tasks returns the summaries of the tasks that q selects and where the next page begins.
@@ -127,7 +127,7 @@ func (w *Workspace) DoTask(ctx context.Context, id task.ID, by string, a task.Ac
 			return task.State{}, err
 		}
 	}
-	return w.changed(ctx, st, id)(worker.DoTask(ctx, st, id, by, time.Now, a))
+	return w.changed(ctx, st, id)(tasklog.Do(ctx, st, id, by, a))
 }
 
 // PlanTask starts the planner of a task; a driver carries it out.

@@ -6,10 +6,10 @@ import (
 	"os"
 	"time"
 
+	"pawl/inbox"
 	"pawl/run"
 	"pawl/store"
 	"pawl/task"
-	"pawl/worker"
 )
 
 // Board is the lease of the process that drives all tasks of a workspace, such as a server.
@@ -20,8 +20,8 @@ func (w *Workspace) changed(ctx context.Context, st store.Store, id task.ID) fun
 	return func(s task.State, err error) (task.State, error) {
 		if err == nil {
 			w.taskChanged(id)
-			worker.Wake(ctx, st, store.TaskLease(string(id)))
-			worker.Wake(ctx, st, Board)
+			inbox.Wake(ctx, st, store.TaskLease(string(id)))
+			inbox.Wake(ctx, st, Board)
 		}
 		return s, err
 	}

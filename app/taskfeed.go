@@ -10,16 +10,16 @@ import (
 
 	"pawl/store"
 	"pawl/task"
-	"pawl/worker"
+	"pawl/tasklog"
 )
 
 // TaskLog returns a task that can be read on.
-func (w *Workspace) TaskLog(ctx context.Context, id task.ID) (worker.TaskLog, error) {
+func (w *Workspace) TaskLog(ctx context.Context, id task.ID) (tasklog.Log, error) {
 	st, err := w.reading()
 	if err != nil {
-		return worker.TaskLog{}, noTask(id, err)
+		return tasklog.Log{}, noTask(id, err)
 	}
-	return worker.LoadTask(ctx, st, id)
+	return tasklog.Load(ctx, st, id)
 }
 
 // noTask makes the error of a workspace without a log that of a task that is not there.
@@ -36,19 +36,19 @@ func (w *Workspace) TaskEvents(ctx context.Context, id task.ID, after int64, lim
 	if err != nil {
 		return nil, noTask(id, err)
 	}
-	return worker.TaskEvents(ctx, st, id, after, limit)
+	return tasklog.Events(ctx, st, id, after, limit)
 }
 
 // TaskFeed returns the events of all tasks after a position, in the order in which they became
 // durable, at most limit of them.
-func (w *Workspace) TaskFeed(ctx context.Context, after int64, limit int) ([]worker.FeedEntry, error) {
+func (w *Workspace) TaskFeed(ctx context.Context, after int64, limit int) ([]tasklog.Entry, error) {
 	st, err := w.reading()
 	if errors.Is(err, store.ErrNoRuns) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
-	return worker.TaskFeed(ctx, st, after, limit)
+	return tasklog.Feed(ctx, st, after, limit)
 }
 
 // TaskFeedEnd returns the position of the last event of all tasks; 0: there was none.

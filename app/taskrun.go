@@ -7,12 +7,13 @@ import (
 	"strings"
 	"unicode"
 
+	"pawl/inbox"
 	"pawl/internal/text"
 	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/task"
-	"pawl/worker"
+	"pawl/tasklog"
 )
 
 // A TaskRunError says that a run belongs to a task, so that only its task continues it.
@@ -52,18 +53,19 @@ func (w *Workspace) taskOf(ctx context.Context, id run.ID) (*task.State, error) 
 	return &s, err
 }
 
-// Submit submits a result for a task from outside of its run; see [worker.Worker.Submit].
-func (w *Workspace) Submit(ctx context.Context, r worker.SubmitRequest) (worker.Receipt, error) {
-	d, err := w.driver()
-	if err != nil {
-		return worker.Receipt{}, err
-	}
-	return w.submit(ctx, d, r)
+// tasks returns the tasks of the workspace's store.
+func (w *Workspace) tasks(st store.Store) *tasklog.Tasks {
+	return &tasklog.Tasks{Store: st, Check: w.checkOutput, Changed: w.taskChanged, Log: w.logger(), Metrics: w.opt.Metrics}
 }
 
-// submit submits a result with a worker, and records in the task that it was not accepted.
-func (w *Workspace) submit(ctx context.Context, d *worker.Worker, r worker.SubmitRequest) (worker.Receipt, error) {
-	receipt, err := d.Submit(ctx, r)
+// Submit submits a result for a task from outside of its run, and records in the task that it was not accepted;
+// see [tasklog.Tasks.Submit].
+func (w *Workspace) Submit(ctx context.Context, r tasklog.Request) (tasklog.Receipt, error) {
+	st, err := w.writing()
+	if err != nil {
+		return tasklog.Receipt{}, err
+	}
+	receipt, err := w.tasks(st).Submit(ctx, r)
 	if err != nil {
 		w.recordRefused(context.WithoutCancel(ctx), r.Task, r.Run, r.Tool, err)
 	}
@@ -99,13 +101,13 @@ func (w *Workspace) recordRefused(ctx context.Context, id task.ID, r run.ID, too
 	_, _ = w.DoTask(ctx, id, "", task.Note{Run: r, Fact: fact})
 }
 
-// CallTool makes a call for the agent of a run from outside; see [worker.Worker.Call].
+// CallTool makes a call for the agent of a run from outside; see [inbox.Call].
 func (w *Workspace) CallTool(ctx context.Context, id run.ID, c request.Call) (request.Result, error) {
-	d, err := w.driver()
+	st, err := w.writing()
 	if err != nil {
 		return request.Result{}, err
 	}
-	return d.Call(ctx, id, c)
+	return inbox.Call(ctx, st, id, c)
 }
 
 // OpenTaskRun opens the run of an assignment: the existing one, or a new one of its agent.

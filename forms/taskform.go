@@ -6,8 +6,8 @@ import (
 
 	"pawl/run"
 	"pawl/task"
+	"pawl/tasklog"
 	"pawl/view"
-	"pawl/worker"
 )
 
 // A TaskForm is a task as JSON.
@@ -128,7 +128,7 @@ type BoardLine struct {
 }
 
 // BoardLineOf returns an entry of the feed of all tasks in that form, without a card.
-func BoardLineOf(e worker.FeedEntry) (BoardLine, error) {
+func BoardLineOf(e tasklog.Entry) (BoardLine, error) {
 	if e.Event.Payload == nil {
 		return BoardLine{TaskLine: TaskLine{Type: TaskRemovedType, Task: e.Task, Data: json.RawMessage("{}")}}, nil
 	}

@@ -108,6 +108,9 @@ type Batch struct {
 	interrupt *Interrupted // of the input, if it was recorded or is obsolete
 }
 
+// After returns the state after the batch's events.
+func (b Batch) After() State { return b.state }
+
 // A Refusal is an event that could not follow.
 type Refusal struct {
 	Payload Payload

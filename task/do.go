@@ -33,6 +33,13 @@ func (s State) Do(by string, a Action) ([]Event, error) {
 	return events, nil
 }
 
+// A Batch is actions that are recorded together with events of a run, or not at all: on the task that the run
+// belongs to. The turn of a [Prompt] is the one that begins with the events.
+type Batch struct {
+	Actions []Action
+	Refused error // why the task does not take one of them; set when they were about to be recorded
+}
+
 // What a person does.
 type (
 	// Create makes the task.

@@ -92,7 +92,7 @@ func TestWhoShowsATaskIsToldThatItWaits(t *testing.T) {
 {"calls":[{"tool":"edit","args":{"do":"ok done"}}]}
 {"calls":[{"tool":"planner-output","args":`+goodPlan+`}]}`)
 		var told atomic.Pointer[string] // what the task waited for, when it was last told
-		r.w.TaskChanged = func(id task.ID) {
+		r.taskChanged = func(id task.ID) {
 			if id != "t1" {
 				t.Errorf("told of %s", id)
 			}

@@ -150,23 +150,3 @@ func (d *Runner) showBelow(id run.ID, u view.Update) {
 		d.feed.show(view.Update{Below: u.Below})
 	}
 }
-
-// DriverOf returns the process that takes what is put into the inbox of a run: the one that drives it, or
-// the nearest run above that waits for it. driven is false if there is none.
-func DriverOf(ctx context.Context, s store.Store, id run.ID) (o store.Owner, driven bool, err error) {
-	for range run.MaxDepth + 1 {
-		o, driven, err = s.Owner(ctx, id)
-		if err != nil || driven {
-			return o, driven, err
-		}
-		sum, err := s.Run(ctx, id)
-		if errors.Is(err, store.ErrNotFound) || err == nil && sum.Parent == "" {
-			return o, false, nil
-		}
-		if err != nil {
-			return o, false, err
-		}
-		id = sum.Parent
-	}
-	return o, false, nil
-}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pawl/inbox"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
@@ -157,7 +158,7 @@ func TestTheDriverOfARun(t *testing.T) {
 	}
 	check := func(id run.ID, want string) {
 		t.Helper()
-		o, driven, err := DriverOf(t.Context(), m, id)
+		o, driven, err := inbox.Driver(t.Context(), m, id)
 		if err != nil || driven != (want != "") || o.Socket != want {
 			t.Errorf("%s is driven: %t, at %q, %v; want %q", id, driven, o.Socket, err, want)
 		}
@@ -191,7 +192,7 @@ func TestTheDriverOfARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("r-c1-c1", "/root")
-	if _, _, err := DriverOf(stopped(t, run.ByPerson), m, "r-c1-c1"); err == nil {
+	if _, _, err := inbox.Driver(stopped(t, run.ByPerson), m, "r-c1-c1"); err == nil {
 		t.Error("a store that cannot be read says that no one drives the run")
 	}
 }

@@ -11,10 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pawl/inbox"
 	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/task"
+	"pawl/tasklog"
 )
 
 var errBroken = errors.New("the disk is broken")
@@ -144,23 +146,23 @@ func TestWhatTheStoreCannotDoIsAnError(t *testing.T) {
 			return errors.Join(err, d.Close())
 		},
 		"submit": func(ctx context.Context, w *Worker) error {
-			_, err := w.Submit(ctx, SubmitRequest{Task: "t1", Run: "r", Tool: task.PlannerOutputTool, Key: "k", Payload: json.RawMessage(goodPlan)})
+			_, err := (&tasklog.Tasks{Store: w.Store}).Submit(ctx, tasklog.Request{Task: "t1", Run: "r", Tool: task.PlannerOutputTool, Key: "k", Payload: json.RawMessage(goodPlan)})
 			return err
 		},
 		"call": func(ctx context.Context, w *Worker) error {
-			_, err := w.Call(ctx, "r", request.Call{Key: "k2", Tool: "read", Arguments: "{}"})
+			_, err := inbox.Call(ctx, w.Store, "r", request.Call{Key: "k2", Tool: "read", Arguments: "{}"})
 			return err
 		},
 		"do": func(ctx context.Context, w *Worker) error {
-			_, err := DoTask(ctx, w.Store, "t1", "anna", time.Now, task.Say{ID: "m1", Text: "x"})
+			_, err := tasklog.Do(ctx, w.Store, "t1", "anna", task.Say{ID: "m1", Text: "x"})
 			return err
 		},
-		"load": func(ctx context.Context, w *Worker) error { _, err := LoadTask(ctx, w.Store, "t1"); return err },
+		"load": func(ctx context.Context, w *Worker) error { _, err := tasklog.Load(ctx, w.Store, "t1"); return err },
 		"events": func(ctx context.Context, w *Worker) error {
-			_, err := TaskEvents(ctx, w.Store, "t1", 0, 0)
+			_, err := tasklog.Events(ctx, w.Store, "t1", 0, 0)
 			return err
 		},
-		"feed": func(ctx context.Context, w *Worker) error { _, err := TaskFeed(ctx, w.Store, 0, 10); return err },
+		"feed": func(ctx context.Context, w *Worker) error { _, err := tasklog.Feed(ctx, w.Store, 0, 10); return err },
 		"follow": func(ctx context.Context, w *Worker) error {
 			for _, err := range Follow(ctx, w.Store, "r", 0) {
 				if err != nil {
@@ -198,6 +200,7 @@ func TestWhatTheStoreCannotDoIsAnError(t *testing.T) {
 					r.wantTask(task.PlannedName)
 					c := r.w.Config
 					c.Store = brokenStore{r.mem, op}
+					c.TaskOf = taskOf(&tasklog.Tasks{Store: c.Store})
 					w, err := New(c)
 					if err != nil {
 						t.Fatal(err)

@@ -151,7 +151,7 @@ func (d *Runner) interruptChild(call run.CallID) {
 
 // canAsk reports whether a person is asked what a child run asks. The question of a task's is told to
 // the agent that started it: what that one asks is a question of the task.
-func (d *Runner) canAsk() bool { return d.w.OnAsk == AskWait && d.taskID == "" }
+func (d *Runner) canAsk() bool { return d.w.OnAsk == AskWait && d.task == nil }
 
 // questionResult is what the parent's model is told of a child run that has ended with a question.
 func questionResult(s run.State) tool.Result {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pawl/inbox"
 	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
@@ -90,15 +91,9 @@ func (r *rig) createExternal(c run.Config) *Runner {
 	return r.createWith(run.Created{External: true, System: "Be brief.", Config: c})
 }
 
-// call makes a call as the agent's tools do: by a worker of another process.
+// call makes a call as the agent's tools do: in another process.
 func (r *rig) call(ctx context.Context, key, tool, args string) (string, error) {
-	c := r.w.Config
-	c.Store = r.mem.Other()
-	w, err := New(c)
-	if err != nil {
-		return "", err
-	}
-	a, err := w.Call(ctx, "r", request.Call{Key: key, Tool: tool, Arguments: args})
+	a, err := inbox.Call(ctx, r.mem.Other(), "r", request.Call{Key: key, Tool: tool, Arguments: args})
 	return fmt.Sprint(a.IsError, " ", run.PlainText(a.Content)), err
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"pawl/internal/stable"
 	"pawl/llm"
@@ -178,67 +177,4 @@ func result(content []run.Part, isError bool) request.Result {
 func encode(r request.Result) string {
 	b, _ := json.Marshal(r) // of strings and bytes
 	return string(b)
-}
-
-// Call makes a call for the external agent of a run and waits for the result. The key
-// identifies the request: if it is repeated, even after a restart of either side, the
-// result of the first call is returned and nothing runs. Any process may use Call; the
-// owner of the run performs the call.
-func (w *Worker) Call(ctx context.Context, id run.ID, c request.Call) (request.Result, error) {
-	if err := Put(ctx, w.Store, id, c.Key, c); err != nil {
-		return request.Result{}, err
-	}
-	poll := time.NewTicker(callPoll)
-	defer poll.Stop()
-	for {
-		r, taken, err := ResultOf(ctx, w.Store, id, c.Key)
-		if r.Refused != "" {
-			r = result([]run.Part{run.Text("The call was not made: " + r.Refused)}, true)
-		}
-		if taken || err != nil {
-			return r, err
-		}
-		select {
-		case <-ctx.Done():
-			return request.Result{}, context.Cause(ctx)
-		case <-poll.C:
-		}
-	}
-}
-
-// Put puts a request into the inbox of a run and wakes the process that takes it; a second one with its
-// key is ignored.
-func Put(ctx context.Context, s store.Store, id run.ID, key string, r request.Request) error {
-	kind, payload, err := request.Encode(r)
-	if err != nil {
-		return err
-	}
-	if err := s.Put(ctx, id, store.Row{Key: key, Kind: kind, Payload: payload}); err != nil {
-		return err
-	}
-	Wake(ctx, s, id)
-	return nil
-}
-
-// ResultOf returns the result of a request that was put into the inbox of a run; taken is false while it still
-// waits.
-func ResultOf(ctx context.Context, s store.Store, id run.ID, key string) (r request.Result, taken bool, err error) {
-	text, taken, err := s.Answer(ctx, id, key)
-	if err == nil && text != "" {
-		err = json.Unmarshal([]byte(text), &r)
-	}
-	return r, taken, err
-}
-
-// callPoll is how often Call looks for the answer.
-const callPoll = 20 * time.Millisecond
-
-// Wake tells the process that drives a run, or waits for it, to read the inbox. Errors are ignored,
-// because that process also polls it.
-func Wake(ctx context.Context, s store.Store, id run.ID) {
-	o, _, _ := DriverOf(ctx, s, id)
-	if v, err := store.Dial(ctx, o.Socket); err == nil {
-		_ = v.Wake()
-		_ = v.Close()
-	}
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,12 +19,10 @@ type letter struct {
 	requests []request.Request
 	until    context.Context // if it has ended, the turn that begins with them is interrupted; nil: it does not end
 	row      int64           // of the inbox that they come from; 0: none
+	refused  error           // it could not be read
+	task     task.Batch      // what is done to the run's task together with the events
 	err      error
-	// note returns what is done to the run's task together with the events; turn is the
-	// number of a turn that they begin. nil: nothing.
-	note    func(turn int) []task.Action
-	refused error         // the task does not take it
-	done    chan struct{} // closed when it is recorded, or err says why not; nil for a row
+	done     chan struct{} // closed when it is recorded, or err says why not; nil for a row
 }
 
 // A mailbox holds the requests of this process's faces. Those of other processes come as rows of the inbox.
@@ -45,10 +44,9 @@ func (d *Runner) Post(until context.Context, requests ...request.Request) (wait 
 }
 
 // PostForTask is Post of what is recorded together with actions on the task that the run
-// belongs to: both are, or neither. note is given the number of the turn that begins with it,
-// if one does. If the task refuses one, that is the error of wait.
-func (d *Runner) PostForTask(note func(turn int) []task.Action, requests ...request.Request) (wait func(context.Context) error) {
-	return d.post(&letter{requests: requests, note: note}).wait
+// belongs to: both are, or neither. If the task refuses one, that is the error of wait.
+func (d *Runner) PostForTask(actions []task.Action, requests ...request.Request) (wait func(context.Context) error) {
+	return d.post(&letter{requests: requests, task: task.Batch{Actions: actions}}).wait
 }
 
 func (d *Runner) post(l *letter) *letter {
@@ -102,7 +100,7 @@ func (d *Runner) openMail() []func(run.State) []run.Payload {
 func (d *Runner) meaning(l *letter) func(run.State) []run.Payload {
 	d.letters = append(d.letters, l)
 	return func(s run.State) (payloads []run.Payload) {
-		if l.err = l.refused; l.err == nil {
+		if l.err = cmp.Or(l.refused, l.task.Refused); l.err == nil {
 			payloads, l.err = request.All(s, world{d}, l.requests...)
 		}
 		if l.row != 0 && l.err != nil {

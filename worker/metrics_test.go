@@ -10,6 +10,7 @@ import (
 	"pawl/metrics"
 	"pawl/run"
 	"pawl/task"
+	"pawl/tasklog"
 )
 
 // wantFigures compares lines of the figures of one process.
@@ -44,7 +45,7 @@ func TestTheFiguresOfATaskAreThoseOfItsRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.wantTask(task.PlannedName)
-		if _, err := r.w.Submit(t.Context(), SubmitRequest{Task: "t1", Run: "r", Tool: "planner-output", Payload: []byte(goodPlan)}); err == nil {
+		if _, err := r.tasks(r.mem).Submit(t.Context(), tasklog.Request{Task: "t1", Run: "r", Tool: "planner-output", Payload: []byte(goodPlan)}); err == nil {
 			t.Error("a second plan was accepted")
 		}
 		wantFigures(t, m, `pawl_turns_total{end="completed"} 1`, `pawl_turn_steps_sum 5`, `pawl_reminders_total 1`,

@@ -8,7 +8,6 @@ import (
 
 	"pawl/run"
 	"pawl/store/storetest"
-	"pawl/task"
 )
 
 // A fork can ask for the outputs of the runs that it was forked from, however many these are.
@@ -60,23 +59,5 @@ func TestThePastOfAFork(t *testing.T) {
 	}
 	if got := strings.Count(past(run.Created{Run: "z", ForkedFrom: from}), " of "); got != maxForks {
 		t.Errorf("%d runs before are asked, want %d", got, maxForks)
-	}
-}
-
-func TestWhatIsDoneToATaskIsReturned(t *testing.T) {
-	t.Parallel()
-	b := board{t, storetest.NewMemory()}
-	b.create("t1")
-	s, err := DoTask(t.Context(), b.mem, "t1", "anna", time.Now, task.Cancel{Why: "no"})
-	if f, ok := s.Status.(task.Failed); err != nil || !ok || f.Detail != "no" || s.Seq != 2 {
-		t.Errorf("after it was cancelled it is %+v: %v", s.Status, err)
-	}
-	again, err := DoTask(t.Context(), b.mem, "t1", "anna", time.Now, task.Cancel{})
-	if err == nil || again.Seq != 2 || again.Status.Name() != task.FailedName {
-		t.Errorf("what was refused left it %+v: %v", again.Status, err)
-	}
-	row, err := b.mem.Task(t.Context(), "t1")
-	if err != nil || row.Status != "failed" || row.Owes || !strings.Contains(row.Summary, `"detail":"no"`) {
-		t.Errorf("its row is %+v: %v", row, err)
 	}
 }

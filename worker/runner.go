@@ -10,6 +10,7 @@ import (
 
 	"pawl/run"
 	"pawl/store"
+	"pawl/task"
 	"pawl/tool"
 	"pawl/view"
 )
@@ -263,9 +264,9 @@ func (d *Runner) step(in run.Input) error {
 		var err error
 		b, err = d.core.Step(d.w.now(), world{d}, in)
 		if err == nil {
-			events, err = d.append(b.Events)
+			events, err = d.append(b)
 		}
-		if errors.Is(err, errTaskChanged) && again < maxConflicts {
+		if errors.Is(err, errAgain) && again < maxAgain {
 			continue // nothing was written
 		}
 		if err != nil {
@@ -319,10 +320,16 @@ func (d *Runner) logged(e run.Event) {
 	}
 }
 
-// append makes events durable and returns them as they are in the log.
-func (d *Runner) append(events []run.Event) ([]run.Event, error) {
-	after := d.core.State.Seq
-	recorded := events // without the first event of a new run, which the state has
+// errAgain says that a step has to be made again, because the task of the run does not take what follows
+// from it.
+var errAgain = errors.New("the task does not take it")
+
+// maxAgain bounds how often a step is made again.
+const maxAgain = 1000
+
+// append makes the events of a batch durable and returns them as they are in the log.
+func (d *Runner) append(b run.Batch) ([]run.Event, error) {
+	events, after := b.Events, d.core.State.Seq
 	if d.created != nil && len(events) > 0 {
 		after = 0
 		created := run.Event{At: events[0].At, Payload: *d.created}
@@ -332,14 +339,17 @@ func (d *Runner) append(events []run.Event) ([]run.Event, error) {
 	if len(events) == 0 && len(taken) == 0 {
 		return nil, nil
 	}
-	// Not the caller's context: its cancellation must still be recorded.
-	record := func() error { return d.w.Store.Append(context.Background(), d.id, after, events, taken...) }
-	if d.taskID != "" {
-		record = func() error { return d.appendWithTask(after, events, recorded, taken) }
+	var again bool
+	var err error
+	if d.task != nil {
+		again, err = d.task.Append(d.core.State, b.After(), events, d.batches(), taken)
+	} else { // not in the caller's context: its cancellation must still be recorded
+		err = d.w.Store.Append(context.Background(), d.id, after, events, taken...)
 	}
-	if err := record(); errors.Is(err, errTaskChanged) {
-		return nil, err
-	} else if err != nil {
+	switch {
+	case again:
+		return nil, errAgain
+	case err != nil:
 		return nil, errDisk{fmt.Errorf("the log cannot be written, and the run was stopped: %w", err)}
 	}
 	forget()
@@ -348,6 +358,16 @@ func (d *Runner) append(events []run.Event) ([]run.Event, error) {
 		events[i].Seq = after + int64(i) + 1
 	}
 	return events, nil
+}
+
+// batches returns what is done to the task of the run together with the letters of the step.
+func (d *Runner) batches() (batches []*task.Batch) {
+	for _, l := range d.letters {
+		if l.err == nil {
+			batches = append(batches, &l.task)
+		}
+	}
+	return batches
 }
 
 // follow acts on a batch that is durable: it updates the gate, starts the operations
@@ -472,15 +492,17 @@ func (d *Runner) wanted() []func(run.State) []run.Payload {
 
 // showWaiting shows which calls wait for a person, when that has changed.
 func (d *Runner) showWaiting() {
-	waiting := []run.CallID{}
+	waiting, calls := []run.CallID{}, []run.CallState{}
 	for _, c := range d.core.State.Next() {
 		if c, ok := c.(run.Decide); ok && d.asked[c.Call.ID] != "" {
-			waiting = append(waiting, c.Call.ID)
+			waiting, calls = append(waiting, c.Call.ID), append(calls, c.Call)
 		}
 	}
 	if !slices.Equal(waiting, d.waiting) {
 		d.waiting = waiting
-		d.noteWaiting(waiting)
+		if d.task != nil {
+			d.task.Waits(d.id, calls)
+		}
 		d.feed.show(view.Update{Waiting: waiting})
 	}
 }

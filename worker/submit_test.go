@@ -248,28 +248,6 @@ func TestAResultThatAToolMustSubmitIsNeverAnAnswer(t *testing.T) {
 	}
 }
 
-// Of requests that came together each has its own key; one that came before has that of its call.
-func TestTheKeyOfASubmissionIsThatOfItsRequest(t *testing.T) {
-	t.Parallel()
-	received := func(n string) run.Event {
-		return run.Event{Payload: run.CallReceived{Key: "key " + n, Call: run.Call{ID: run.CallID("c_" + n), Tool: "read", Arguments: "{}"}}}
-	}
-	s, err := run.Replay([]run.Event{
-		{Payload: run.Created{Run: "r", External: true}}, {Payload: prompt("go")},
-		{Payload: run.RequestStarted{Purpose: run.ForAgent, Attempt: 1}}, received("1"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &Runner{core: run.NewRunner(s)}
-	events := []run.Event{{Payload: run.Observed{}}, received("2"), received("3")}
-	for id, want := range map[run.CallID]string{"c_1": "key 1", "c_2": "key 2", "c_3": "key 3", "c_4": ""} {
-		if got := d.keyOf(id, events); got != want {
-			t.Errorf("the key of %s is %q, want %q", id, got, want)
-		}
-	}
-}
-
 // An answer by schema is the result when it is whole, makes no call and fits; otherwise the model is told
 // what is wrong with it, or nothing where the run goes on anyway.
 func TestWhichAnswersBySchemaAreTheResult(t *testing.T) {

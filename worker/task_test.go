@@ -20,6 +20,7 @@ import (
 	"pawl/store/storetest"
 	"pawl/submission"
 	"pawl/task"
+	"pawl/tasklog"
 	"pawl/tool"
 )
 
@@ -42,14 +43,14 @@ func taskRig(t *testing.T, replies string) *rig {
 // does does something to the task, as another process does.
 func (r *rig) does(by string, a task.Action) {
 	r.t.Helper()
-	if _, err := DoTask(context.Background(), r.mem.Other(), "t1", by, time.Now, a); err != nil {
+	if _, err := tasklog.Do(context.Background(), r.mem.Other(), "t1", by, a); err != nil {
 		r.t.Errorf("%T: %v", a, err)
 	}
 }
 
 func (r *rig) task() task.State {
 	r.t.Helper()
-	l, err := LoadTask(context.Background(), r.mem.Other(), "t1")
+	l, err := tasklog.Load(context.Background(), r.mem.Other(), "t1")
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func (r *rig) wantTask(want task.StatusName) {
 // history returns the events of the task after the first ones by name.
 func (r *rig) history() []string {
 	r.t.Helper()
-	events, err := TaskEvents(context.Background(), r.mem.Other(), "t1", 3, 0)
+	events, err := tasklog.Events(context.Background(), r.mem.Other(), "t1", 3, 0)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -87,9 +88,7 @@ func (r *rig) createPlanner() *Runner {
 
 // assign says the words of the task's assignment to its run.
 func assign(d *Runner, number int, words string) (wait func(context.Context) error) {
-	return d.PostForTask(func(turn int) []task.Action {
-		return []task.Action{task.Prompt{Run: d.ID(), Number: number, Turn: turn}}
-	}, said(words))
+	return d.PostForTask([]task.Action{task.Prompt{Run: d.ID(), Number: number}}, said(words))
 }
 
 func TestARunAndItsTaskChangeTogether(t *testing.T) {
@@ -194,7 +193,7 @@ func TestATaskThatAPersonPausedTakesNoResult(t *testing.T) {
 {"calls":[{"tool":"planner-output","args":`+goodPlan+`}]}
 {"text":"Well then.","repeat":true}`)
 		paused := false
-		r.w.CheckOutput = func(task.Output) error { // asked while the step is made: after it was decided that the call starts
+		r.checkOutput = func(task.Output) error { // asked while the step is made: after it was decided that the call starts
 			if !paused {
 				paused = true
 				r.does("anna", task.Pause{})
@@ -252,7 +251,7 @@ func TestACallThatWaitsForAPersonShowsOnTheTask(t *testing.T) {
 		d.Post(t.Context(), request.Decide{Call: "c_1", Answer: run.Allow, By: "anna"})
 		r.run(d)
 		r.wantTask(task.PlannedName)
-		events, err := TaskEvents(t.Context(), r.mem, "t1", 0, 0)
+		events, err := tasklog.Events(t.Context(), r.mem, "t1", 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -273,14 +272,8 @@ func externalTask(t *testing.T, turns ...agentTurn) *rig {
 }
 
 // submits submits as the agent's tools do: by a worker of another process.
-func (r *rig) submits(ctx context.Context, key, tool, payload string) (Receipt, error) {
-	c := r.w.Config
-	c.Store = r.mem.Other()
-	w, err := New(c)
-	if err != nil {
-		return Receipt{}, err
-	}
-	return w.Submit(ctx, SubmitRequest{Task: "t1", Run: "r", Tool: tool, Key: key, Payload: json.RawMessage(payload)})
+func (r *rig) submits(ctx context.Context, key, tool, payload string) (tasklog.Receipt, error) {
+	return r.tasks(r.mem.Other()).Submit(ctx, tasklog.Request{Task: "t1", Run: "r", Tool: tool, Key: key, Payload: json.RawMessage(payload)})
 }
 
 func TestWhatASubmissionFromOutsideIsAnswered(t *testing.T) {
@@ -337,44 +330,16 @@ func TestWhatASubmissionFromOutsideIsAnswered(t *testing.T) {
 		if again, err := r.submits(ctx, "k1", "planner-output", goodPlan); err != nil || !again.Duplicate {
 			t.Errorf("after a restart: %+v, %v", again, err)
 		}
-		if _, err := r.w.Submit(ctx, SubmitRequest{Task: "t1", Run: "r", Tool: "planner-output", Assignment: 2, Payload: json.RawMessage(goodPlan)}); err == nil || !strings.Contains(err.Error(), "assignment 2 of run r is over") {
+		if _, err := r.tasks(r.mem).Submit(ctx, tasklog.Request{Task: "t1", Run: "r", Tool: "planner-output", Assignment: 2, Payload: json.RawMessage(goodPlan)}); err == nil || !strings.Contains(err.Error(), "assignment 2 of run r is over") {
 			t.Errorf("another assignment: %v", err)
 		}
-		if _, err := r.w.Submit(ctx, SubmitRequest{Task: "t2", Run: "r", Tool: "planner-output", Payload: json.RawMessage(goodPlan)}); err == nil || !strings.Contains(err.Error(), "not one of task t2") {
+		if _, err := r.tasks(r.mem).Submit(ctx, tasklog.Request{Task: "t2", Run: "r", Tool: "planner-output", Payload: json.RawMessage(goodPlan)}); err == nil || !strings.Contains(err.Error(), "not one of task t2") {
 			t.Errorf("another task: %v", err)
 		}
 		if n := strings.Count(strings.Join(r.history(), " "), "planner_output_submitted"); n != 1 {
 			t.Errorf("%d submissions in the history", n)
 		}
 	})
-}
-
-func TestAResultIsTheSameInWhateverFormItIsSubmitted(t *testing.T) {
-	t.Parallel()
-	worker, _ := submission.Worker.Output()
-	declared := run.Output{Tool: "submit_result", Schema: `{"type":"array","items":{"type":"integer"}}`}
-	for _, c := range []struct {
-		o               run.Output
-		stored, payload string
-		same            bool
-	}{
-		{worker, goodReport, goodReport, true},
-		{worker, goodReport, `{"summary":"There are three.","status":"complete"}`, true},
-		{worker, goodReport, `{"tool":"completion_report","status":"complete","summary":"There are three."}`, true},
-		{worker, goodReport, `{"status":"complete","summary":"There are three.","output":null}`, true},
-		{worker, goodReport, `{"status":"complete","summary":"There are three.","blockedReason":""}`, true},
-		{worker, goodReport, `{"status":"complete","summary":"There are three.","output":"3"}`, false},
-		{worker, goodReport, `{"status":"failed","summary":"There are three."}`, false},
-		{worker, goodReport, `{"status":"complete","summary":3}`, false},
-		{worker, goodReport, `no`, false},
-		{declared, `[1,2]`, `{"result":[1,2]}`, true},
-		{declared, `[1,2]`, `{"result":[2,1]}`, false},
-		{declared, `[10000000000000000001]`, `{"result":[10000000000000000002]}`, false},
-	} {
-		if got := SamePayload(c.o, c.stored, json.RawMessage(c.payload)); got != c.same {
-			t.Errorf("%s and %s are the same: %t", c.stored, c.payload, got)
-		}
-	}
 }
 
 func TestOfFiftyCallersOneSubmits(t *testing.T) {
@@ -510,25 +475,13 @@ func TestAFullDiskLeavesATaskThatCanBeResumed(t *testing.T) {
 		r.wantTask(task.WaitingName)
 		r.does("anna", task.Resume{})
 		d = r.open()
-		wait := d.PostForTask(func(int) []task.Action { return []task.Action{task.Prompt{Run: "r", Number: 2}} })
+		wait := d.PostForTask([]task.Action{task.Prompt{Run: "r", Number: 2}})
 		r.run(d)
 		if err := wait(t.Context()); err != nil {
 			t.Error(err)
 		}
 		r.wantTask(task.PlannedName)
 	})
-}
-
-// What a task keeps of words is their beginning.
-func TestHowMuchATaskKeepsOfWords(t *testing.T) {
-	t.Parallel()
-	most := strings.Repeat("ä", 8<<10)
-	if cutText(most) != most {
-		t.Error("what fits is cut")
-	}
-	if got := cutText(most + "y"); got == most+"y" || !strings.HasPrefix(got, most) {
-		t.Errorf("of what does not fit %d bytes are kept", len(got))
-	}
 }
 
 // A run whose task was removed goes on without it; the next process does not look for it either.
@@ -580,7 +533,7 @@ func TestATaskKnowsWhatItsRunAsksAndWhoStoppedIt(t *testing.T) {
 			t.Fatalf("ended %+v", s.Turn.End)
 		}
 		k, _ := r.task().Run("r")
-		if e := EndOf("r", 1, s, s.Turn.End); e.Question.Question != "Which?" || len(e.Question.Options) != 2 || e.End.Detail != "Which? (all, some)" || !k.Ended {
+		if e := tasklog.EndOf("r", 1, s, s.Turn.End); e.Question.Question != "Which?" || len(e.Question.Options) != 2 || e.End.Detail != "Which? (all, some)" || !k.Ended {
 			t.Errorf("the end is %+v, the run of the task %+v", e, k)
 		}
 		if h := strings.Join(r.history(), " "); !strings.Contains(h, "question_asked") {
@@ -592,13 +545,44 @@ func TestATaskKnowsWhatItsRunAsksAndWhoStoppedIt(t *testing.T) {
 // A result is not accepted for a task that cannot be read: whether it takes it is not known.
 func TestATaskThatCannotBeReadTakesNoResult(t *testing.T) {
 	t.Parallel()
-	r := taskRig(t, `{"text":"Done."}`)
-	d := r.createPlanner()
-	defer d.Close()
-	call := run.CallState{Call: run.Call{ID: "c_1", Tool: task.PlannerOutputTool, Arguments: goodPlan}}
-	known := d.taskTakes(d.State(), call, goodPlan)
-	d.task.store = brokenStore{r.mem, "TaskEvents"}
-	if got := d.taskTakes(d.State(), call, goodPlan); got != errBroken.Error() || got == known {
-		t.Errorf("the agent is told %q, and of a task that can be read %q", got, known)
+	synctest.Test(t, func(t *testing.T) {
+		r := taskRig(t, `
+{"calls":[{"tool":"read","args":{"do":"ok three"}}]}
+{"calls":[{"tool":"planner-output","args":`+goodPlan+`}]}`)
+		st := &brokenStore{Store: r.mem}
+		r.w.Store = st
+		r.read.runs = func() { st.op = "TaskEvents" }
+		d := r.createPlanner()
+		assign(d, 1, "Plan it.")
+		_, err := d.Run(t.Context())
+		if err := errors.Join(err, d.Close()); !errors.Is(err, errBroken) {
+			t.Errorf("the run ended with %v", err)
+		}
+		r.wantTask(task.PlanningName)
+		if n := len(logged[run.Submitted](t, r)); n != 0 {
+			t.Errorf("the run has %d submissions", n)
+		}
+	})
+}
+
+func TestWhoSubmitsForATaskIsOneOfItsRuns(t *testing.T) {
+	t.Parallel()
+	r := taskRig(t, `{"text":"never asked"}`)
+	for _, c := range []struct {
+		q    tasklog.Request
+		want string // in the error
+	}{
+		{tasklog.Request{Task: "t1", Run: "other", Tool: task.PlannerOutputTool}, "run other is not one of task t1"},
+		{tasklog.Request{Task: "t2", Run: "r", Tool: task.PlannerOutputTool}, "run r is not one of task t2"},
+		{tasklog.Request{Run: "other", Tool: task.PlannerOutputTool}, "run other is not one of task "},
+		{tasklog.Request{Task: "t1", Run: "r", Tool: task.PlannerOutputTool, Assignment: 2}, "assignment 2 of run r is over: it is at its assignment 1"},
+		{tasklog.Request{Task: "t1", Run: "r", Tool: task.PlannerOutputTool}, "run r has not been told yet what it is asked for now"},
+		{tasklog.Request{Task: "t1", Run: "r", Tool: task.CompletionReportTool}, "does not have the tool completion-report"},
+	} {
+		c.q.Payload = json.RawMessage(goodPlan)
+		_, err := r.tasks(r.mem).Submit(context.Background(), c.q)
+		if e, ok := errors.AsType[*task.SubmissionError](err); !ok || !strings.Contains(e.Error(), c.want) {
+			t.Errorf("%+v is answered %v, want %s", c.q, err, c.want)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pawl/inbox"
 	"pawl/request"
 	"pawl/run"
 	"pawl/sandbox"
@@ -81,7 +82,7 @@ func TestNoRuleIsMadeWhileTheModeAboveIsNotKnown(t *testing.T) {
 		if got := results(s); !slices.Equal(got, []string{"c_1 true " + unknownMode}) || len(r.edit.Ran()) > 0 || len(rules.rules) != before {
 			t.Errorf("results %q, ran %q, rules %v", got, r.edit.Ran(), rules.rules[before:])
 		}
-		if got, taken, err := ResultOf(t.Context(), r.mem, "r", "c_1always"); err != nil || !taken || got.Refused != unknownMode {
+		if got, taken, err := inbox.Result(t.Context(), r.mem, "r", "c_1always"); err != nil || !taken || got.Refused != unknownMode {
 			t.Errorf("who has answered is told %+v, %t, %v", got, taken, err)
 		}
 	})

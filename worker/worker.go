@@ -59,12 +59,8 @@ type Config struct {
 	// Check returns an error if a configuration cannot be used on this machine (a mode
 	// that needs a sandbox, a model without a key); nil: all can.
 	Check func(c run.Config) error
-	// CheckOutput returns an error for the agent if what it submits for a task cannot be
-	// used here (an agent that does not exist); nil: all can.
-	CheckOutput func(task.Output) error
-	// TaskChanged is called after a task was changed by a run; it must not block. nil: no
-	// one is told.
-	TaskChanged func(task.ID)
+	// TaskOf returns the task that a run belongs to; nil, or without the function: none.
+	TaskOf func(context.Context, run.ID) (Task, error)
 	// StateDir is the folder of the workspace in the user's state folder.
 	StateDir string
 	// Own are pawl's own folders and files, which no call may write: absolute paths with
@@ -149,6 +145,20 @@ type Authorizer interface {
 	Versions(ids ...run.ID) []string
 }
 
+// A Task is the task that a run belongs to: what happens in the run is recorded on the task too, in the same append. It
+// is used by one goroutine at a time.
+type Task interface {
+	// Takes returns why the task does not take a result that a call submits in s, for the agent; "" if it may: that
+	// is certain when it is appended.
+	Takes(s run.State, c run.CallState, value string) string
+	// Append makes events of the run durable together with what they and the batches mean for the task. before and
+	// after are the states of the run; the first event of a new run is in both. If the task does not take a batch,
+	// which says so then, or a result, nothing is written and again is true: the step is to be made again.
+	Append(before, after run.State, events []run.Event, batches []*task.Batch, taken []store.Taken) (again bool, err error)
+	// Waits records that calls wait for a person.
+	Waits(id run.ID, calls []run.CallState)
+}
+
 // OnAsk says what happens to a call that needs a person's approval.
 type OnAsk string
 
@@ -197,8 +207,7 @@ type Runner struct {
 	stuck        *time.Timer     // runs after an interrupt until all operations have ended; nil: not running
 	agent        <-chan struct{} // closed when the external agent's last turn has ended; nil: it had none
 
-	taskID task.ID // that the run belongs to; empty: none
-	task   TaskLog // as it was at the last append
+	task Task // that the run belongs to; nil: none
 
 	life context.Context // is done when the run is closed
 	end  context.CancelFunc
@@ -310,6 +319,14 @@ func (d *Runner) load(ctx context.Context) error {
 		return err
 	}
 	return d.joinTask(ctx, d.id)
+}
+
+// joinTask finds the task that a run belongs to: this one, or its parent.
+func (d *Runner) joinTask(ctx context.Context, of run.ID) (err error) {
+	if d.w.TaskOf != nil {
+		d.task, err = d.w.TaskOf(ctx, of)
+	}
+	return err
 }
 
 // take sets the state from which the run is driven.

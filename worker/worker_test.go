@@ -22,6 +22,8 @@ import (
 	"pawl/run"
 	"pawl/store"
 	"pawl/store/storetest"
+	"pawl/task"
+	"pawl/tasklog"
 	"pawl/tool"
 	"pawl/view"
 )
@@ -107,6 +109,9 @@ type rig struct {
 
 	dir string // the workspace
 
+	checkOutput func(task.Output) error // see tasklog.Tasks
+	taskChanged func(task.ID)
+
 	script script.Script
 
 	mu    sync.Mutex
@@ -149,11 +154,27 @@ func newRig(t *testing.T, replies string) *rig {
 		Provider:   func(string) (llm.Provider, string, error) { return p, "m", nil },
 		Authorizer: authorizer(allowAll),
 		OnAsk:      AskDeny,
+		TaskOf:     func(ctx context.Context, id run.ID) (Task, error) { return taskOf(r.tasks(r.w.Store))(ctx, id) },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// tasks are those of a store of the rig.
+func (r *rig) tasks(st store.Store) *tasklog.Tasks {
+	return &tasklog.Tasks{Store: st, Check: r.checkOutput, Changed: r.taskChanged, Metrics: r.w.Metrics}
+}
+
+func taskOf(t *tasklog.Tasks) func(context.Context, run.ID) (Task, error) {
+	return func(ctx context.Context, id run.ID) (Task, error) {
+		of, err := t.Of(ctx, id)
+		if of == nil {
+			return nil, err
+		}
+		return of, err
+	}
 }
 
 func (r *rig) watch(v view.Update) {

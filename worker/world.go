@@ -102,8 +102,10 @@ func (d world) Submit(s run.State, c run.CallState) (value, problem string) {
 	if err != nil { // it fitted when the call was inspected
 		return "", err.Error()
 	}
-	if problem := d.taskTakes(s, c, value); problem != "" {
-		return "", problem
+	if d.task != nil {
+		if problem := d.task.Takes(s, c, value); problem != "" {
+			return "", problem
+		}
 	}
 	return value, ""
 }

@@ -14,6 +14,7 @@ import (
 	"pawl/run"
 	"pawl/store"
 	"pawl/task"
+	"pawl/tasklog"
 	"pawl/worker"
 )
 
@@ -241,9 +242,9 @@ type card struct {
 	id       task.ID
 	priority int
 
-	log     worker.TaskLog // as far as it was read
-	session *app.Session   // of the run that is driven; nil: none
-	working bool           // it has a slot
+	log     tasklog.Log  // as far as it was read
+	session *app.Session // of the run that is driven; nil: none
+	working bool         // it has a slot
 	told    map[string]bool
 
 	notified string // the occasion of which the face was told last; empty: there is none now
@@ -375,9 +376,8 @@ func (c *card) say(ctx context.Context, s task.State, cmd task.StartRun) {
 			tell = append(tell, task.Tell{Run: cmd.Run, ID: m.ID})
 		}
 	}
-	err = c.session.ForTask(ctx, fmt.Sprintf("assignment-%d", cmd.Number), words, func(turn int) []task.Action {
-		return append([]task.Action{task.Prompt{Run: cmd.Run, Number: cmd.Number, Turn: turn}}, tell...)
-	})
+	err = c.session.ForTask(ctx, fmt.Sprintf("assignment-%d", cmd.Number), words,
+		append([]task.Action{task.Prompt{Run: cmd.Run, Number: cmd.Number}}, tell...))
 	switch {
 	case err == nil || ctx.Err() != nil:
 	case refused(err): // paused, cancelled, or a message withdrawn since
@@ -525,7 +525,7 @@ func (c *card) ended(ctx context.Context, s task.State, id run.ID, state run.Sta
 // record tells the task how the turn of a run has ended, where the two are not written
 // together.
 func (c *card) record(ctx context.Context, s task.State, id run.ID, state run.State) {
-	_, err := c.ws.DoTask(ctx, c.id, "", worker.EndOf(id, assigned(s, id), state, state.Turn.End))
+	_, err := c.ws.DoTask(ctx, c.id, "", tasklog.EndOf(id, assigned(s, id), state, state.Turn.End))
 	if err != nil {
 		c.wait(ctx, nil, pollTasks)
 	}
@@ -541,9 +541,7 @@ func (c *card) deliver(ctx context.Context, s task.State) bool {
 		c.told[d.Message.ID] = true
 		state := c.session.State()
 		later := state.Created.External && state.Turn.Open() // an external agent is told nothing in the middle of its turn
-		err := c.session.ForTask(ctx, d.Message.ID, []run.Part{run.Text(d.Message.Text)}, func(int) []task.Action {
-			return []task.Action{task.Tell{Run: d.Run, ID: d.Message.ID, AtTurnEnd: later}}
-		})
+		err := c.session.ForTask(ctx, d.Message.ID, []run.Part{run.Text(d.Message.Text)}, []task.Action{task.Tell{Run: d.Run, ID: d.Message.ID, AtTurnEnd: later}})
 		if err != nil && ctx.Err() == nil && !refused(err) {
 			delete(c.told, d.Message.ID)
 			return false

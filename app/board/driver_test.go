@@ -20,6 +20,7 @@ import (
 	"pawl/request"
 	"pawl/run"
 	"pawl/task"
+	"pawl/tasklog"
 	"pawl/worker"
 )
 
@@ -178,7 +179,7 @@ func TestATaskIsPlannedAskedStartedAndCompleted(t *testing.T) {
 		t.Error(err)
 	}
 	isTold("completed")
-	if _, err := ws.Submit(t.Context(), worker.SubmitRequest{Task: id, Run: s.Chain[1].ID, Tool: "completion_report", Key: "k", Payload: []byte(`{"status":"failed","summary":"No."}`)}); err == nil || err.Error() != "Completion report already submitted" {
+	if _, err := ws.Submit(t.Context(), tasklog.Request{Task: id, Run: s.Chain[1].ID, Tool: "completion_report", Key: "k", Payload: []byte(`{"status":"failed","summary":"No."}`)}); err == nil || err.Error() != "Completion report already submitted" {
 		t.Errorf("submitted again: %v", err)
 	}
 	events, err := ws.TaskEvents(t.Context(), id, 0, 0)

@@ -1,4 +1,4 @@
-package worker
+package tasklog
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/inbox"
 	"pawl/metrics"
 	"pawl/request"
 	"pawl/run"
@@ -20,9 +21,9 @@ import (
 	"pawl/tool"
 )
 
-// A SubmitRequest submits a result for a task from outside of the run: by the tools of an
+// A Request submits a result for a task from outside of the run: by the tools of an
 // external agent.
-type SubmitRequest struct {
+type Request struct {
 	Task task.ID
 	Run  run.ID
 	Tool string // with hyphens or underscores
@@ -48,85 +49,96 @@ type Receipt struct {
 // process may use it; the owner of the run decides. The error is a [*task.SubmissionError] if
 // the result is not taken, and a [*task.InputError] if it is not valid, which does not use up
 // the chance to submit.
-func (w *Worker) Submit(ctx context.Context, r SubmitRequest) (Receipt, error) {
+func (t *Tasks) Submit(ctx context.Context, r Request) (Receipt, error) {
 	r.Tool = strings.ReplaceAll(r.Tool, "_", "-")
 	if r.Key == "" {
 		r.Key = "submit-" + rand.Text()
 	}
-	if done, err := w.submitted(ctx, r); done.Run != "" || err != nil {
-		w.countSubmission(err)
+	done, kind, err := t.accepted(ctx, r)
+	if err == nil && done.Run == "" {
+		err = t.fits(kind, r.Payload)
+	}
+	if done.Run != "" || err != nil {
+		t.count(err)
 		return done, err
 	}
-	answer, err := w.Call(ctx, r.Run, request.Call{Key: r.Key, Tool: r.Tool, Arguments: string(r.Payload)})
+	answer, err := inbox.Call(ctx, t.Store, r.Run, request.Call{Key: r.Key, Tool: r.Tool, Arguments: string(r.Payload)})
 	if err != nil {
 		return Receipt{}, err
 	}
 	// The database says whose result counts, whatever the call was answered.
-	done, err := w.submitted(ctx, r)
-	switch {
-	case err != nil:
-		return done, err
-	case done.Run != "":
-		done.Duplicate = false
-		return done, nil
+	done, _, err = t.accepted(ctx, r)
+	if err == nil && done.Run == "" {
+		err = &task.InputError{What: run.PlainText(answer.Content)}
 	}
-	return done, &task.InputError{What: run.PlainText(answer.Content)}
+	done.Duplicate = false
+	return done, err
 }
 
-// countSubmission counts a submission that was answered without the run: one that was
+// count counts a submission that was answered without the run: one that was
 // accepted before, or is refused with err.
-func (w *Worker) countSubmission(err error) {
+func (t *Tasks) count(err error) {
 	switch {
-	case w.Metrics == nil:
+	case t.Metrics == nil:
 	case err == nil:
-		w.Metrics.Submission(metrics.Duplicate)
+		t.Metrics.Submission(metrics.Duplicate)
 	case errors.As(err, new(*task.SubmissionError)):
-		w.Metrics.Submission(metrics.Refused)
+		t.Metrics.Submission(metrics.Refused)
 	case errors.As(err, new(*task.InputError)):
-		w.Metrics.Submission(metrics.Invalid)
+		t.Metrics.Submission(metrics.Invalid)
 	}
 }
 
-// submitted returns the receipt of a request whose result was accepted, or why it is not
-// taken. Both are zero if it can be submitted.
-func (w *Worker) submitted(ctx context.Context, r SubmitRequest) (Receipt, error) {
-	of, err := w.Store.TaskOf(ctx, r.Run)
+// accepted returns the receipt of a request whose result was accepted, or why no result is taken. Both
+// are zero if one can be submitted, by an agent of the kind.
+func (t *Tasks) accepted(ctx context.Context, r Request) (Receipt, task.Kind, error) {
+	of, err := t.Store.TaskOf(ctx, r.Run)
 	switch {
 	case err != nil:
-		return Receipt{}, err
+		return Receipt{}, "", err
 	case of != string(r.Task) || of == "":
-		return Receipt{}, &task.SubmissionError{Kind: task.NotGranted, Tool: r.Tool, Why: fmt.Sprintf("run %s is not one of task %s", r.Run, r.Task)}
+		return Receipt{}, "", &task.SubmissionError{Kind: task.NotGranted, Tool: r.Tool, Why: fmt.Sprintf("run %s is not one of task %s", r.Run, r.Task)}
 	}
-	l, err := LoadTask(ctx, w.Store, r.Task)
+	l, err := Load(ctx, t.Store, r.Task)
 	if err != nil {
-		return Receipt{}, err
+		return Receipt{}, "", err
 	}
 	chained, _ := l.State.Run(r.Run)
 	if number := len(chained.Assignments); r.Assignment != 0 && r.Assignment != number {
-		return Receipt{}, &task.SubmissionError{Kind: task.WrongAssignment, Tool: r.Tool, Why: fmt.Sprintf("assignment %d of run %s is over: it is at its assignment %d", r.Assignment, r.Run, number)}
+		return Receipt{}, "", &task.SubmissionError{Kind: task.WrongAssignment, Tool: r.Tool, Why: fmt.Sprintf("assignment %d of run %s is over: it is at its assignment %d", r.Assignment, r.Run, number)}
 	}
-	output, _ := submission.Kind(chained.Kind).Output()
-	if err := l.State.Takes(r.Run, r.Tool); err != nil {
-		e, ok := errors.AsType[*task.SubmissionError](err)
-		if !ok || e.Kind != task.AlreadySubmitted {
-			return Receipt{}, err
-		}
-		return w.again(ctx, r, output, e)
+	err = l.State.Takes(r.Run, r.Tool)
+	if e, ok := errors.AsType[*task.SubmissionError](err); ok && e.Kind == task.AlreadySubmitted {
+		done, err := t.again(ctx, r, chained.Kind, e)
+		return done, chained.Kind, err
 	}
-	value, err := normal(output, r.Payload)
+	return Receipt{}, chained.Kind, err
+}
+
+// fits returns why a payload is not a result of an agent of the kind.
+func (t *Tasks) fits(k task.Kind, payload json.RawMessage) error {
+	o, _ := submission.Kind(k).Output()
+	value, err := normal(o, payload)
 	if err != nil {
-		return Receipt{}, err
+		return err
 	}
-	o, err := task.ParseOutput(chained.Kind, value)
-	if err == nil && w.CheckOutput != nil {
-		err = w.CheckOutput(o)
+	_, err = t.read(k, value)
+	return err
+}
+
+// read reads a result of an agent of the kind, in the form in which it is stored.
+func (t *Tasks) read(k task.Kind, value string) (task.Output, error) {
+	o, err := task.ParseOutput(k, value)
+	if err == nil && t.Check != nil {
+		err = t.Check(o)
 	}
-	return Receipt{}, err
+	return o, err
 }
 
 // again answers a request when a result was accepted already.
-func (w *Worker) again(ctx context.Context, r SubmitRequest, o run.Output, e *task.SubmissionError) (Receipt, error) {
-	accepted, ok, err := w.Store.Submitted(ctx, r.Run, r.Tool, 0)
+func (t *Tasks) again(ctx context.Context, r Request, k task.Kind, e *task.SubmissionError) (Receipt, error) {
+	o, _ := submission.Kind(k).Output()
+	accepted, ok, err := t.Store.Submitted(ctx, r.Run, r.Tool, 0)
 	if err != nil {
 		return Receipt{}, err
 	}

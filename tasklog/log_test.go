@@ -1,7 +1,6 @@
-package worker
+package tasklog
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"pawl/run"
 	"pawl/store"
 	"pawl/store/storetest"
 	"pawl/submission"
@@ -23,7 +23,7 @@ type board struct {
 
 func (b board) try(id task.ID, a task.Action) error {
 	b.t.Helper()
-	_, err := DoTask(b.t.Context(), b.mem, id, "anna", time.Now, a)
+	_, err := Do(b.t.Context(), b.mem, id, "anna", a)
 	return err
 }
 
@@ -74,7 +74,7 @@ func TestTasksDependOnTasksThatAreThereAndInNoCircle(t *testing.T) {
 		t.Errorf("t3 on t2, whose dependency was removed: %v", err)
 	}
 	wants(depends("t3", "t1"), "there is no task t1")
-	l, err := LoadTask(t.Context(), b.mem, "t3")
+	l, err := Load(t.Context(), b.mem, "t3")
 	if err != nil || !slices.Equal(l.State.DependsOn, []task.ID{"t2"}) {
 		t.Errorf("t3 depends on %v: %v", l.State.DependsOn, err)
 	}
@@ -117,17 +117,17 @@ func TestTheEventsOfTasksAreReadInPieces(t *testing.T) {
 		limit int
 		want  int
 	}{{0, 0, 3}, {0, 2, 2}, {1, 1, 1}, {2, 0, 1}, {3, 0, 0}} {
-		events, err := TaskEvents(t.Context(), b.mem, "t1", c.after, c.limit)
+		events, err := Events(t.Context(), b.mem, "t1", c.after, c.limit)
 		if err != nil || len(events) != c.want || c.want > 0 && events[0].Seq != c.after+1 {
 			t.Errorf("after %d at most %d: %+v, %v", c.after, c.limit, events, err)
 		}
 	}
-	if _, err := TaskEvents(t.Context(), b.mem, "gone", 0, 0); !errors.Is(err, store.ErrNoTask) {
+	if _, err := Events(t.Context(), b.mem, "gone", 0, 0); !errors.Is(err, store.ErrNoTask) {
 		t.Errorf("of a task that is not there: %v", err)
 	}
 	feed := func(after int64, limit int) string {
 		t.Helper()
-		entries, err := TaskFeed(t.Context(), b.mem, after, limit)
+		entries, err := Feed(t.Context(), b.mem, after, limit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,15 +173,15 @@ func TestTheLogOfATaskThatCannotBeRead(t *testing.T) {
 		if err := b.mem.AppendTask(t.Context(), store.TaskAppend{Task: "t1", After: 1, Events: []store.TaskEvent{event}, Row: store.TaskRow{Summary: "{"}}); err != nil {
 			t.Fatal(err)
 		}
-		_, loaded := LoadTask(t.Context(), b.mem, "t1")
+		_, loaded := Load(t.Context(), b.mem, "t1")
 		done := b.try("t1", task.Cancel{})
 		for _, err := range []error{loaded, done} {
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%s: %v, want %s", data, err, want)
 			}
 		}
-		_, events := TaskEvents(t.Context(), b.mem, "t1", 0, 0)
-		feed, fed := TaskFeed(t.Context(), b.mem, 0, 10)
+		_, events := Events(t.Context(), b.mem, "t1", 0, 0)
+		feed, fed := Feed(t.Context(), b.mem, 0, 10)
 		if readable := strings.Contains(want, "inconsistent"); (events == nil) != readable || (fed == nil) != readable || (len(feed) == 2) != readable {
 			t.Errorf("%s: events: %v, feed: %d, %v", data, events, len(feed), fed)
 		}
@@ -219,24 +219,86 @@ func TestTheSamePayloadInAnotherForm(t *testing.T) {
 	}
 }
 
-func TestWhoSubmitsForATaskIsOneOfItsRuns(t *testing.T) {
+func TestWhatIsDoneToATaskIsReturned(t *testing.T) {
 	t.Parallel()
-	r := taskRig(t, `{"text":"never asked"}`)
+	b := board{t, storetest.NewMemory()}
+	b.create("t1")
+	s, err := Do(t.Context(), b.mem, "t1", "anna", task.Cancel{Why: "no"})
+	if f, ok := s.Status.(task.Failed); err != nil || !ok || f.Detail != "no" || s.Seq != 2 {
+		t.Errorf("after it was cancelled it is %+v: %v", s.Status, err)
+	}
+	again, err := Do(t.Context(), b.mem, "t1", "anna", task.Cancel{})
+	if err == nil || again.Seq != 2 || again.Status.Name() != task.FailedName {
+		t.Errorf("what was refused left it %+v: %v", again.Status, err)
+	}
+	row, err := b.mem.Task(t.Context(), "t1")
+	if err != nil || row.Status != "failed" || row.Owes || !strings.Contains(row.Summary, `"detail":"no"`) {
+		t.Errorf("its row is %+v: %v", row, err)
+	}
+}
+
+func TestAResultIsTheSameInWhateverFormItIsSubmitted(t *testing.T) {
+	t.Parallel()
+	worker, _ := submission.Worker.Output()
+	declared := run.Output{Tool: "submit_result", Schema: `{"type":"array","items":{"type":"integer"}}`}
 	for _, c := range []struct {
-		q    SubmitRequest
-		want string // in the error
+		o               run.Output
+		stored, payload string
+		same            bool
 	}{
-		{SubmitRequest{Task: "t1", Run: "other", Tool: task.PlannerOutputTool}, "run other is not one of task t1"},
-		{SubmitRequest{Task: "t2", Run: "r", Tool: task.PlannerOutputTool}, "run r is not one of task t2"},
-		{SubmitRequest{Run: "other", Tool: task.PlannerOutputTool}, "run other is not one of task "},
-		{SubmitRequest{Task: "t1", Run: "r", Tool: task.PlannerOutputTool, Assignment: 2}, "assignment 2 of run r is over: it is at its assignment 1"},
-		{SubmitRequest{Task: "t1", Run: "r", Tool: task.PlannerOutputTool}, "run r has not been told yet what it is asked for now"},
-		{SubmitRequest{Task: "t1", Run: "r", Tool: task.CompletionReportTool}, "does not have the tool completion-report"},
+		{worker, goodReport, goodReport, true},
+		{worker, goodReport, `{"summary":"There are three.","status":"complete"}`, true},
+		{worker, goodReport, `{"tool":"completion_report","status":"complete","summary":"There are three."}`, true},
+		{worker, goodReport, `{"status":"complete","summary":"There are three.","output":null}`, true},
+		{worker, goodReport, `{"status":"complete","summary":"There are three.","blockedReason":""}`, true},
+		{worker, goodReport, `{"status":"complete","summary":"There are three.","output":"3"}`, false},
+		{worker, goodReport, `{"status":"failed","summary":"There are three."}`, false},
+		{worker, goodReport, `{"status":"complete","summary":3}`, false},
+		{worker, goodReport, `no`, false},
+		{declared, `[1,2]`, `{"result":[1,2]}`, true},
+		{declared, `[1,2]`, `{"result":[2,1]}`, false},
+		{declared, `[10000000000000000001]`, `{"result":[10000000000000000002]}`, false},
 	} {
-		c.q.Payload = json.RawMessage(goodPlan)
-		_, err := r.w.Submit(context.Background(), c.q)
-		if e, ok := errors.AsType[*task.SubmissionError](err); !ok || !strings.Contains(e.Error(), c.want) {
-			t.Errorf("%+v is answered %v, want %s", c.q, err, c.want)
+		if got := SamePayload(c.o, c.stored, json.RawMessage(c.payload)); got != c.same {
+			t.Errorf("%s and %s are the same: %t", c.stored, c.payload, got)
+		}
+	}
+}
+
+// What a task keeps of words is their beginning.
+func TestHowMuchATaskKeepsOfWords(t *testing.T) {
+	t.Parallel()
+	most := strings.Repeat("ä", 8<<10)
+	if clip(most) != most {
+		t.Error("what fits is cut")
+	}
+	if got := clip(most + "y"); got == most+"y" || !strings.HasPrefix(got, most) {
+		t.Errorf("of what does not fit %d bytes are kept", len(got))
+	}
+}
+
+const goodReport = `{"status":"complete","summary":"There are three."}`
+
+// Of requests that came together each has its own key; one that came before has that of its call.
+func TestTheKeyOfASubmissionIsThatOfItsRequest(t *testing.T) {
+	t.Parallel()
+	received := func(n string) run.Event {
+		return run.Event{Payload: run.CallReceived{Key: "key " + n, Call: run.Call{ID: run.CallID("c_" + n), Tool: "read", Arguments: "{}"}}}
+	}
+	s, err := run.Replay([]run.Event{
+		{Payload: run.Created{Run: "r", External: true}}, {Payload: run.Prompted{Parts: []run.Part{run.Text("go")}}},
+		{Payload: run.RequestStarted{Purpose: run.ForAgent, Attempt: 1}}, received("1"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := along{batch: &batch{}, s: s, calls: map[run.CallID]called{}}
+	if err := a.all(nil, []run.Event{{Payload: run.Observed{}}, received("2"), received("3")}); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[run.CallID]string{"c_1": "key 1", "c_2": "key 2", "c_3": "key 3", "c_4": ""} {
+		if got := a.called(id).key; got != want {
+			t.Errorf("the key of %s is %q, want %q", id, got, want)
 		}
 	}
 }
