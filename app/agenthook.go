@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -12,7 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+	"time"
 
 	"pawl/external"
 	"pawl/internal/atomicfile"
@@ -23,45 +24,51 @@ import (
 	"pawl/worker"
 )
 
-// AgentHook says what pawl's rules say of a use of a tool before Claude Code looks at rules of
-// its own (its hook PreToolUse): deny, ask, or nothing ("") where the agent decides, and asks
-// pawl about what it does not allow by itself. input and the answer are in the hook's form, as
-// observed in 2.1.197. With an error the tool must not be used.
-func (w *Workspace) AgentHook(ctx context.Context, id run.ID, input []byte) ([]byte, error) {
-	var use struct {
-		permissionArgs
-		Input json.RawMessage `json:"tool_input"`
-	}
-	if err := json.Unmarshal(input, &use); err != nil || use.Tool == "" {
-		return nil, errors.New("the input of the hook names no tool_name")
-	}
-	asked := permissionArgs{Tool: use.Tool, Input: use.Input, ID: use.ID, Dir: use.Dir}
-	if strings.HasPrefix(asked.Tool, "mcp__"+external.ServerName+"__") {
-		return nil, nil // a call of the run, which is decided on as such
-	}
-	verdict, reason, err := w.hookVerdict(ctx, id, asked)
-	if err != nil || verdict == "" {
-		return nil, err
-	}
-	type decision struct {
-		Event   string             `json:"hookEventName"`
-		Verdict permission.Verdict `json:"permissionDecision"`
-		Reason  string             `json:"permissionDecisionReason"`
-	}
-	return json.Marshal(struct {
-		Decision decision `json:"hookSpecificOutput"`
-	}{decision{"PreToolUse", verdict, "pawl: " + reason}})
-}
-
-func (w *Workspace) hookVerdict(ctx context.Context, id run.ID, asked permissionArgs) (permission.Verdict, string, error) {
+// AgentHook answers the hook of an external agent, which asks before every use of a tool of the
+// agent's own; input is in the form of [external.Kind.Asked]. Claude Code is told what pawl's rules say
+// before it looks at rules of its own (PreToolUse, as observed in 2.1.197): deny, ask, or nothing
+// where it decides, and asks pawl about what it does not allow by itself. The other programs have
+// no further question: a person is asked here, for as long as patience, and no answer allows. With an
+// error, whose text the agent is told, the tool must not be used.
+func (w *Workspace) AgentHook(ctx context.Context, id run.ID, input []byte, patience time.Duration) ([]byte, error) {
 	_, state, err := w.Load(ctx, id)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
+	k, _, _ := external.Split(state.Config.Model)
+	asked, ok, err := k.Asked(input)
+	if err != nil || !ok {
+		return nil, err
+	}
+	verdict, reason, err := w.hookVerdict(id, state, k, &asked)
+	switch {
+	case err != nil || verdict == "" || verdict == permission.Allow:
+		return nil, err
+	case k.PermissionTool:
+		type decision struct {
+			Event   string             `json:"hookEventName"`
+			Verdict permission.Verdict `json:"permissionDecision"`
+			Reason  string             `json:"permissionDecisionReason"`
+		}
+		return json.Marshal(struct {
+			Decision decision `json:"hookSpecificOutput"`
+		}{decision{"PreToolUse", verdict, "pawl: " + reason}})
+	case verdict == permission.Deny:
+		return nil, errors.New(reason)
+	}
+	answer, err := (&agentServer{w: w, id: id, patience: patience}).permission(ctx, "hook-"+rand.Text(), asked)
+	if err == nil && answer.IsError {
+		err = errors.New(answer.Text)
+	}
+	return nil, err
+}
+
+// hookVerdict is what the rules say of a use. "" leaves it to the program, which has permissions of its own.
+func (w *Workspace) hookVerdict(id run.ID, state run.State, k external.Kind, asked *external.Asked) (permission.Verdict, string, error) {
 	dir := state.Created.Workspace
 	if asked.Dir == dir {
 		asked.Dir = ""
-	} else if asked.Dir != "" { // for the question that the agent may ask after this
+	} else if asked.Dir != "" && k.PermissionTool { // for the question that the agent may ask after this
 		if err := atomicfile.Write(w.agentDirFile(id, asked.ID), []byte(asked.Dir), atomicfile.NoSync); err != nil {
 			return "", "", err
 		}
@@ -96,6 +103,12 @@ func (w *Workspace) hookVerdict(ctx context.Context, id run.ID, asked permission
 	r := w.judge(p).Of(judge.Call{Run: id, Mode: mode, Intent: in, Args: args, Env: env}).Request
 	if dir != w.Dir && r.Edits && slices.ContainsFunc(r.Resolved, filepath.IsAbs) {
 		return permission.Deny, "the task works in a copy of the repository: it changes files there, and not " + in.Paths[0], nil
+	}
+	if !k.PermissionTool {
+		r.Sandboxed = k.Confines(state.Config.Mode)
+		r.EnforcesReadOnly = r.Sandboxed
+		d := p.Decide(id, mode, r)
+		return d.Verdict, because(d), nil
 	}
 	if mode == permission.Plan && in.As != permissionName {
 		// What only reads is not refused for want of a sandbox: without this hook the agent

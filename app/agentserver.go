@@ -167,7 +167,7 @@ func (a *agentServer) call(ctx context.Context, c mcp.Call) (mcp.Result, error) 
 	case state.Config.Output.Tool:
 		return a.submit(ctx, state, t, key, c)
 	case permissionName:
-		return a.permission(ctx, key, c)
+		return a.claudePermission(ctx, key, c)
 	}
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -312,43 +312,48 @@ func (a *agentServer) leave(ctx context.Context, key string) error {
 	return err
 }
 
-// permission answers whether the agent may use a tool of its own, in the form that Claude
-// Code reads.
-func (a *agentServer) permission(ctx context.Context, key string, c mcp.Call) (mcp.Result, error) {
-	var asked permissionArgs
-	if err := json.Unmarshal(c.Arguments, &asked); err != nil || asked.Tool == "" {
-		return mcp.Result{}, fmt.Errorf("%s takes tool_name and input", permissionName)
-	}
+// permission asks, as a call of the run, whether the agent may use a tool of its own. The text of the
+// result is what [permissionTool] answers, and of an error why not.
+func (a *agentServer) permission(ctx context.Context, key string, asked external.Asked) (mcp.Result, error) {
 	if asked.ID != "" {
 		key = "permission-" + string(a.id) + "-" + asked.ID
 	}
-	dir, err := a.w.agentDir(a.id, asked.ID)
-	if err != nil {
-		return mcp.Result{}, err
-	}
-	arguments, err := json.Marshal(permissionArgs{Tool: asked.Tool, Input: asked.Input, Dir: dir}) // the id differs each time
+	asked.ID = "" // it differs each time
+	arguments, err := json.Marshal(asked)
 	if err != nil {
 		return mcp.Result{}, err
 	}
 	waiting, cancel := context.WithTimeout(ctx, a.patience)
 	defer cancel()
 	answer, err := a.make(waiting, key, permissionName, string(arguments))
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		err = a.leave(ctx, key)
+		return mcp.Result{IsError: true, Text: "Waiting for a person: end your turn and say what you wait for. The decision begins the next turn."}, err
+	}
 	text := run.PlainText(answer.Content)
-	switch {
-	case err != nil && waiting.Err() != nil && ctx.Err() == nil:
-		if err := a.leave(ctx, key); err != nil {
-			return mcp.Result{}, err
-		}
-		answer.IsError, text = true, "Waiting for a person: end your turn and say what you wait for. The decision begins the next turn."
-	case err != nil:
+	if answer.IsError {
+		text = cmp.Or(text, "It is not allowed.")
+	}
+	return mcp.Result{Text: text, IsError: answer.IsError}, err
+}
+
+// claudePermission answers Claude Code in the form that it reads.
+func (a *agentServer) claudePermission(ctx context.Context, key string, c mcp.Call) (mcp.Result, error) {
+	var asked external.Asked
+	if err := json.Unmarshal(c.Arguments, &asked); err != nil || asked.Tool == "" {
+		return mcp.Result{}, fmt.Errorf("%s takes tool_name and input", permissionName)
+	}
+	var err error
+	if asked.Dir, err = a.w.agentDir(a.id, asked.ID); err != nil {
 		return mcp.Result{}, err
 	}
-	if !answer.IsError {
-		return mcp.Result{Text: text}, nil
+	answer, err := a.permission(ctx, key, asked)
+	if err != nil || !answer.IsError {
+		return answer, err
 	}
 	b, err := json.Marshal(struct {
 		Behavior string `json:"behavior"`
 		Message  string `json:"message"`
-	}{"deny", cmp.Or(text, "It is not allowed.")})
+	}{"deny", answer.Text})
 	return mcp.Result{Text: string(b)}, err
 }

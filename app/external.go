@@ -157,20 +157,18 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(
 			turn.Server.Env[name] = v
 		}
 	}
-	if k.PermissionTool {
-		rules, err := s.rules(ToolNames())
-		if err != nil {
-			return turn, nil, err
-		}
-		b, err := json.Marshal(rules)
-		if err == nil {
-			err = atomicfile.Write(w.rulesFile(t.Run), b, atomicfile.NoSync)
-		}
-		if err != nil {
-			return turn, nil, err
-		}
-		turn.Server.Hook = []string{ownProgram(), "-C", w.Dir, "mcp", "hook", "--run", string(t.Run)}
+	rules, err := s.rules(ToolNames())
+	if err != nil {
+		return turn, nil, err
 	}
+	b, err := json.Marshal(rules)
+	if err == nil {
+		err = atomicfile.Write(w.rulesFile(t.Run), b, atomicfile.NoSync)
+	}
+	if err != nil {
+		return turn, nil, err
+	}
+	turn.Server.Hook = []string{ownProgram(), "-C", w.Dir, "mcp", "hook", "--run", string(t.Run)}
 	_, state, err := w.Load(context.Background(), t.Run)
 	if err != nil {
 		return turn, nil, err

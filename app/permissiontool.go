@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"pawl/external"
 	"pawl/internal/text"
 	"pawl/run"
 	"pawl/tool"
@@ -21,20 +22,11 @@ import (
 // its own.
 const permissionName = "permission"
 
-// permissionTool answers Claude Code (--permission-prompt-tool). The rules that decide are
+// permissionTool answers whether a tool may be used ([external.Asked]): Claude Code calls it
+// (--permission-prompt-tool), and for the other programs their hook does. The rules that decide are
 // those for the tool of pawl's that does the same; a command runs outside of pawl's sandbox,
 // so it needs what an unconfined one needs.
 type permissionTool struct{}
-
-// permissionArgs are the arguments, as observed in Claude Code 2.1.197.
-type permissionArgs struct {
-	Tool  string          `json:"tool_name"`
-	Input json.RawMessage `json:"input,omitempty"`
-	ID    string          `json:"tool_use_id,omitempty"`
-	// Dir is the folder that the agent is in, absolute; empty: the workspace. The agent's
-	// program does not send it here, but to its hook: see [Workspace.AgentHook].
-	Dir string `json:"cwd,omitempty"`
-}
 
 func (permissionTool) Spec() tool.Spec {
 	return tool.Spec{Name: permissionName, Unstored: true, Description: "Asks pawl whether a tool may be used. It is for the agent's program, not for the model.",
@@ -42,7 +34,7 @@ func (permissionTool) Spec() tool.Spec {
 }
 
 func (permissionTool) Inspect(env tool.Env, raw json.RawMessage) (tool.Intent, error) {
-	var args permissionArgs
+	var args external.Asked
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return tool.Intent{}, err
 	}
@@ -69,7 +61,7 @@ func (permissionTool) Inspect(env tool.Env, raw json.RawMessage) (tool.Intent, e
 	}
 	title := func(what string) string { return text.OneLine(strings.TrimSpace(args.Tool+" "+what), 120) }
 	env.Sandbox = nil
-	files := paths(in.File, in.Notebook)
+	files := paths(append(in.Files, in.File, in.Notebook)...)
 	switch args.Tool {
 	case "Edit", "MultiEdit", "NotebookEdit", "Write", "Read":
 		if len(files) == 0 {
@@ -89,7 +81,7 @@ func (permissionTool) Inspect(env tool.Env, raw json.RawMessage) (tool.Intent, e
 		}
 		return intent, err
 	case "Edit", "MultiEdit", "NotebookEdit":
-		return tool.Intent{As: "edit", Class: run.Writes, Paths: files, Title: title(in.File + in.Notebook)}, nil
+		return tool.Intent{As: "edit", Class: run.Writes, Paths: files, Title: title(cmp.Or(in.File, in.Notebook, strings.Join(in.Files, " ")))}, nil
 	case "Write":
 		return tool.Intent{As: "write", Class: run.Writes, Paths: files, Title: title(in.File)}, nil
 	case "Read":
@@ -112,12 +104,14 @@ func (permissionTool) Inspect(env tool.Env, raw json.RawMessage) (tool.Intent, e
 
 // permissionInput is what the input of a tool says that rules decide on.
 type permissionInput struct {
-	Command  string `json:"command"`
-	File     string `json:"file_path"`
-	Notebook string `json:"notebook_path"`
-	Path     string `json:"path"`
-	Pattern  string `json:"pattern"`
-	URL      string `json:"url"`
+	Command string `json:"command"`
+	File    string `json:"file_path"`
+	// Files are what a patch changes.
+	Files    []string `json:"file_paths"`
+	Notebook string   `json:"notebook_path"`
+	Path     string   `json:"path"`
+	Pattern  string   `json:"pattern"`
+	URL      string   `json:"url"`
 	// Unconfined asks for a command to run outside of the sandbox that the agent's program
 	// may have of its own: it needs a rule that grants as much, or a person.
 	Unconfined bool `json:"dangerouslyDisableSandbox"`
@@ -135,7 +129,7 @@ func sessionIn(workspace, dir string) (*tool.Session, error) {
 // inputOf returns what the input of a tool says. The program gets the input back as it is and
 // takes its members by their exact names, so one of another spelling, or one that occurs
 // twice, is refused: it must not be read differently here.
-func inputOf(args permissionArgs) (in permissionInput, err error) {
+func inputOf(args external.Asked) (in permissionInput, err error) {
 	if len(args.Input) == 0 {
 		return in, nil
 	}
@@ -148,7 +142,7 @@ func inputOf(args permissionArgs) (in permissionInput, err error) {
 		return in, fmt.Errorf("the input of %s: %w", args.Tool, err)
 	}
 	for name := range members {
-		for _, known := range []string{"command", "file_path", "notebook_path", "path", "pattern", "url", "dangerouslyDisableSandbox"} {
+		for _, known := range []string{"command", "file_path", "file_paths", "notebook_path", "path", "pattern", "url", "dangerouslyDisableSandbox"} {
 			if name != known && strings.EqualFold(name, known) {
 				return in, fmt.Errorf("the input of %s has %q: leave it out, the name is %s", args.Tool, name, known)
 			}
@@ -177,7 +171,7 @@ func leadsTo(pattern string) []string {
 
 // Run is called when the use is allowed.
 func (permissionTool) Run(_ context.Context, _ tool.Env, c tool.Call) (tool.Result, error) {
-	var args permissionArgs
+	var args external.Asked
 	if err := json.Unmarshal(c.Args, &args); err != nil {
 		return tool.Result{}, err
 	}

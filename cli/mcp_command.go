@@ -29,7 +29,8 @@ func mcpCommand(inv *invocation) *cobra.Command {
 	return cmd
 }
 
-// maxHookInput bounds what the hook reads, in bytes, and hookPatience how long it takes.
+// maxHookInput bounds what the hook reads, in bytes, and hookPatience how long it takes beside a
+// person's answer.
 const (
 	maxHookInput = 32 << 20
 	hookPatience = time.Minute
@@ -38,21 +39,22 @@ const (
 func mcpHookCommand(inv *invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook --run ID",
-		Short: "Say what the rules of a run deny of a tool's use",
-		Long: `Reads the input of Claude Code's hook PreToolUse and prints what pawl's rules say of it:
-deny or ask, or nothing where Claude Code decides by itself. pawl starts Claude Code with this
-hook in its settings.`,
+		Short: "Say whether the agent of a run may use a tool of its own",
+		Long: `Reads what a hook of an external agent asks about: Claude Code's PreToolUse, Codex' PreToolUse, Gemini CLI's
+BeforeTool, or the plugin that pawl gives to OpenCode. pawl starts these programs with this hook. Claude Code
+gets what pawl's rules say: deny or ask, or nothing where it decides by itself. For the others a person is asked
+if need be, and exit code 1 says that the tool must not be used, and standard error why.`,
 		Example: "  pawl mcp hook --run 20261122-1603-efcygd <input.json",
 		Args:    cobra.NoArgs,
 	}
 	return inv.inRun(cmd, "the id of the run whose rules hold", func(ctx context.Context, ws *app.Workspace, id run.ID) error {
-		ctx, cancel := context.WithTimeout(ctx, hookPatience)
+		ctx, cancel := context.WithTimeout(ctx, app.AgentPatience+hookPatience)
 		defer cancel()
 		input, err := io.ReadAll(io.LimitReader(inv.Stdin, maxHookInput))
 		if err != nil {
 			return err
 		}
-		answer, err := ws.AgentHook(ctx, id, input)
+		answer, err := ws.AgentHook(ctx, id, input, app.AgentPatience)
 		if err == nil && len(answer) > 0 {
 			_, err = fmt.Fprintf(inv.Stdout, "%s\n", answer)
 		}

@@ -68,12 +68,11 @@ func (claude) invoke(t Turn, conversation string, resume bool) (invocation, erro
 
 // hookPatience is how long the hook may take, in seconds: after it the tool would be used.
 // The hook is bounded by less.
-const hookPatience = 600
+const hookPatience = 3600
 
-// hookSettings returns settings with which the program runs Hook before every use of a tool,
-// in subagents too, and also if the person's own settings turn hooks off. A hook that fails
-// in another way than with exit code 2 would not prevent the use.
-func (s Server) hookSettings() []byte {
+// hookCommand returns Hook as a command of a shell. Of a hook that fails in another way than with
+// exit code 2 the programs take no notice.
+func (s Server) hookCommand() string {
 	var command strings.Builder
 	for _, name := range sortedKeys(s.Env) {
 		if strings.HasPrefix(name, "PAWL_") && !strings.HasSuffix(name, "_TOKEN") { // the program gets none of these
@@ -83,19 +82,32 @@ func (s Server) hookSettings() []byte {
 	for _, word := range s.Hook {
 		command.WriteString(shellQuoted(word) + " ")
 	}
-	command.WriteString("|| exit 2")
-	type hook struct {
-		Type    string `json:"type"`
-		Command string `json:"command"`
-		Timeout int    `json:"timeout"`
-	}
-	type matcher struct {
-		Matcher string `json:"matcher"`
-		Hooks   []hook `json:"hooks"`
-	}
+	return command.String() + "|| exit 2"
+}
+
+// A matcher is what Claude Code and Gemini CLI have in their settings for hooks.
+type matcher struct {
+	Matcher string `json:"matcher"`
+	Hooks   []hook `json:"hooks"`
+}
+
+type hook struct {
+	Type    string `json:"type"`
+	Command string `json:"command"`
+	Timeout int    `json:"timeout"`
+}
+
+// hooks returns the hook for every tool; unit is a second in that of its timeout.
+func (s Server) hooks(unit int) matcher {
+	return matcher{"*", []hook{{"command", s.hookCommand(), hookPatience * unit}}}
+}
+
+// hookSettings returns settings with which the program runs Hook before every use of a tool,
+// in subagents too, and also if the person's own settings turn hooks off.
+func (s Server) hookSettings() []byte {
 	b, _ := json.Marshal(map[string]any{ // of strings and numbers
 		"disableAllHooks": false,
-		"hooks":           map[string]any{"PreToolUse": []matcher{{"*", []hook{{"command", command.String(), hookPatience}}}}},
+		"hooks":           map[string]any{"PreToolUse": []matcher{s.hooks(1)}},
 	})
 	return b
 }

@@ -1,7 +1,11 @@
 package external
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"path/filepath"
 	"strings"
 
 	"pawl/run"
@@ -12,8 +16,16 @@ type codex struct{}
 
 func (codex) hasSystem() bool { return false }
 
-// codexSandboxes are its sandboxes, by permission mode.
-var codexSandboxes = map[string]string{"accept-edits": "workspace-write", "bypass": "danger-full-access"}
+// codexTools are its tools as its hook names them.
+var codexTools = map[string]string{
+	"Bash": "Bash", "apply_patch": "Edit command=patch", "view_image": "Read path=file_path",
+	"spawn_agent": "", "send_input": "", "send_message": "", "followup_task": "", "interrupt_agent": "", "list_agents": "", "wait_agent": "", "close_agent": "",
+	"resume_agent": "", "update_plan": "", "get_goal": "", "create_goal": "", "update_goal": "", "tool_search": "", "wait": "", "sleep": "",
+}
+
+// codexHookKey is the name of the first hook that flags define, in the table of those that are
+// trusted.
+const codexHookKey = "/<session-flags>/config.toml:pre_tool_use:0:0"
 
 func (codex) invoke(t Turn, conversation string, resume bool) (invocation, error) {
 	args := []string{"exec"}
@@ -22,11 +34,33 @@ func (codex) invoke(t Turn, conversation string, resume bool) (invocation, error
 	}
 	args = append(args, "--json", "--skip-git-repo-check")
 	set := func(key string, v any) { args = append(args, "-c", key+"="+tomlValue(v)) }
-	sandbox := codexSandboxes[t.Mode]
-	if sandbox == "" {
-		sandbox = "read-only"
+	projects := map[string]any{}
+	sandbox := "read-only"
+	switch {
+	case t.Mode == "bypass":
+		sandbox = "danger-full-access"
+	case t.Mode != "plan" && len(t.Server.Hook) > 0:
+		sandbox = "workspace-write"
+	}
+	if sandbox != "danger-full-access" {
+		set("web_search", "cached") // by its provider, which asks no other
 	}
 	set("sandbox_mode", sandbox) // resume has no flag for it, and does not inherit it
+	// What a person has said in it of this repository does not count, nor what the repository says.
+	for dir := t.Workspace; ; dir = filepath.Dir(dir) {
+		projects[dir] = map[string]string{"trust_level": "untrusted"}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	set("projects", projects)
+	if len(t.Server.Hook) > 0 {
+		h := t.Server.hooks(1)
+		set("features.hooks", true)
+		set("features.unified_exec_tty", false) // it does not ask about what it types into a running command
+		set("hooks.PreToolUse", []matcher{h})
+		set("hooks.state", map[string]any{codexHookKey: map[string]any{"enabled": true, "trusted_hash": codexHash("pre_tool_use", h)}})
+	}
 	set("approval_policy", "never")
 	set("check_for_update_on_startup", false)
 	if t.Model != DefaultModel {
@@ -54,10 +88,45 @@ func (codex) invoke(t Turn, conversation string, resume bool) (invocation, error
 	return invocation{args: append(args, "-"), env: env}, nil
 }
 
-// tomlValue returns a string, bool, int or list of strings as TOML has it.
+// codexHash returns what it takes as the person's word that a hook may run: the hash of its JSON with
+// sorted keys, as observed.
+func codexHash(event string, m matcher) string {
+	h := m.Hooks[0]
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(map[string]any{"event_name": event, "matcher": m.Matcher, // of strings and numbers
+		"hooks": []any{map[string]any{"async": false, "command": h.Command, "timeout": h.Timeout, "type": h.Type}}})
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(bytes.TrimSpace(b.Bytes())))
+}
+
+// tomlValue returns a value as TOML has it in one line: the JSON of strings, numbers and lists, and
+// tables with = for the colon.
 func tomlValue(v any) string {
-	b, _ := json.Marshal(v) // JSON of these is TOML, but for escapes that are not made here
-	return string(b)
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // of strings and numbers
+	text := strings.TrimSpace(b.String())
+	if !strings.ContainsRune(text, '{') {
+		return text
+	}
+	var out []byte
+	inString := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inString && c == '\\':
+			out = append(out, c)
+			i++
+		case c == '"':
+			inString = !inString
+		case c == ':' && !inString:
+			out = append(out, '=')
+			continue
+		}
+		out = append(out, text[i])
+	}
+	return string(out)
 }
 
 func (codex) stream() stream { return &codexStream{} }

@@ -46,11 +46,15 @@ type Kind struct {
 	// obeys whatever its flags say, with code that it runs. It must not start where they are not
 	// trusted.
 	Obeys []string
-	// PermissionTool: the program asks a tool of pawl's before it uses one of its own, so
-	// that pawl's rules hold. Without it the permission mode decides what the program may do.
+	// PermissionTool: the program has permissions of its own, and asks a tool of pawl's about what
+	// they do not allow. The others use what their hook does not deny.
 	PermissionTool bool
 
 	prefix string // of the names of pawl's tools, for its model
+	// tools are the program's own, by name: what Claude Code calls the one that does the same,
+	// and, THEIRS=OURS, the members of its input that have another name. An empty one does nothing by
+	// itself. Those that are not here are asked about by their own names.
+	tools map[string]string
 	// forms are what a tool's schema is adapted to, one after the other: what the provider of
 	// the program's model takes.
 	forms  []schema.Target
@@ -84,29 +88,26 @@ var Kinds = []Kind{
 		keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, login: []string{"$CODEX_HOME/auth.json", ".codex/auth.json"}, prefix: "mcp__pawl__",
 		forms: []schema.Target{schema.OpenAI},
 		bounds: map[string]string{
-			"default":      "its own sandbox lets it read all your files and change none (read-only)",
-			"accept-edits": "its own sandbox lets it read all your files and change those of this folder and temporary ones (workspace-write)",
-			"bypass":       "nothing bounds it (danger-full-access)",
-		}, adapter: codex{}},
+			"default": "pawl's rules decide before each use of a tool, and its own sandbox lets commands change this folder and temporary files alone, without network (workspace-write)",
+			"plan":    "pawl's rules decide before each use of a tool, and its own sandbox lets commands change nothing (read-only)",
+			"bypass":  "only pawl's deny rules hold over its own tools (danger-full-access)",
+		}, tools: codexTools, adapter: codex{}},
 	{Name: "gemini-cli", Title: "Gemini CLI", Program: "gemini", Install: "npm install -g @google/gemini-cli",
 		keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, login: []string{".gemini/oauth_creds.json"}, chooses: true, prefix: "mcp_pawl_",
 		forms: []schema.Target{schema.Gemini},
 		bounds: map[string]string{
-			"default":      "it can read this folder, and has no shell and no edits (approval mode default)",
-			"plan":         "it can read this folder, and has no shell and no edits but of its plans (approval mode plan)",
-			"accept-edits": "it can read and edit this folder, and has no shell (approval mode auto_edit)",
-			"bypass":       "nothing bounds it (approval mode yolo)",
-		}, unreached: []byte("Error during discovery for MCP server '" + ServerName + "':"), adapter: gemini{}},
+			"default": "pawl's rules decide before each use of a tool",
+			"bypass":  "only pawl's deny rules hold over its own tools",
+		}, tools: geminiTools, unreached: []byte("Error during discovery for MCP server '" + ServerName + "':"), adapter: gemini{}},
 	{Name: "opencode", Title: "OpenCode", Program: "opencode", Install: "npm install -g opencode-ai",
 		Obeys: []string{".opencode", "opencode.json", "opencode.jsonc"},
 		keys:  []string{"*"}, login: []string{"$XDG_DATA_HOME/opencode/auth.json", ".local/share/opencode/auth.json"}, prefix: "pawl_",
 		unreached: []byte(`message="server unavailable" key=` + ServerName + " "),
 		forms:     []schema.Target{schema.AnthropicTool, schema.OpenAI, schema.Gemini},
 		bounds: map[string]string{
-			"default":      "it can read this folder and fetch, and has no shell and no edits",
-			"accept-edits": "it can read and edit this folder and fetch, and has no shell",
-			"bypass":       "nothing bounds it",
-		}, adapter: opencode{}}, // it works with any provider,
+			"default": "pawl's rules decide before each use of a tool",
+			"bypass":  "only pawl's deny rules hold over its own tools",
+		}, tools: opencodeTools, adapter: opencode{}}, // it works with any provider,
 }
 
 // Split splits a model of the form KIND/MODEL. ok is false if it is not one of an external
@@ -272,8 +273,9 @@ type Server struct {
 	// Permission is the tool among them that is asked before the program uses one of its own;
 	// empty: none.
 	Permission string
-	// Hook is a command that Claude Code runs before every use of a tool, also of those that it
-	// allows by itself; empty: none.
+	// Hook is a command that the program runs before every use of a tool, also of those that it
+	// allows by itself, with what it is about on standard input: see [Kind.Asked]. Its failure
+	// denies, with the end of standard error as the reason. Empty: none.
 	Hook []string
 }
 
@@ -338,6 +340,11 @@ type invocation struct {
 	env  []string // beside the person's
 	log  string   // the file that the program writes its log to, in the run's folder; empty: none
 }
+
+// Confines reports whether commands of the program run in a sandbox of its own, in a permission mode,
+// that keeps them from the network and, but for temporary files, from changing anything outside of the
+// workspace; in mode plan anything at all.
+func (k Kind) Confines(mode string) bool { return k.Name == "codex" && mode != "bypass" }
 
 // An adapter knows one program.
 type adapter interface {

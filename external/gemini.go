@@ -18,14 +18,21 @@ type gemini struct{}
 
 func (gemini) hasSystem() bool { return false }
 
-// geminiModes are its approval modes, by permission mode. In its default mode it has no tool
-// that runs commands or edits without a person's word.
-var geminiModes = map[string]string{"accept-edits": "auto_edit", "bypass": "yolo", "plan": "plan"}
+// geminiTools are its tools.
+var geminiTools = map[string]string{
+	"run_shell_command": "Bash dir_path=cwd", "write_file": "Write", "replace": "Edit", "read_file": "Read", "list_directory": "LS dir_path=path",
+	"glob": "Glob dir_path=path", "grep_search": "Grep dir_path=path", "web_fetch": "WebFetch prompt=url",
+	"update_topic": "", "write_todos": "", "invoke_agent": "", "activate_skill": "", "enter_plan_mode": "", "exit_plan_mode": "", "complete_task": "",
+	"list_background_processes": "", "read_background_output": "",
+}
 
 func (gemini) invoke(t Turn, conversation string, resume bool) (invocation, error) {
-	mode := geminiModes[t.Mode]
-	if mode == "" {
-		mode = "default"
+	mode := "default" // in which it has no tool that runs commands or edits without a person's word
+	switch {
+	case t.Mode == "plan":
+		mode = "plan"
+	case t.Mode == "bypass" || len(t.Server.Hook) > 0: // the hook decides
+		mode = "yolo"
 	}
 	// The prompt is on standard input. Without --skip-trust it refuses to work in a folder that
 	// the person has not trusted, and with it the folder's own settings would count: commands
@@ -70,8 +77,8 @@ func (t Turn) geminiHome() (string, error) {
 	}
 	theirs = filepath.Join(theirs, ".gemini")
 	home := filepath.Join(t.folder(), "gemini")
-	ours := filepath.Join(home, ".gemini")
-	if err := os.MkdirAll(ours, 0o700); err != nil {
+	dir := filepath.Join(home, ".gemini")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
 	entries, err := os.ReadDir(theirs)
@@ -90,13 +97,22 @@ func (t Turn) geminiHome() (string, error) {
 			}
 			continue
 		}
-		if err := os.Symlink(filepath.Join(theirs, e.Name()), filepath.Join(ours, e.Name())); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Symlink(filepath.Join(theirs, e.Name()), filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", err
 		}
 	}
 	server := mcpServer{Command: t.Server.Command[0], Args: t.Server.Command[1:], Env: t.Server.Env, Trust: true, Timeout: 86400000}
-	b, _ := json.Marshal(merged(settings, map[string]any{"mcpServers": map[string]any{ServerName: server}})) // of strings and of what was JSON
-	return home, os.WriteFile(filepath.Join(ours, "settings.json"), b, 0o600)
+	ours := map[string]any{"mcpServers": map[string]any{ServerName: server}}
+	if len(t.Server.Hook) > 0 {
+		var before []any
+		if hooks, ok := settings["hooks"].(map[string]any); ok {
+			before, _ = hooks["BeforeTool"].([]any)
+		}
+		ours["hooksConfig"] = map[string]any{"enabled": true}
+		ours["hooks"] = map[string]any{"BeforeTool": append([]any{t.Server.hooks(1000)}, before...)}
+	}
+	b, _ := json.Marshal(merged(settings, ours)) // of strings and of what was JSON
+	return home, os.WriteFile(filepath.Join(dir, "settings.json"), b, 0o600)
 }
 
 // withoutComments returns JSON without the comments that the program allows in its settings.

@@ -1,8 +1,10 @@
 package external
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"pawl/run"
@@ -15,6 +17,18 @@ func (opencode) hasSystem() bool { return false }
 
 const opencodeConfig = "OPENCODE_CONFIG_CONTENT"
 
+// opencodeTools are its tools.
+var opencodeTools = map[string]string{
+	"bash": "Bash workdir=cwd", "edit": "Edit filePath=file_path", "write": "Write filePath=file_path", "read": "Read filePath=file_path",
+	"apply_patch": "Edit patchText=patch", "patch": "Edit patchText=patch", "list": "LS", "glob": "Glob", "grep": "Grep", "webfetch": "WebFetch",
+	"task": "", "todowrite": "", "todoread": "", "skill": "", "invalid": "",
+}
+
+// opencodePlugin runs the hook. A command, with the hook in it, is put before it.
+//
+//go:embed opencode.js
+var opencodePlugin string
+
 func (opencode) invoke(t Turn, conversation string, resume bool) (invocation, error) {
 	// Its stream has nothing of a server that could not be started, and its log, on standard error,
 	// has; see [Kind.unreached].
@@ -25,40 +39,38 @@ func (opencode) invoke(t Turn, conversation string, resume bool) (invocation, er
 	if t.Model != DefaultModel {
 		args = append(args, "--model", t.Model)
 	}
-	// A question ends a headless run, so there is none: what asks by default is allowed or denied
-	// (opencode.ai/docs/permissions, and the agent "build" of 1.18.33).
-	permission := map[string]any{}
-	for name, allowed := range map[string]bool{
-		"edit": t.Mode == "accept-edits" || t.Mode == "bypass", "bash": t.Mode == "bypass",
-		"external_directory": t.Mode == "bypass", "doom_loop": t.Mode == "bypass",
-	} {
-		permission[name] = "deny"
-		if allowed {
-			permission[name] = "allow"
-		}
-	}
-	if t.Mode == "bypass" {
-		permission["read"] = "allow"
-	} else {
-		permission["read"] = map[string]any{"*": "allow", "*.env": "deny", "*.env.*": "deny", "*.env.example": "allow"}
-	}
+	// A question ends a headless run, so there is none: what asks by default (opencode.ai/docs/permissions, and
+	// the agent "build" of 1.18.33) is denied. The plugin that runs the hook allows it, but in mode plan: without
+	// the plugin nothing does.
+	permission := map[string]any{"edit": "deny", "bash": "deny", "external_directory": "deny", "doom_loop": "deny",
+		"read": map[string]any{"*": "allow", "*.env": "deny", "*.env.*": "deny", "*.env.example": "allow"}}
 	config := map[string]any{"autoupdate": false, "share": "disabled", "permission": permission}
 	if len(t.Server.Command) > 0 {
 		config["mcp"] = map[string]any{ServerName: map[string]any{"type": "local", "enabled": true, "command": t.Server.Command, "environment": t.Server.Env, "timeout": 86400000}}
 	}
+	var base map[string]any
 	if theirs := lookup(t.Env, opencodeConfig); theirs != "" {
-		var base map[string]any
 		if err := json.Unmarshal([]byte(theirs), &base); err != nil {
 			return invocation{}, fmt.Errorf("%s: %w", opencodeConfig, err)
 		}
-		config = merged(base, config)
 	}
+	if len(t.Server.Hook) > 0 {
+		command, _ := json.Marshal(t.Server.hookCommand()) // a string
+		file, err := t.file("opencode.js", []byte("const command = "+string(command)+", relaxes = "+strconv.FormatBool(t.Mode != "plan")+"\n"+opencodePlugin))
+		if err != nil {
+			return invocation{}, err
+		}
+		theirs, _ := base["plugin"].([]any)
+		config["plugin"] = append([]any{"file://" + file}, theirs...)
+	}
+	config = merged(base, config)
 	b, _ := json.Marshal(config) // of strings and of what was JSON
 	return invocation{args: args, env: []string{
 		opencodeConfig + "=" + string(b),
 		// Not a guard: plugins of the workspace are loaded all the same, see [Kind.Obeys].
 		"OPENCODE_DISABLE_PROJECT_CONFIG=1",
 		"OPENCODE_DISABLE_AUTOUPDATE=1",
+		"OPENCODE_PURE=0", // without the plugin nothing is allowed
 	}}, nil
 }
 

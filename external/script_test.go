@@ -170,7 +170,7 @@ func TestATurnThatCannotBegin(t *testing.T) {
 // Instructions, settings with variables of the server, and locks: no one else can read them.
 func TestWhatIsKeptOfATurnIsTheUsersAlone(t *testing.T) {
 	t.Parallel()
-	for model, files := range map[string]int{"claude-code/default": 4, "gemini-cli/default": 2, "opencode/default": 1} {
+	for model, files := range map[string]int{"claude-code/default": 4, "gemini-cli/default": 2, "opencode/default": 2} {
 		turn := scripted(t, model, "exit 1")
 		turn.Env, turn.System, turn.Conversation = append(turn.Env, "HOME="+t.TempDir()), "Be brief.", "c1"
 		turn.Server = Server{Command: []string{"/bin/pawl"}, Env: map[string]string{"PAWL_RUN_TOKEN": "secret-1"}, Hook: []string{"/bin/pawl"}}

@@ -25,7 +25,7 @@ type Reply struct {
 	Status int // of an error; 0: none
 	Text   string
 	Tool   string
-	Args   string // JSON
+	Args   string // JSON, or what a tool of Codex's takes that has no JSON
 }
 
 // A Model answers requests in the wire formats of all four programs. Unlike package fake it
@@ -201,8 +201,13 @@ func (q *Request) responses(body object) {
 		}
 	}
 	for _, item := range list(body["input"]) {
+		for _, t := range list(item["tools"]) {
+			for _, inner := range list(t["tools"]) {
+				q.offer(inner["name"])
+			}
+		}
 		switch {
-		case item["type"] == "function_call_output":
+		case item["type"] == "function_call_output", item["type"] == "custom_tool_call_output":
 			q.Results = append(q.Results, texts(item["output"]))
 		case item["role"] == "user":
 			q.Words += texts(item["content"]) + "\n"
@@ -218,6 +223,10 @@ func responses(w http.ResponseWriter, r Reply, id string) {
 		item = object{"id": "fc_" + id, "type": "function_call", "call_id": id, "name": r.Tool, "arguments": r.Args, "status": "completed"}
 		if i := strings.LastIndex(r.Tool, "__"); i > 0 {
 			item["namespace"], item["name"] = r.Tool[:i], r.Tool[i+2:]
+		}
+		if !json.Valid([]byte(r.Args)) {
+			delete(item, "arguments")
+			item["type"], item["input"] = "custom_tool_call", r.Args
 		}
 	}
 	event(w, "response.output_item.added", object{"type": "response.output_item.added", "output_index": 0, "item": item})

@@ -1,0 +1,30 @@
+import { spawn } from "node:child_process"
+
+export const Pawl = async ({ directory }) => {
+  let servers = []
+  return {
+    config: async (config) => {
+      servers = Object.keys(config.mcp ?? {}).map((name) => [name, name.replace(/[^a-zA-Z0-9_-]/g, "_") + "_"])
+      if (relaxes) config.permission = "allow"
+    },
+    "tool.execute.before": (input, output) =>
+      new Promise((allow, deny) => {
+        let reason = ""
+        const [server, prefix] = servers.find(([, prefix]) => input.tool.startsWith(prefix)) ?? []
+        const hook = spawn("/bin/sh", ["-c", command], { stdio: ["pipe", "ignore", "pipe"] })
+        hook.stderr.on("data", (text) => (reason += text))
+        hook.on("error", deny)
+        hook.on("close", (code) => (code === 0 ? allow() : deny(new Error(reason || "The hook of pawl failed."))))
+        hook.stdin.on("error", () => {})
+        hook.stdin.end(
+          JSON.stringify({
+            tool_name: input.tool,
+            tool_use_id: input.callID,
+            cwd: directory,
+            tool_input: output.args,
+            mcp_context: server && { server_name: server, tool_name: input.tool.slice(prefix.length) },
+          }),
+        )
+      }),
+  }
+}
