@@ -571,8 +571,8 @@ func (t *Transcript) Live(width, height int, now time.Time) []string {
 		status := Clock(now.Sub(t.Began))
 		if wait := t.Waits(now); wait != "" {
 			status += t.Dot() + wait
-		} else if len(lines) == 0 {
-			status += t.Dot() + "waiting for the model"
+		} else if words := t.Dot() + "waiting for the model"; len(lines) == 0 && Cells(status+words+t.Dot()+t.Interrupt)+3 <= width { // the key matters more
+			status += words
 		}
 		status += t.Dot() + t.Interrupt
 		lines = append(lines, t.Paint(Faint, t.Clip("  "+status, width-1)))

@@ -198,7 +198,7 @@ func (m *model) clear() []effect {
 		m.say("run " + string(m.id) + " is kept: /resume finds it")
 	}
 	m.forget()
-	m.print("", m.header())
+	m.print(append([]string{""}, m.header()...)...)
 	return []effect{inOrder(func(_ context.Context, d *desk) error { return d.part() })}
 }
 

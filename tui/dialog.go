@@ -528,7 +528,7 @@ func (d *dialog) choiceLines(m *model, width int, rules bool) []string {
 		}
 		lines = append(lines, render.Hang(mark+m.Paint(key, c.Key)+"  ", m.Wrap(spans, width-5, true))...)
 	}
-	return append(lines, "     "+m.Paint(render.Faint, m.Clip("a key or the arrows, then enter"+m.Dot()+"d: show all", width-6)))
+	return append(lines, m.keyLines("     ", width-1, "a key or the arrows, then enter", "d: show all")...)
 }
 
 // shortChoices returns the answers in few lines, for a small terminal.
@@ -571,7 +571,7 @@ func (d *dialog) storingLines(m *model, call []string, head, width, height int) 
 		if s.edit.wrong != "" {
 			step = append(step, render.Hang("    ", m.Wrap([]render.Span{{Text: visible.Escape(s.edit.wrong), Paint: render.Bad}}, width-4, true))...)
 		}
-		step = append(step, "    "+m.Paint(render.Faint, m.Clip("enter: use this rule"+m.Dot()+"esc: back", width-4)))
+		step = append(step, m.keyLines("    ", width, "enter: use this rule", "esc: back")...)
 	} else {
 		step = d.ruleLines(m, width)
 		keys := render.Faint

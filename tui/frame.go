@@ -68,7 +68,8 @@ func (m *model) frame() (f frame) {
 	defer m.showsStep(&f)
 	m.transcript.Began = m.began
 	input := m.input.lines(m)
-	below := len(input.lines) + footLines
+	foot := m.foot(true, max(1, m.height/3))
+	below := len(input.lines) + len(foot)
 	room := max(1, m.height-1-below)
 	var middle []string
 	gap := 0 // before the pane
@@ -104,7 +105,7 @@ func (m *model) frame() (f frame) {
 	if input.row >= 0 {
 		f.row, f.col = len(live)+input.row, input.col
 	}
-	f.live = slices.Concat(live, input.lines, m.foot(above == 0))
+	f.live = slices.Concat(live, input.lines, m.foot(above == 0, len(foot)-1))
 	if p, ok := m.front().(typist); ok {
 		if row, col := p.editing(); row >= 0 && gap+row < len(middle) {
 			f.row, f.col = above+gap+row, min(col, m.width-1)

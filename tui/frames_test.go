@@ -1,8 +1,10 @@
 package tui
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -422,4 +424,99 @@ func TestTheArgumentsOfACommandAreShown(t *testing.T) {
 	c.help("")
 	c.draw()
 	c.shows("/git:review [package]")
+}
+
+// What keys do is never cut: on a narrow terminal it takes more lines, of a dialog, a list and the line below
+// the input alike.
+func TestNoLineThatNamesAKeyIsCut(t *testing.T) {
+	t.Parallel()
+	asks := func(c *scene) *question {
+		c.begin("set it up")
+		c.says("", call("c_1", "ask", `{"question":"Which one?","options":["sqlite","postgres"]}`))
+		c.ends(run.Ended{End: run.Asked})
+		c.passes(calm)
+		return c.question
+	}
+	decides := func(c *scene) {
+		c.begin("make it")
+		one := call("c_1", "shell", `{"command":"make all"}`)
+		c.says("", one)
+		c.asks(map[run.CallID]permission.Request{"c_1": {Command: "make all"}}, one)
+		c.passes(calm)
+	}
+	for name, of := range map[string]struct {
+		play func(c *scene)
+		want []string // what keys do, beside what the line below the input says
+	}{
+		"start":   {func(*scene) {}, []string{"/help for keys and commands"}},
+		"works":   {func(c *scene) { c.begin("go") }, nil},
+		"steered": {func(c *scene) { c.begin("go"); c.words("look") }, nil},
+		"waits": {func(c *scene) {
+			c.begin("go")
+			c.events(run.Said{ID: "m", Delivery: run.Steer, Parts: []run.Part{run.Text("look")}})
+		}, nil},
+		"armed":   {func(c *scene) { c.presses("esc", "") }, nil},
+		"leaving": {func(c *scene) { c.presses("ctrl+c", "") }, nil},
+		"list":    {func(c *scene) { c.pickMode() }, []string{"type to search", "enter: select", "esc: close"}},
+		"key":     {func(c *scene) { c.pane = &secret{provider: "openrouter", at: "https://openrouter.ai/settings/keys"} }, []string{"https://openrouter.ai/settings/keys", "enter: store", "esc: cancel"}},
+		"call": {func(c *scene) {
+			c.view(viewed{calls: []view.Item{{Kind: view.KindCall, Final: true, Call: &view.Call{ID: "c_1", Tool: "read", Subject: "a.txt"}}}})
+		}, []string{"ctrl+o: the call before", "left, right", "up, down", "enter: print it", "esc: close"}},
+		"question":         {func(c *scene) { asks(c) }, []string{"type an answer, or choose with a number or the arrows, then enter"}},
+		"chosen":           {func(c *scene) { asks(c); c.presses("2", "2") }, nil},
+		"nothing chosen":   {func(c *scene) { asks(c); c.presses("enter", "") }, nil},
+		"answer":           {func(c *scene) { asks(c); c.words("neither") }, nil},
+		"answer before it": {func(c *scene) { asks(c).before = true; c.words("neither") }, nil},
+		"answer held back": {func(c *scene) { asks(c).before = true; c.words("neither"); c.presses("enter", "") }, nil},
+		"answer too late": {func(c *scene) {
+			asks(c)
+			c.words("neither")
+			c.events(run.Prompted{Answers: "c_1", Parts: []run.Part{run.Text("sqlite")}})
+		}, nil},
+		"answer too late, held back": {func(c *scene) {
+			asks(c)
+			c.words("neither")
+			c.events(run.Prompted{Answers: "c_1", Parts: []run.Part{run.Text("sqlite")}})
+			c.presses("enter", "")
+		}, nil},
+		"decision":           {decides, []string{"a key or the arrows, then enter", "d: show all"}},
+		"nothing decided":    {func(c *scene) { decides(c); c.presses("enter", "") }, nil},
+		"decision chosen":    {func(c *scene) { decides(c); c.presses("y", "y") }, nil},
+		"decision and words": {func(c *scene) { decides(c); c.words("look") }, nil},
+		"decision in a moment": {func(c *scene) {
+			decides(c)
+			c.ask.begin()
+		}, nil},
+		"key too soon": {func(c *scene) { decides(c); c.ask.begin(); c.presses("y", "y") }, nil},
+		"key too soon, held back": {func(c *scene) {
+			decides(c)
+			c.ask.begin()
+			c.presses("y", "y")
+			c.presses("enter", "")
+		}, nil},
+		"rule":        {func(c *scene) { decides(c); c.presses("a", "a") }, []string{"enter: store", "s: where", "e: edit", "d: show all", "esc: back"}},
+		"rule edited": {func(c *scene) { decides(c); c.presses("a", "a"); c.presses("e", "e"); c.presses("enter", "") }, []string{"enter: use this rule", "esc: back"}},
+		"rule unread": {func(c *scene) { decides(c); c.presses("a", "a"); c.presses("enter", "") }, nil},
+		"long call": {func(c *scene) {
+			command := strings.Repeat("echo building\n", 60)
+			c.begin("make it")
+			one := call("c_1", "shell", fmt.Sprintf(`{"command":%q}`, command))
+			c.says("", one)
+			c.asks(map[run.CallID]permission.Request{"c_1": {Command: command}}, one)
+		}, []string{"d shows all", "d show all"}},
+		"no mode":    {func(c *scene) { c.modeCommand("strict") }, nil},
+		"no command": {func(c *scene) { c.words("/nosuch"); c.presses("enter", "") }, nil},
+	} {
+		for _, width := range []int{40, 60, 80} {
+			c := newScene(t, width, 24, render.Style{})
+			of.play(c)
+			c.draw()
+			said := strings.Join(strings.Fields(c.terminal.Text()), " ")
+			for _, want := range append(slices.Clone(of.want), cmp.Or(c.hint, c.keysNow())) {
+				if want = strings.Join(strings.Fields(want), " "); !strings.Contains(said, want) {
+					t.Errorf("%s at %d columns: there is no %q:\n%s", name, width, want, c.terminal.Text())
+				}
+			}
+		}
+	}
 }

@@ -265,7 +265,7 @@ func (m *model) worksBeside() bool {
 
 // begin returns what is done first.
 func (m *model) begin() []effect {
-	m.print(m.header())
+	m.print(m.header()...)
 	effects := []effect{
 		later(func(ctx context.Context, d *desk) error {
 			name, err := d.ws.Model(ctx)

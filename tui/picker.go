@@ -67,8 +67,9 @@ func (p *picker) lines(m *model, width, height int) []string {
 		query, p.col = rows[0], render.Cells(head)+col
 	}
 	lines := []string{head + query}
-	lines = append(lines, m.menuLines(p.menu, width, max(1, height-2))...)
-	return append(lines, m.Paint(render.Faint, m.Clip(" type to search"+m.Dot()+"enter: select"+m.Dot()+"esc: close", width)))
+	keys := m.keyLines(" ", width, "type to search", "enter: select", "esc: close")
+	lines = append(lines, m.menuLines(p.menu, width, max(1, height-1-len(keys)))...)
+	return append(lines, keys...)
 }
 
 // leastQuery is how many columns of what is searched for are seen at least.

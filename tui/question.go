@@ -175,11 +175,11 @@ func (q *question) lines(m *model, width, height int) []string {
 		}
 		options = append(options, render.Hang(mark+m.Paint(render.Bold, fmt.Sprintf("%-3s", number)), m.Wrap([]render.Span{{Text: oneLine(o), Paint: paint}}, width-5, true))...)
 	}
-	hint := "  type an answer"
+	hint := "type an answer"
 	if len(q.Options) > 0 {
-		hint = "  type an answer, or choose with a number or the arrows, then enter"
+		hint += ", or choose with a number or the arrows, then enter"
 	}
-	options = append(options, m.Paint(render.Faint, m.Clip(hint, width)))
+	options = append(options, m.keyLines("  ", width, hint)...)
 	q.fits = len(lines)+len(options) <= height
 	if room := max(1, height-len(options)); len(lines) > room {
 		lines = append(lines[:room-1], "  "+m.Paint(render.Faint, m.Glyph(render.GlyphCut)))

@@ -22,9 +22,24 @@ import (
 )
 
 // header says which pawl this is and what it works on.
-func (m *model) header() string {
-	parts := []string{"pawl " + m.Version, m.folder()}
-	return m.Paint(render.Faint, m.Clip(" "+strings.Join(parts, m.Dot())+m.Dot()+"/help for keys and commands", m.width-1))
+func (m *model) header() []string {
+	return m.keyLines(" ", m.width-1, "pawl "+m.Version, m.folder(), "/help for keys and commands")
+}
+
+// keyLines returns what keys do, and what stands beside it, in lines of at most width columns. Nothing is cut.
+func (m *model) keyLines(indent string, width int, parts ...string) []string {
+	const blank = "\u00a0" // at which no line is broken
+	width -= len(indent)
+	for i, p := range parts {
+		if render.Cells(p) <= width {
+			parts[i] = strings.ReplaceAll(p, " ", blank)
+		}
+	}
+	lines := m.Wrap([]render.Span{{Text: strings.Join(parts, m.Dot()), Paint: render.Faint}}, width, true)
+	for i, l := range lines {
+		lines[i] = indent + strings.ReplaceAll(l, blank, " ")
+	}
+	return lines
 }
 
 // folder returns the workspace as people write it, with the branch of its repository.
@@ -43,12 +58,9 @@ func (m *model) folder() string {
 // knowsKeys is after how many different prompts a person is not told the keys any more.
 const knowsKeys = 20
 
-// footLines is how many lines foot returns.
-const footLines = 2
-
-// foot returns the lines below the input: what keys do now, and the status. While the agent works they
-// say how long it has; quiet says that nothing else shows that it does.
-func (m *model) foot(quiet bool) []string {
+// foot returns the lines below the input: what keys do now, in at most n lines, and the status. While the
+// agent works they say how long it has; quiet says that nothing else shows that it does.
+func (m *model) foot(quiet bool, n int) []string {
 	hint := m.hint
 	if hint == "" {
 		hint = m.keysNow()
@@ -60,10 +72,8 @@ func (m *model) foot(quiet bool) []string {
 			hint = strings.TrimSuffix(words+m.Dot()+hint, m.Dot()) // a pane says what keys do
 		}
 	}
-	return []string{
-		m.Paint(render.Faint, m.Clip("  "+view.OneLine(hint, 4*view.MaxLine), m.width-1)),
-		m.Clip("  "+m.status(m.width-3), m.width-1),
-	}
+	lines := m.keyLines("  ", m.width-1, strings.Split(view.OneLine(hint, 4*view.MaxLine), m.Dot())...)
+	return append(lines[:min(len(lines), n)], m.Clip("  "+m.status(m.width-3), m.width-1))
 }
 
 // keysNow says what keys do at this moment.

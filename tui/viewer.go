@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"pawl/render"
 	"pawl/run"
@@ -103,7 +102,8 @@ func (v *viewer) key(m *model, name, text string) ([]effect, bool) {
 func (v *viewer) lines(m *model, width, height int) []string {
 	all := m.Details(v.calls[v.at], width-1, maxDetails)
 	v.length = len(all)
-	room := max(1, height-2)
+	keys := m.keyLines(" ", width, "ctrl+o: the call before", "left, right", "up, down", "enter: print it", "esc: close")
+	room := max(1, height-1-len(keys))
 	v.top = max(0, min(v.top, len(all)-room))
 	seen := all[v.top:min(len(all), v.top+room)]
 	head := fmt.Sprintf(" call %d of %d", v.at+1, len(v.calls))
@@ -114,6 +114,5 @@ func (v *viewer) lines(m *model, width, height int) []string {
 	for _, l := range seen {
 		lines = append(lines, m.Clip(l, width))
 	}
-	keys := strings.Join([]string{" ctrl+o: the call before", "left, right", "up, down", "enter: print it", "esc: close"}, m.Dot())
-	return append(lines, m.Paint(render.Faint, m.Clip(keys, width)))
+	return append(lines, keys...)
 }

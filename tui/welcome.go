@@ -113,9 +113,8 @@ func (s *secret) editing() (row, col int) { return 1, 3 + min(len(s.text), 40) }
 
 func (s *secret) lines(m *model, width, _ int) []string {
 	dots := strings.Repeat("*", min(len(s.text), 40))
-	return []string{
+	return append([]string{
 		m.Clip(" "+m.Paint(render.Bold, "Paste your "+visible.Escape(s.provider)+" API key"), width),
 		m.Clip("   "+dots+m.Paint(render.Faint, fmt.Sprintf(" %d characters", len(s.text))), width),
-		m.Paint(render.Faint, m.Clip(" get one at "+visible.Escape(s.at)+m.Dot()+"enter: store"+m.Dot()+"esc: cancel", width)),
-	}
+	}, m.keyLines(" ", width, "get one at "+visible.Escape(s.at), "enter: store", "esc: cancel")...)
 }
