@@ -131,7 +131,7 @@ func (m *model) askAbout(a approvals) {
 	}
 	if m.ask == nil {
 		if m.question != nil {
-			m.intoInput(m.question)
+			m.question.leaves(m)
 		}
 		m.ask = &dialog{}
 		m.notify("approve " + render.CallTitle(calls[0].Call.Tool, ""))

@@ -124,17 +124,21 @@ func (m *model) intoInput(p asking) {
 	}
 }
 
-// A stray is the input, if that is a key that was meant for a pane that asks: it was pressed just before the
-// pane came up, or too soon after, or the pane has gone before Enter. It is a message only if Enter is
-// pressed once more.
+// A stray is the input, if that was meant for a pane that asks: a key that was pressed just before the pane came
+// up, or too soon after, or words that were begun as an answer, and the pane has gone before Enter. It is a
+// message only if Enter is pressed once more.
 type stray struct {
-	key  string // empty: there is none
-	told bool   // the person knows
+	key   string // the input; empty: there is none
+	words bool   // of an answer: what is typed after them belongs to them
+	told  bool   // the person knows
 }
 
 // noticeStray finds out whether the input is a stray.
 func (m *model) noticeStray() {
-	if m.stray.key != "" && m.stray.key != m.input.editor.Text() {
+	switch text := m.input.editor.Text(); {
+	case m.stray.words && text != "":
+		m.stray.key = text
+	case m.stray.key != "" && m.stray.key != text:
 		m.stray = stray{}
 	}
 	if p, ok := m.asks(); ok && m.stray.key == "" && m.now.Sub(m.typed) < calm {
@@ -147,21 +151,27 @@ func (m *model) noticeStray() {
 // holdsStray reports whether the input is a stray that the person does not know of yet, and tells them.
 func (m *model) holdsStray() bool {
 	key := m.stray.key
-	if key == "" || m.stray.told {
+	if key == "" || m.stray.told && !m.together {
 		return false
 	}
 	m.stray.told = true
-	switch p := m.front().(type) {
-	case *question:
-		if p.before = false; p.has(key) {
-			m.hint = "the question has only just come up: enter again answers " + key
-			break
-		}
+	p := m.front()
+	q, asks := p.(*question)
+	_, decides := p.(*dialog)
+	switch {
+	case m.stray.words:
+		m.hint = "nothing asks for this answer any more: enter again sends it as a message"
+	case asks && q.has(key):
+		m.hint = "the question has only just come up: enter again answers " + key
+	case asks:
 		m.hint = fmt.Sprintf("a question has come up: enter again answers it with %q", key)
-	case *dialog:
+	case decides:
 		m.hint = fmt.Sprintf("the dialog has only just come up: empty the input and press %s again; enter again sends %q as a message", key, key)
 	default:
 		m.hint = fmt.Sprintf("what %s was meant for was answered elsewhere: enter again sends %q as a message", key, key)
+	}
+	if asks {
+		q.before = false
 	}
 	return true
 }

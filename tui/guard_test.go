@@ -508,7 +508,13 @@ func TestWordsUnderADialogAreNoAnswerToAQuestionBehindIt(t *testing.T) {
 			c.words("please stop ")
 		}
 		c.words("writing files")
-		c.shows("enter: send as a message")
+		if first { // they were begun as its answer
+			c.shows("enter twice: send as a message")
+			c.presses("enter", "")
+			c.shows("enter again sends it as a message")
+		} else {
+			c.shows("enter: send as a message")
+		}
 		c.presses("enter", "")
 		if c.sent[ofQuestion(question)] || !c.awaits || c.question == nil {
 			t.Errorf("shown before %t: answered %t, sent %t", first, c.sent[ofQuestion(question)], c.awaits)
@@ -632,6 +638,96 @@ func TestAKeyForADialogIsNoMessageAtOnce(t *testing.T) {
 	if c.presses("enter", ""); !c.awaits {
 		t.Error("a letter is not sent")
 	}
+}
+
+// Words that were begun as an answer begin no turn and are no message with one enter when the question has gone:
+// they stay in the input, which says what they were typed for, and enter once more sends them.
+func TestWordsOfAnAnswerAreNoMessageWhenTheQuestionHasGone(t *testing.T) {
+	t.Parallel()
+	own := func(t *testing.T) *scene {
+		c := newScene(t, 100, 30, render.Style{})
+		c.begin("set it up")
+		c.says("", call("c_1", "ask", `{"question":"Which one?","options":["sqlite","postgres"]}`))
+		c.ends(run.Ended{End: run.Asked})
+		return c
+	}
+	for name, of := range map[string]struct {
+		asks func(t *testing.T) *scene
+		goes func(c *scene)
+	}{
+		"answered elsewhere": {own, func(c *scene) {
+			c.events(run.Prompted{Answers: "c_1", Parts: []run.Part{run.Text("postgres")}})
+		}},
+		"of a sub-agent, answered elsewhere": {askedBelow, func(c *scene) { c.take(approvals{1, nil, nil, nil}) }},
+		"of a sub-agent, and the run ends": {askedBelow, func(c *scene) {
+			c.events(run.Interrupted{Cause: run.ByPerson, By: "ann"})
+			c.ends(run.Ended{End: run.EndInterrupted, Reason: string(run.ByPerson)})
+		}},
+		"hidden by a dialog": {askedBelow, func(c *scene) {
+			_, dialog, _ := below(c.TB.(*testing.T))
+			c.take(dialog)
+		}},
+		"of a plan, and another terminal goes on": {func(t *testing.T) *scene {
+			c := newScene(t, 100, 30, render.Style{})
+			c.begin("plan it")
+			c.says("This is the plan.")
+			c.ends(run.Ended{End: run.Completed})
+			c.question = planQuestion()
+			return c
+		}, func(c *scene) { c.events(run.Prompted{Parts: []run.Part{run.Text("go on")}}) }},
+	} {
+		for _, sends := range []string{"enter", "tab"} {
+			c := of.asks(t)
+			c.passes(calm)
+			c.words("use the seco")
+			if of.goes(c); sends == "tab" && !c.state.Turn.Open() {
+				continue // it sends nothing
+			}
+			c.shows("use the seco", "typed as an answer", "enter twice: send as a message")
+			c.words("nd")
+			c.shows("use the second", "enter twice: send as a message")
+			c.presses(sends, "")
+			if c.shows("use the second", "enter again sends it as a message"); c.awaits || len(c.sent) > 0 {
+				t.Fatalf("%s: %s has sent it", name, sends)
+			}
+			c.take(pressed{keys.Key{Name: "enter", Together: true}})
+			if c.awaits {
+				t.Errorf("%s: two keys that come together have sent it", name)
+			}
+			if c.presses("enter", ""); !c.awaits || !c.input.editor.Empty() {
+				t.Errorf("%s: enter once more does not send it", name)
+			}
+		}
+	}
+
+	c := own(t) // what was typed while the own answer is on its way is a message
+	c.passes(calm)
+	c.words("sqlite")
+	c.presses("enter", "")
+	c.words("and a test")
+	c.events(run.Prompted{Answers: "c_1", Parts: []run.Part{run.Text("sqlite")}})
+	c.shows("enter: send with the next results")
+
+	c = askedBelow(t) // for a question that comes up next they are an answer, when the person knows of it
+	c.passes(calm)
+	c.words("use it")
+	c.take(approvals{1, nil, nil, nil})
+	next := app.Question{Run: "r_3", Call: "c_7", Text: "And down?"}
+	c.take(approvals{1, nil, nil, []app.Question{next}})
+	c.presses("enter", "")
+	if c.shows("enter again sends this as the answer"); c.sent[ofQuestion(next)] {
+		t.Error("words for another question are its answer")
+	}
+	if c.presses("enter", ""); !c.sent[ofQuestion(next)] {
+		t.Error("they are not sent")
+	}
+}
+
+// askedBelow is a scene with the question of a sub-agent.
+func askedBelow(t *testing.T) *scene {
+	c, _, question := below(t)
+	c.take(approvals{1, nil, nil, []app.Question{question}})
+	return c
 }
 
 // The number of a choice that has only just come up begins no turn, and answers when that is confirmed.

@@ -189,10 +189,10 @@ func (m *model) react(n news) []effect {
 	m.note(*n.Event)
 	switch f := n.Event.Payload.(type) {
 	case run.Prompted:
-		m.awaits = false
 		if m.question != nil && m.question.choose != nil {
-			m.question = nil // the person has said what to do with the plan
+			m.answered() // the person has said what to do with the plan
 		}
+		m.awaits = false
 	case run.Said:
 		m.awaits = false
 	case run.CallDecided:
@@ -233,7 +233,10 @@ func (m *model) showQuestion(q app.Question) {
 
 // answered takes in that no question waits any more.
 func (m *model) answered() {
-	m.question = nil
+	if q := m.question; q != nil {
+		m.question = nil
+		q.leaves(m)
+	}
 }
 
 // ended takes in that a turn has ended.

@@ -63,7 +63,7 @@ func (m *model) newStates() []string {
 	}
 	s.states = states
 	hint := m.hint
-	if hint == "" && (m.armed.key != "" || m.stopping) {
+	if hint == "" && (m.armed.key != "" || m.stopping || m.stray.words && !m.stray.told) {
 		hint = m.keysNow()
 	}
 	if hint != s.hint && hint != "" {

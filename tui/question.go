@@ -34,6 +34,20 @@ func (m *model) asked() *app.Question {
 // comesUp takes in that the question comes up, for the first time or from behind a dialog.
 func (q *question) comesUp(m *model) {
 	q.guard, q.selected, q.before = guard{}, -1, !m.input.editor.Empty()
+	if m.stray.words { // they are for a question again, as it says
+		m.stray = stray{}
+	}
+}
+
+// leaves takes in that the question goes from the screen. What was typed as its answer is a stray then, unless it
+// was sent.
+func (q *question) leaves(m *model) {
+	m.intoInput(q)
+	text := strings.TrimSpace(m.input.editor.Text())
+	if text == "" || q.before || m.ask != nil || m.awaits || m.stray.key != "" || isCommand(text) || strings.HasPrefix(text, "!") {
+		return
+	}
+	m.stray = stray{key: m.input.editor.Text(), words: true}
 }
 
 func (q *question) step() (g *guard, whole bool) { return &q.guard, q.fits }

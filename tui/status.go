@@ -82,6 +82,8 @@ func (m *model) keysNow() string {
 	switch {
 	case m.armed.key != "":
 		return m.armed.words
+	case m.stray.words && !m.stray.told:
+		return join("typed as an answer", "enter twice: send as a message")
 	case m.stray.key != "" && !m.stray.told && m.ask != nil:
 		return join("keys did not answer yet", "empty the input and press "+m.stray.key+" again")
 	case m.stray.key != "" && !m.stray.told:
