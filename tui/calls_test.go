@@ -115,7 +115,7 @@ func TestADiffHasNewFiles(t *testing.T) {
 	}
 	p.sees("pawl needs a model")
 	p.presses("esc")
-	p.says("!printf 'new\\n' > made.txt; printf x > x.log; printf '\\0\\377' > made.bin; echo written")
+	p.says("!printf 'new\\n' > made.txt; printf x > x.log; printf '\\0\\377' > made.bin; echo writ''ten")
 	p.sees("written")
 	p.says("/diff")
 	p.sees("diff --git a/made.txt b/made.txt", "new file", "+++ b/made.txt", "+new", "made.bin")
