@@ -19,7 +19,7 @@ import (
 
 	"pawl/api"
 	"pawl/app"
-	"pawl/app/board"
+	"pawl/board"
 	"pawl/metrics"
 	"pawl/worker"
 )
@@ -91,7 +91,7 @@ func (s *served) drive() (stop func()) {
 	ws, follow := s.ws, s.api.Follow
 	go func() {
 		defer close(done)
-		if err := board.New(ws, board.Options{Session: follow}).Drive(ctx); err != nil {
+		if err := board.NewDriver(ws, board.Options{Session: follow}).Drive(ctx); err != nil {
 			s.t.Errorf("drive: %v", err)
 		}
 	}()

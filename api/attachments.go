@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"pawl/app"
+	"pawl/board"
 	"pawl/forms"
 	"pawl/task"
 )
@@ -29,7 +30,7 @@ func (s *Server) attachmentOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/attachments", id: "list-task-attachments", tag: tagTasks,
 		summary: "List the files of a task"},
 		func(ctx context.Context, in *TaskInput) (forms.List[task.Attachment], error) {
-			state, err := s.ws.LoadTask(ctx, in.Task)
+			state, err := s.board.Load(ctx, in.Task)
 			return forms.ListOf(state.Attachments), err
 		})
 	type attachInput struct {
@@ -38,7 +39,7 @@ func (s *Server) attachmentOperations() {
 		Type    string `header:"Content-Type"`
 		RawBody []byte `contentType:"application/octet-stream"`
 	}
-	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/attachments", id: attachID, tag: tagTasks, status: http.StatusCreated, raw: true, maxBody: app.MaxAttachment + maxForm,
+	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/attachments", id: attachID, tag: tagTasks, status: http.StatusCreated, raw: true, maxBody: board.MaxAttachment + maxForm,
 		summary: "Attach a file to a task", more: "The body is the content of the file, whose name is a parameter, or a form (multipart/form-data) with files. A file has at most 10 MB."},
 		func(ctx context.Context, in *attachInput) (forms.TaskForm, error) {
 			kind, params, err := mime.ParseMediaType(in.Type)
@@ -48,7 +49,7 @@ func (s *Server) attachmentOperations() {
 			if in.Name == "" {
 				return forms.TaskForm{}, invalid("name", "give the name of the file: POST …/attachments?name=FILE")
 			}
-			return form(s.ws.AttachToTask(ctx, in.Task, app.Person(), in.Name, bytes.NewReader(in.RawBody)))
+			return form(s.board.Attach(ctx, in.Task, app.Person(), in.Name, bytes.NewReader(in.RawBody)))
 		})
 	type attachmentInput struct {
 		TaskInput
@@ -57,7 +58,7 @@ func (s *Server) attachmentOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/attachments/{attachment}", id: "get-task-attachment", tag: tagTasks,
 		summary: "Download a file of a task"},
 		func(ctx context.Context, in *attachmentInput) (sender, error) {
-			state, err := s.ws.LoadTask(ctx, in.Task)
+			state, err := s.board.Load(ctx, in.Task)
 			if err != nil {
 				return nil, err
 			}
@@ -66,7 +67,7 @@ func (s *Server) attachmentOperations() {
 				return nil, notFound("the task has no file " + strconv.Quote(in.Attachment))
 			}
 			a := state.Attachments[i]
-			f, err := os.Open(s.ws.AttachmentFile(in.Task, a))
+			f, err := os.Open(s.board.File(in.Task, a))
 			if err != nil {
 				return nil, err
 			}
@@ -81,7 +82,7 @@ func (s *Server) attachmentOperations() {
 	handle(s, operation{method: http.MethodDelete, path: "/tasks/{task}/attachments/{attachment}", id: "detach-from-task", tag: tagTasks,
 		summary: "Remove a file from a task"},
 		func(ctx context.Context, in *attachmentInput) (forms.TaskForm, error) {
-			return form(s.ws.DetachFromTask(ctx, in.Task, app.Person(), in.Attachment))
+			return form(s.board.Detach(ctx, in.Task, app.Person(), in.Attachment))
 		})
 }
 
@@ -102,7 +103,7 @@ func (s *Server) attachForm(ctx context.Context, id task.ID, r *multipart.Reader
 			continue // another field of the form
 		}
 		files++
-		if state, err = s.ws.AttachToTask(ctx, id, app.Person(), part.FileName(), part); err != nil {
+		if state, err = s.board.Attach(ctx, id, app.Person(), part.FileName(), part); err != nil {
 			return state, err
 		}
 	}

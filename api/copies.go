@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"pawl/app"
+	"pawl/board"
 	"pawl/forms"
 )
 
@@ -13,17 +14,17 @@ import (
 func (s *Server) copyOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/diff", id: "diff-task", tag: tagTasks,
 		summary: "Get what was changed in the copy of a task", more: "Since the copy was made, committed or not."},
-		func(ctx context.Context, in *TaskInput) (app.TaskDiffForm, error) { return s.ws.TaskDiff(ctx, in.Task) })
+		func(ctx context.Context, in *TaskInput) (board.TaskDiffForm, error) { return s.board.Diff(ctx, in.Task) })
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/merge", id: "merge-task", tag: tagTasks, keyed: true,
 		summary: "Fetch the branch of a task's copy into the repository",
 		more: "What is left uncommitted in the copy is committed first. No file and no other branch of the repository is changed; " +
 			"the response says whether the branch conflicts with what is checked out."},
-		func(ctx context.Context, in *TaskInput) (app.TaskMergeForm, error) {
-			return s.ws.MergeTask(context.WithoutCancel(ctx), in.Task, app.Person()) // it is not left half done
+		func(ctx context.Context, in *TaskInput) (board.TaskMergeForm, error) {
+			return s.board.Merge(context.WithoutCancel(ctx), in.Task, app.Person()) // it is not left half done
 		})
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/discard", id: "discard-task", tag: tagTasks,
 		summary: "Remove the copy of a task, with what was not merged", more: "The next start of the task makes another."},
 		func(ctx context.Context, in *TaskInput) (forms.TaskForm, error) {
-			return form(s.ws.DiscardTask(context.WithoutCancel(ctx), in.Task, app.Person()))
+			return form(s.board.Discard(context.WithoutCancel(ctx), in.Task, app.Person()))
 		})
 }

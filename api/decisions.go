@@ -35,7 +35,7 @@ func (s *Server) decisionOperations() {
 		summary: "List the calls of a task that need approval", more: "Each with what it would do, why it needs approval, the rules that always would store, and the digest that an answer is bound to."},
 		func(ctx context.Context, in *TaskInput) (forms.List[forms.WaitingCall], error) {
 			list := forms.ListOf[forms.WaitingCall](nil)
-			state, err := s.ws.LoadTask(ctx, in.Task)
+			state, err := s.board.Load(ctx, in.Task)
 			if err != nil {
 				return list, err
 			}
@@ -62,7 +62,7 @@ func (s *Server) decisionOperations() {
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/runs/{run}/calls/{call}/decision", id: "decide-task-call", tag: tagTasks, keyed: true,
 		summary: "Answer a call of a task that needs approval", more: "The first answer counts."},
 		func(ctx context.Context, in *decideInTaskInput) (forms.DecidedForm, error) {
-			state, err := s.ws.LoadTask(ctx, in.Task)
+			state, err := s.board.Load(ctx, in.Task)
 			if err != nil {
 				return forms.DecidedForm{}, err
 			}

@@ -15,6 +15,7 @@ import (
 
 	"pawl/agent"
 	"pawl/app"
+	"pawl/board"
 	"pawl/config"
 	"pawl/gitcopy"
 	"pawl/internal/text"
@@ -104,7 +105,7 @@ func problemOf(err error) *Problem {
 	switch {
 	case errors.As(err, new(*task.TransitionError)):
 		return of(http.StatusConflict, "")
-	case errors.As(err, new(*app.TooLargeError)):
+	case errors.As(err, new(*board.TooLargeError)):
 		return of(http.StatusRequestEntityTooLarge, "")
 	case errors.As(err, new(*http.MaxBytesError)):
 		return &Problem{Status: http.StatusRequestEntityTooLarge, Code: "BODY_TOO_LARGE", Message: "the body of the request is too large"}
@@ -112,7 +113,7 @@ func problemOf(err error) *Problem {
 		return of(http.StatusNotFound, codeNotFound).next("GET " + Prefix + "/tasks lists them")
 	case errors.Is(err, store.ErrNotFound):
 		return of(http.StatusNotFound, codeNotFound).next("GET " + Prefix + "/runs lists them")
-	case errors.Is(err, store.ErrNoRuns), errors.Is(err, app.ErrNoRun), errors.Is(err, app.ErrNoTasks):
+	case errors.Is(err, store.ErrNoRuns), errors.Is(err, app.ErrNoRun), errors.Is(err, board.ErrNoTasks):
 		return of(http.StatusNotFound, codeNotFound)
 	case errors.As(err, new(*store.OwnedError)):
 		return of(http.StatusConflict, "DRIVEN_ELSEWHERE")
@@ -128,7 +129,7 @@ func problemOf(err error) *Problem {
 		return of(http.StatusConflict, "DAMAGED")
 	case errors.As(err, new(*app.TaskRunError)):
 		return of(http.StatusConflict, "TASK_RUN")
-	case errors.As(err, new(*app.NoCopyError)):
+	case errors.As(err, new(*board.NoCopyError)):
 		return of(http.StatusConflict, "NO_COPY")
 	case errors.As(err, new(*gitcopy.StateError)), errors.As(err, new(*gitcopy.Error)):
 		return of(http.StatusConflict, "GIT")
@@ -253,7 +254,7 @@ func rank(f FieldProblem) int {
 func (e *endpoint) tooLarge() *Problem {
 	p := &Problem{Status: http.StatusRequestEntityTooLarge, Code: "BODY_TOO_LARGE", Message: "the body of the request is too large"}
 	if e.op.OperationID == attachID {
-		p.Code, p.Message = "FILE_TOO_LARGE", "the file is larger than "+text.Size(app.MaxAttachment)+", which is the most that can be attached"
+		p.Code, p.Message = "FILE_TOO_LARGE", "the file is larger than "+text.Size(board.MaxAttachment)+", which is the most that can be attached"
 	}
 	return p
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"pawl/app"
+	"pawl/board"
 	"pawl/config"
 	"pawl/forms"
 	"pawl/run"
@@ -152,14 +153,14 @@ type FileInput struct {
 }
 
 // maxPrompt bounds the body of a request with files, in bytes: Base64 makes them longer by a third.
-const maxPrompt = DefaultBody + app.MaxAttachment/3*4
+const maxPrompt = DefaultBody + board.MaxAttachment/3*4
 
 // parts returns what is said with files attached.
 func (in FilesInput) parts(ctx context.Context, words string) ([]run.Part, error) {
 	var files []app.File
 	for _, f := range in.Attachments {
-		if len(f.Content) > app.MaxAttachment {
-			return nil, &app.TooLargeError{Name: f.Name}
+		if len(f.Content) > board.MaxAttachment {
+			return nil, &board.TooLargeError{Name: f.Name}
 		}
 		files = append(files, app.File{Name: f.Name, Content: f.Content})
 	}

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"pawl/app"
-	"pawl/app/board"
+	"pawl/board"
 	"pawl/config"
 	"pawl/internal/atomicfile"
 	"pawl/store"
@@ -95,7 +95,7 @@ func Serve(ctx context.Context, ws *app.Workspace, o ServeOptions) error {
 	defer stopDriving()
 	driven, served := make(chan error, 1), make(chan error, 1)
 	leased := make(chan struct{})
-	driver := board.New(ws, board.Options{Runs: o.Runs, Session: server.Follow, Driving: func() { close(leased) }})
+	driver := board.NewDriver(ws, board.Options{Runs: o.Runs, Session: server.Follow, Driving: func() { close(leased) }})
 	go func() { driven <- driver.Drive(driving) }()
 	select {
 	case <-leased: // before anyone is told that this process serves
@@ -162,7 +162,7 @@ func checkAddress(o ServeOptions) error {
 
 // servedElsewhere returns an error if another process drives the tasks of the workspace.
 func servedElsewhere(ctx context.Context, ws *app.Workspace) error {
-	owner, owned, err := ws.BoardOwner(ctx)
+	owner, owned, err := board.Of(ws).Owner(ctx)
 	if err != nil && !errors.Is(err, app.ErrNoRun) && !errors.Is(err, store.ErrNoRuns) {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"pawl/app"
+	"pawl/board"
 	"pawl/run"
 	"pawl/task"
 )
@@ -47,9 +48,10 @@ const DefaultRate = 1000
 
 // A Server serves one workspace. It is safe for concurrent use.
 type Server struct {
-	ws  *app.Workspace
-	opt Options
-	log *slog.Logger
+	ws    *app.Workspace
+	board board.Board
+	opt   Options
+	log   *slog.Logger
 
 	document   *huma.OpenAPI
 	mux        *http.ServeMux
@@ -79,7 +81,7 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{ws: ws, opt: opt, log: opt.Log, mux: http.NewServeMux(), operations: map[string]operation{}, slowest: slowest, started: rand.Text()}
+	s := &Server{ws: ws, board: board.Of(ws), opt: opt, log: opt.Log, mux: http.NewServeMux(), operations: map[string]operation{}, slowest: slowest, started: rand.Text()}
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	s.guard = newGuard(opt)
 	var err error

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"pawl/app"
+	"pawl/board"
 	"pawl/forms"
 	"pawl/task"
 )
@@ -212,7 +213,7 @@ func (f *feed) poll(ctx context.Context) {
 			continue
 		}
 		// What cannot be read now is read by the streams, whose clients are told.
-		if end, err := f.ws.TaskFeedEnd(ctx); err != nil || end != last {
+		if end, err := board.Of(f.ws).FeedEnd(ctx); err != nil || end != last {
 			last = end
 			f.wake()
 		}
@@ -293,7 +294,7 @@ func (s *Server) streamOperations() {
 	handleStream(s, operation{method: http.MethodGet, path: "/tasks/{task}/events", id: "follow-task", tag: "events",
 		summary: "Follow a task", more: "A server-sent event for each event of its history, as pawl task show --history --json prints it. The ids are its seq."},
 		reflect.TypeFor[forms.TaskLine](), func(ctx context.Context, in *input) (source, int64, func(), error) {
-			if _, err := s.ws.LoadTask(ctx, in.Task); err != nil {
+			if _, err := s.board.Load(ctx, in.Task); err != nil {
 				return source{}, 0, nil, err
 			}
 			changed, done := s.feed.subscribe()
@@ -315,7 +316,7 @@ func (s *Server) followTasks(ctx context.Context, in *BoardInput) (source, int64
 	if after == 0 {
 		if after, now = in.After, in.After < 0; now {
 			var err error
-			if after, err = s.ws.TaskFeedEnd(ctx); err != nil {
+			if after, err = s.board.FeedEnd(ctx); err != nil {
 				return source{}, 0, nil, err
 			}
 		}
@@ -333,7 +334,7 @@ func (s *Server) followTasks(ctx context.Context, in *BoardInput) (source, int64
 
 // boardFacts returns the next events of all tasks.
 func (s *Server) boardFacts(ctx context.Context, after int64) ([]fact, error) {
-	entries, err := s.ws.TaskFeed(ctx, after, pageLength)
+	entries, err := s.board.Feed(ctx, after, pageLength)
 	last := map[task.ID]int{}
 	for i, e := range entries {
 		last[e.Task] = i
@@ -345,7 +346,7 @@ func (s *Server) boardFacts(ctx context.Context, after int64) ([]fact, error) {
 			return facts[:i], lerr
 		}
 		if e.Event.Payload != nil && last[e.Task] == i {
-			if sum, err := s.ws.TaskSummary(ctx, e.Task); err == nil { // else it was removed since
+			if sum, err := s.board.Summary(ctx, e.Task); err == nil { // else it was removed since
 				line.Card = &forms.TaskListOf([]task.Summary{sum}, "").Items[0]
 			}
 		}

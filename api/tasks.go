@@ -8,6 +8,7 @@ import (
 
 	"pawl/agent"
 	"pawl/app"
+	"pawl/board"
 	"pawl/forms"
 	"pawl/store"
 	"pawl/task"
@@ -49,7 +50,7 @@ type listTasksInput struct {
 }
 
 func (s *Server) listTasks(ctx context.Context, in *listTasksInput) (forms.TaskListForm, error) {
-	all, next, err := s.ws.Tasks(ctx, app.TaskQuery{Status: in.Status, Label: in.Label, Agent: in.Agent, Limit: in.Limit, From: in.From})
+	all, next, err := s.board.List(ctx, board.Query{Status: in.Status, Label: in.Label, Agent: in.Agent, Limit: in.Limit, From: in.From})
 	return forms.TaskListOf(all, next), err
 }
 
@@ -77,13 +78,13 @@ func (s *Server) createTask(ctx context.Context, in *createTaskInput) (forms.Tas
 	}
 	if key := requestOf(ctx).key; key != "" { // the same key is the same task, even after a kill
 		c.Task = task.ID("t-" + key[:12])
-		if state, err := s.ws.LoadTask(ctx, c.Task); err == nil {
+		if state, err := s.board.Load(ctx, c.Task); err == nil {
 			return forms.TaskFormOf(state), nil
 		} else if !errors.Is(err, store.ErrNoTask) {
 			return forms.TaskForm{}, err
 		}
 	}
-	return form(s.ws.AddTask(ctx, app.Person(), c))
+	return form(s.board.Add(ctx, app.Person(), c))
 }
 
 // form returns a task as JSON.
@@ -95,7 +96,7 @@ func form(s task.State, err error) (forms.TaskForm, error) {
 }
 
 func (s *Server) getTask(ctx context.Context, in *TaskInput) (forms.TaskForm, error) {
-	return form(s.ws.LoadTask(ctx, in.Task))
+	return form(s.board.Load(ctx, in.Task))
 }
 
 type editTaskInput struct {
@@ -104,11 +105,11 @@ type editTaskInput struct {
 }
 
 func (s *Server) editTask(ctx context.Context, in *editTaskInput) (forms.TaskForm, error) {
-	return form(s.ws.DoTask(ctx, in.Task, app.Person(), task.Edit{Edited: in.Body}))
+	return form(s.board.Do(ctx, in.Task, app.Person(), task.Edit{Edited: in.Body}))
 }
 
 func (s *Server) removeTask(ctx context.Context, in *TaskInput) (forms.TaskRemovedForm, error) {
-	held, err := s.ws.RemoveTask(ctx, in.Task)
+	held, err := s.board.Remove(ctx, in.Task)
 	return forms.TaskRemovedForm{Task: in.Task, Held: held}, err
 }
 
@@ -122,7 +123,7 @@ type TaskStatusForm struct {
 }
 
 func (s *Server) taskStatus(ctx context.Context, in *TaskInput) (TaskStatusForm, error) {
-	state, err := s.ws.LoadTask(ctx, in.Task)
+	state, err := s.board.Load(ctx, in.Task)
 	if err != nil {
 		return TaskStatusForm{}, err
 	}
@@ -143,7 +144,7 @@ func (s *Server) taskHistory(ctx context.Context, in *historyInput) (Events[form
 // history returns at most n events of a task after a number.
 func (s *Server) history(ctx context.Context, id task.ID, after int64, n int) ([]forms.TaskLine, error) {
 	lines := []forms.TaskLine{}
-	events, err := s.ws.TaskEvents(ctx, id, after, n)
+	events, err := s.board.Events(ctx, id, after, n)
 	for _, e := range events {
 		line, lerr := forms.TaskLineOf(id, e)
 		if lerr != nil {
@@ -171,9 +172,9 @@ func (s *Server) taskActions() {
 	}
 	by := app.Person()
 	do := func(a task.Action) func(context.Context, task.ID) (task.State, error) {
-		return func(ctx context.Context, id task.ID) (task.State, error) { return s.ws.DoTask(ctx, id, by, a) }
+		return func(ctx context.Context, id task.ID) (task.State, error) { return s.board.Do(ctx, id, by, a) }
 	}
-	act("plan", "plan-task", "Let the planner make a plan, or ask", "", func(ctx context.Context, id task.ID) (task.State, error) { return s.ws.PlanTask(ctx, id, by) })
+	act("plan", "plan-task", "Let the planner make a plan, or ask", "", func(ctx context.Context, id task.ID) (task.State, error) { return s.board.Plan(ctx, id, by) })
 	act("pause", "pause-task", "Stop the agent", "The task can be resumed.", do(task.Pause{}))
 	act("complete", "complete-task", "Say that a task is done", "Its agent is stopped.", do(task.Complete{}))
 	act("retry", "retry-task", "Make a failed task one that can be planned or started again", "", do(task.Retry{}))
@@ -191,7 +192,7 @@ func (s *Server) taskActions() {
 			if in.Body != nil {
 				name = in.Body.Agent
 			}
-			state, err := s.ws.StartTask(ctx, in.Task, by, name)
+			state, err := s.board.Start(ctx, in.Task, by, name)
 			return form(state, agentInput(err))
 		})
 	type handoffInput struct {
@@ -204,7 +205,7 @@ func (s *Server) taskActions() {
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/handoff", id: "hand-off-task", tag: tagTasks, summary: "Let another agent carry on",
 		more: "The worker of a task that is active or waits is stopped first; a planned task is started with the agent."},
 		func(ctx context.Context, in *handoffInput) (forms.TaskForm, error) {
-			state, err := s.ws.HandOnTask(ctx, in.Task, by, in.Body.Agent, in.Body.Prompt)
+			state, err := s.board.HandOn(ctx, in.Task, by, in.Body.Agent, in.Body.Prompt)
 			return form(state, agentInput(err))
 		})
 	type answersInput struct {
@@ -216,7 +217,7 @@ func (s *Server) taskActions() {
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/answers", id: "answer-task", tag: tagTasks, summary: "Answer the questions of an agent",
 		more: "Those of the planner, or the one that a worker asks in the middle of its work; the agent continues in the same conversation. An answer is one of the options of its question, or any other text."},
 		func(ctx context.Context, in *answersInput) (forms.TaskForm, error) {
-			return form(s.ws.DoTask(ctx, in.Task, by, task.SubmitAnswers{Answers: in.Body.Answers}))
+			return form(s.board.Do(ctx, in.Task, by, task.SubmitAnswers{Answers: in.Body.Answers}))
 		})
 	type wordsInput struct {
 		TaskInput
@@ -231,7 +232,7 @@ func (s *Server) taskActions() {
 			if in.Body != nil {
 				a = task.Resume{Words: in.Body.Words, Budget: in.Body.Budget}
 			}
-			return form(s.ws.DoTask(ctx, in.Task, by, a))
+			return form(s.board.Do(ctx, in.Task, by, a))
 		})
 	type whyInput struct {
 		TaskInput
@@ -246,7 +247,7 @@ func (s *Server) taskActions() {
 				if in.Body != nil {
 					why = strings.TrimSpace(in.Body.Why)
 				}
-				return form(s.ws.DoTask(ctx, in.Task, by, a(why)))
+				return form(s.board.Do(ctx, in.Task, by, a(why)))
 			})
 	}
 	ends("fail", "Say that a task has failed", func(why string) task.Action { return task.Fail{Why: why} })

@@ -157,7 +157,7 @@ func (s *Server) toolOperations() {
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/run-token", id: "create-run-token", tag: "access", status: http.StatusCreated,
 		summary: "Make the token of a run", more: "It reaches the tools of that run and nothing else, and ends with what the run was given to do."},
 		func(ctx context.Context, in *ToolRunInput) (RunTokenForm, error) {
-			state, err := s.ws.LoadTask(ctx, in.Task)
+			state, err := s.board.Load(ctx, in.Task)
 			if err != nil {
 				return RunTokenForm{}, err
 			}
@@ -177,7 +177,7 @@ func wire(name string) string { return strings.NewReplacer("-", "_", ".", "_").R
 
 // stateOf returns the state of the run that is meant.
 func (s *Server) stateOf(ctx context.Context, in ToolRunInput) (run.State, error) {
-	t, err := s.ws.LoadTask(ctx, in.Task)
+	t, err := s.board.Load(ctx, in.Task)
 	if err != nil {
 		return run.State{}, err
 	}
@@ -209,7 +209,7 @@ func (s *Server) callTool(ctx context.Context, in ToolRunInput, body []byte) (To
 	if err != nil {
 		return ToolAnswer{}, err
 	}
-	t, err := s.ws.LoadTask(ctx, in.Task)
+	t, err := s.board.Load(ctx, in.Task)
 	if err != nil {
 		return ToolAnswer{}, err
 	}

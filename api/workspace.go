@@ -27,7 +27,7 @@ func (s *Server) workspaceOperations() {
 		summary: "List the workspaces that this server serves", more: "There is one."},
 		func(ctx context.Context, in *OffsetInput) (forms.List[WorkspaceForm], error) {
 			w := WorkspaceForm{Workspace: s.ws.Dir, StateDir: s.ws.State}
-			if owner, owned, err := s.ws.BoardOwner(ctx); err == nil && owned {
+			if owner, owned, err := s.board.Owner(ctx); err == nil && owned {
 				w.BoardPID = owner.PID
 			}
 			return page([]WorkspaceForm{w}, *in), nil

@@ -104,10 +104,10 @@ func (w *Workspace) begin(ctx context.Context, s *settings, a agent.Agent, t Tas
 		c = s.Change(true).Apply(of.Apply(c))
 	}
 	c.Mode, c.Limits = cmp.Or(t.Mode, c.Mode), atMost(c.Limits, t.Limits)
-	if mode := permission.Mode(c.Mode); t.dir != "" && (mode == "" || mode == permission.Default) && a.Mode == "" && !s.Has("mode", true) {
+	if mode := permission.Mode(c.Mode); t.Dir != "" && (mode == "" || mode == permission.Default) && a.Mode == "" && !s.Has("mode", true) {
 		c.Mode = string(permission.AcceptEdits) // what it changes is a copy, which the person looks at before it is merged
 	}
-	dir := cmp.Or(t.dir, w.Dir)
+	dir := cmp.Or(t.Dir, w.Dir)
 	return run.Created{Workspace: dir, Agent: a.Name, External: external.Is(c.Model), System: w.systemFor(s, dir, a, c.Model, t.Output) + appended, Config: c, Version: Version()}, nil
 }
 

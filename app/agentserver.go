@@ -155,7 +155,9 @@ func (a *agentServer) call(ctx context.Context, c mcp.Call) (mcp.Result, error) 
 	if t.wire == "" {
 		err := fmt.Errorf("not granted: the tool %s is not offered to this run; there are %s", c.Tool, strings.Join(names, ", "))
 		if of, terr := a.taskOf(ctx); terr == nil && of != "" && submission.Reserved(c.Tool) {
-			a.w.recordRefused(ctx, of, a.id, c.Tool, &task.SubmissionError{Kind: task.NotGranted, Tool: c.Tool, Why: err.Error()})
+			if tasks, terr := a.w.Tasks(); terr == nil {
+				tasks.RecordRefused(ctx, tasklog.Request{Task: of, Run: a.id, Tool: c.Tool}, &task.SubmissionError{Kind: task.NotGranted, Tool: c.Tool, Why: err.Error()})
+			}
 		}
 		return mcp.Result{}, err
 	}

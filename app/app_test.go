@@ -17,14 +17,14 @@ import (
 func TestRunIDsAreNamesAndSortByTime(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 21, 30, 0, 0, time.Local)
-	first, later := newRun(now), newRun(now.Add(time.Minute))
+	first, later := NewRunID(now), NewRunID(now.Add(time.Minute))
 	if err := store.CheckID(first); err != nil {
 		t.Error(err)
 	}
 	if !strings.HasPrefix(string(first), "20261120-2130-") || first >= later {
 		t.Errorf("%s, a minute later %s", first, later)
 	}
-	if newRun(now) == first {
+	if NewRunID(now) == first {
 		t.Errorf("two runs of one minute are both %s", first)
 	}
 }

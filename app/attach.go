@@ -106,7 +106,7 @@ func (w *Workspace) Say(ctx context.Context, of run.ID, delivery run.Delivery, i
 		}
 	}
 	if id == "" {
-		id = string(newRun(time.Now()))
+		id = string(NewRunID(time.Now()))
 	}
 	return id, w.put(ctx, of, id, request.Say{ID: id, Delivery: delivery, Parts: parts})
 }

@@ -7,6 +7,7 @@ import (
 
 	"pawl/metrics"
 	"pawl/store"
+	"pawl/tasklog"
 )
 
 // A Health says whether runs can be driven in a workspace, as JSON.
@@ -31,7 +32,7 @@ func (w *Workspace) Health(ctx context.Context) Health {
 	if err := w.probeLog(); err != nil {
 		h.OK, h.Problem, h.DiskFull = false, err.Error(), errors.Is(err, store.ErrDiskFull)
 	}
-	if owner, owned, err := w.BoardOwner(ctx); err == nil && owned {
+	if owner, owned, err := w.Owner(ctx, tasklog.Board); err == nil && owned {
 		h.Board = owner.PID
 	}
 	return h

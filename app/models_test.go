@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pawl/board"
 	"pawl/task"
 )
 
@@ -50,18 +51,18 @@ func TestATaskIsNotPlannedWithoutAModel(t *testing.T) {
 	t.Parallel()
 	p := unconfigured(t)
 	ws := p.open(nil)
-	s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: "count"})
+	s, err := board.Of(ws).Add(t.Context(), "anna", task.Created{Description: "count"})
 	ok(t, err)
 	id := s.Created.Task
-	if _, err := ws.PlanTask(t.Context(), id, "anna"); err == nil || !strings.Contains(err.Error(), "no model is configured") {
+	if _, err := board.Of(ws).Plan(t.Context(), id, "anna"); err == nil || !strings.Contains(err.Error(), "no model is configured") {
 		t.Errorf("%v", err)
 	}
-	if s, err = ws.LoadTask(t.Context(), id); err != nil || s.Status.Name() != task.PendingName || s.Seq != 1 {
+	if s, err = board.Of(ws).Load(t.Context(), id); err != nil || s.Status.Name() != task.PendingName || s.Seq != 1 {
 		t.Errorf("it is %s after %d events, %v", s.Status.Name(), s.Seq, err)
 	}
 	// What another process drives has the settings of that process.
 	p.env["PAWL_MODEL"] = "script/none.jsonl"
-	if _, err := p.open(nil).PlanTask(t.Context(), id, "anna"); err == nil || !strings.Contains(err.Error(), "none.jsonl") {
+	if _, err := board.Of(p.open(nil)).Plan(t.Context(), id, "anna"); err == nil || !strings.Contains(err.Error(), "none.jsonl") {
 		t.Errorf("with a script that is not there: %v", err)
 	}
 }

@@ -28,9 +28,9 @@ import (
 // runAlphabet has no characters that are taken for each other.
 const runAlphabet = "abcdefghjkmnpqrstuvwxyz23456789"
 
-// newRun returns an id for a run, such as 20261120-2130-k3f9xy: sorted by name they are
+// NewRunID returns an id for a run, such as 20261120-2130-k3f9xy: sorted by name they are
 // sorted by time, and the end is enough to tell two of one minute apart.
-func newRun(now time.Time) run.ID {
+func NewRunID(now time.Time) run.ID {
 	var b [6]byte
 	rand.Read(b[:]) // never fails (crypto/rand since Go 1.24)
 	for i := range b {
@@ -332,7 +332,7 @@ func (w *Workspace) Fork(ctx context.Context, id run.ID, at int64, model string)
 	if err != nil {
 		return "", err
 	}
-	forked, err := fork(events[:at], newRun(now), change, permission.Mode(wished.Mode), now)
+	forked, err := fork(events[:at], NewRunID(now), change, permission.Mode(wished.Mode), now)
 	if err != nil {
 		return "", err
 	}

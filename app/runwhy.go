@@ -59,7 +59,7 @@ func WhyFormOf(y Why) WhyForm {
 // Continue returns the command that continues the run.
 func (y Why) Continue() string {
 	if y.Task != nil {
-		return TaskNext(*y.Task)
+		return y.Task.Advice()
 	}
 	return "pawl run --resume " + string(y.Run)
 }

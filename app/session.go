@@ -256,7 +256,7 @@ func (s *Session) post(post func(changes []request.Request) func(context.Context
 // or answers the open question. While a turn is open it is delivered with the next results,
 // as Steer does.
 func (s *Session) Prompt(ctx context.Context, parts ...run.Part) error {
-	return s.Say(ctx, string(newRun(time.Now())), run.Steer, parts...)
+	return s.Say(ctx, string(NewRunID(time.Now())), run.Steer, parts...)
 }
 
 // Reply is Prompt, but if one run below this one waits with a question, it is the answer to that. If several

@@ -35,8 +35,9 @@ type Task struct {
 	// Limits are at most those of each turn, beside the settings'; zero fields: no more.
 	Limits run.Limits
 
-	// dir is where it works; "": in the workspace.
-	dir string
+	// Dir is where it works; "": in the workspace.
+	Dir string
+
 	// budgeted: Cost and Tokens of Limits are what is left of the budget of the run's task, which a
 	// resumed run gets anew.
 	budgeted bool
@@ -67,7 +68,9 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 		return nil, err
 	}
 	if c.Run = t.Run; c.Run == "" {
-		c.Run = newRun(time.Now())
+		c.Run = NewRunID(time.Now())
+	} else {
+		w.openedBefore(c.Run)
 	}
 	// A signal that ends ctx interrupts the turn. The turn must begin all the same, so that
 	// the interrupt is recorded.

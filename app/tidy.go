@@ -92,13 +92,17 @@ func (w *Workspace) Prune(ctx context.Context, age time.Duration, dry bool) (ret
 // tidyAttachments removes the files of tasks that are not there any more: of those whose removal
 // was cut short.
 func (w *Workspace) tidyAttachments(ctx context.Context) error {
-	folders, err := os.ReadDir(filepath.Dir(w.attachments("any")))
+	folders, err := os.ReadDir(filepath.Dir(w.TaskFiles("any")))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
+	st, serr := w.reading()
+	if serr != nil {
+		return errors.Join(err, serr)
+	}
 	for _, f := range folders {
-		if _, terr := w.LoadTask(ctx, task.ID(f.Name())); errors.Is(terr, store.ErrNoTask) {
-			err = errors.Join(err, os.RemoveAll(w.attachments(task.ID(f.Name()))))
+		if _, terr := st.Task(ctx, f.Name()); errors.Is(terr, store.ErrNoTask) {
+			err = errors.Join(err, os.RemoveAll(w.TaskFiles(task.ID(f.Name()))))
 		}
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pawl/board"
 	"pawl/task"
 )
 
@@ -12,13 +13,13 @@ import (
 func TestPruneRemovesTheFilesOfTasksThatAreGone(t *testing.T) {
 	t.Parallel()
 	ws := newPlace(t, "").open(nil)
-	s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: "count"})
+	s, err := board.Of(ws).Add(t.Context(), "anna", task.Created{Description: "count"})
 	ok(t, err)
 	id := s.Created.Task
-	s, err = ws.AttachToTask(t.Context(), id, "anna", "a.txt", strings.NewReader("a"))
+	s, err = board.Of(ws).Attach(t.Context(), id, "anna", "a.txt", strings.NewReader("a"))
 	ok(t, err)
-	file := ws.AttachmentFile(id, s.Attachments[0])
-	left := ws.AttachmentFile("t-gone", s.Attachments[0])
+	file := board.Of(ws).File(id, s.Attachments[0])
+	left := board.Of(ws).File("t-gone", s.Attachments[0])
 	ok(t, os.MkdirAll(left, 0o700))
 	_, err = ws.Prune(t.Context(), 0, false)
 	ok(t, err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pawl/app"
+	"pawl/board"
 	"pawl/run"
 	"pawl/task"
 )
@@ -37,10 +38,10 @@ func (r *rig) planned(b *testing.B, n int, words string) (*app.Workspace, []task
 	b.Cleanup(func() { ws.Close() })
 	ids := make([]task.ID, n)
 	for i := range ids {
-		s, err := ws.AddTask(b.Context(), "anna", task.Created{Description: words})
+		s, err := board.Of(ws).Add(b.Context(), "anna", task.Created{Description: words})
 		if err == nil {
 			ids[i] = s.Created.Task
-			_, err = ws.DoTask(b.Context(), ids[i], "anna", task.StartPlanning{Run: run.ID("plan-" + string(ids[i])), Agent: app.PlannerAgent})
+			_, err = board.Of(ws).Do(b.Context(), ids[i], "anna", task.StartPlanning{Run: run.ID("plan-" + string(ids[i])), Agent: board.PlannerAgent})
 		}
 		if err != nil {
 			b.Fatal(err)
@@ -55,7 +56,7 @@ func until(b *testing.B, ws *app.Workspace, ids []task.ID, is func(task.Summary)
 	ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute) // only what never comes fails
 	defer cancel()
 	for {
-		all, _, err := ws.Tasks(ctx, app.TaskQuery{})
+		all, _, err := board.Of(ws).List(ctx, board.Query{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -76,7 +77,7 @@ func until(b *testing.B, ws *app.Workspace, ids []task.ID, is func(task.Summary)
 func start(b *testing.B, ws *app.Workspace, ids []task.ID) {
 	b.Helper()
 	for _, id := range ids {
-		if _, err := ws.DoTask(b.Context(), id, "anna", task.Start{Run: run.ID("work-" + string(id)), Agent: app.DefaultAgent}); err != nil {
+		if _, err := board.Of(ws).Do(b.Context(), id, "anna", task.Start{Run: run.ID("work-" + string(id)), Agent: board.DefaultAgent}); err != nil {
 			b.Fatal(err)
 		}
 	}

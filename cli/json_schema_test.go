@@ -22,6 +22,7 @@ import (
 
 	"pawl/api"
 	"pawl/app"
+	"pawl/board"
 	"pawl/forms"
 	"pawl/output"
 	"pawl/permission"
@@ -98,10 +99,10 @@ var jsonForms = map[string][]any{
 	"serve token":         {serveTokenForm{}},
 	"task list":           {forms.TaskListForm{}},
 	"task rm":             {forms.TaskRemovedForm{}},
-	"task diff":           {app.TaskDiffForm{}},
+	"task diff":           {board.TaskDiffForm{}},
 	"task discard":        {forms.TaskForm{}},
 	"task handoff":        {forms.TaskLine{}, taskResultForm{}, forms.TaskForm{}},
-	"task merge":          {app.TaskMergeForm{}},
+	"task merge":          {board.TaskMergeForm{}},
 	"tool call":           {forms.ToolResult{}},
 	"tool help":           {forms.List[forms.ToolForm]{}},
 	"trust":               {forms.TrustForm{}, forms.RevokeForm{}, forms.List[forms.TrustRecord]{}},

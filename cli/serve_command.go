@@ -8,7 +8,7 @@ import (
 
 	"pawl/api"
 	"pawl/app"
-	"pawl/app/board"
+	"pawl/board"
 	"pawl/metrics"
 )
 
@@ -121,7 +121,7 @@ func serveLinkCommand(inv *invocation) *cobra.Command {
 		}
 		defer ws.Close() // nothing was opened for writing
 		r, ok := api.Running(ws.State)
-		if owner, owned, err := ws.BoardOwner(cmd.Context()); !ok || err != nil || !owned || owner.PID != r.PID {
+		if owner, owned, err := board.Of(ws).Owner(cmd.Context()); !ok || err != nil || !owned || owner.PID != r.PID {
 			return exit{exitFailed, fmt.Errorf("no server of this folder is running: start one with `pawl serve`")}
 		}
 		link, err := api.NewLink(ws.State, r.URL, time.Now())

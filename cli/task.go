@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/board"
 	"pawl/forms"
 	"pawl/internal/text"
 	"pawl/run"
@@ -72,7 +73,7 @@ func oneTaskKeeping(inv *invocation, cmd *cobra.Command, serves bool, do taskFun
 		if err != nil {
 			return err
 		}
-		id, err := ws.FindTask(cmd.Context(), args[0])
+		id, err := board.Of(ws).Find(cmd.Context(), args[0])
 		if err == nil {
 			err = withNext(cmd.Context(), ws, id, do(cmd.Context(), ws, id, args[1:]))
 		}
@@ -94,7 +95,7 @@ func (inv *invocation) completeTasks(ctx context.Context) ([]cobra.Completion, c
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer ws.Close() // nothing was written
-	found, _, err := ws.Tasks(ctx, app.TaskQuery{Limit: 100})
+	found, _, err := board.Of(ws).List(ctx, board.Query{Limit: 100})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -112,14 +113,14 @@ func withNext(ctx context.Context, ws *app.Workspace, id tasks.ID, err error) er
 	if !ok {
 		return err
 	}
-	s, lerr := ws.LoadTask(ctx, id)
+	s, lerr := board.Of(ws).Load(ctx, id)
 	if lerr != nil {
 		return err
 	}
 	if _, left := s.Left(); left && e.Why != "" {
 		return err
 	}
-	return fmt.Errorf("%w; next: `%s`", err, app.TaskNext(s))
+	return fmt.Errorf("%w; next: `%s`", err, s.Advice())
 }
 
 // taskError gives the errors of usage their exit code.

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"pawl/app"
+	"pawl/board"
 	"pawl/config"
 	"pawl/render"
 	"pawl/run"
@@ -89,7 +90,7 @@ func (a *taskAsker) answers(ctx context.Context, s tasks.State) (answer tasks.Ac
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		for e, err := range a.ws.FollowTask(waiting, s.Created.Task, s.Seq) {
+		for e, err := range board.Of(a.ws).Follow(waiting, s.Created.Task, s.Seq) {
 			if p, ok := e.Payload.(tasks.StatusChanged); ok && p.Trigger == tasks.OnAnswers {
 				how = "answered elsewhere"
 			} else if ok || err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pawl/app"
+	"pawl/board"
 	"pawl/forms"
 	"pawl/run"
 	tasks "pawl/task"
@@ -86,14 +87,14 @@ process that watches all tasks. The flags for models, permissions and limits hol
 		if c.DependsOn, err = findTasks(ctx, ws, *depends); err != nil {
 			return err
 		}
-		s, err := ws.AddTask(ctx, app.Person(), c)
+		s, err := board.Of(ws).Add(ctx, app.Person(), c)
 		if err == nil {
 			if s, err = attach(ctx, ws, s, opened); err != nil {
 				err = fmt.Errorf("task %s was added, but not all of its files: %w", s.Created.Task, err)
 			}
 		}
 		if err == nil && *start != s.Start { // with all its files
-			s, err = ws.DoTask(ctx, s.Created.Task, app.Person(), tasks.Edit{Edited: tasks.Edited{Start: start}})
+			s, err = board.Of(ws).Do(ctx, s.Created.Task, app.Person(), tasks.Edit{Edited: tasks.Edited{Start: start}})
 		}
 		if err != nil {
 			return taskError(err)
@@ -112,7 +113,7 @@ process that watches all tasks. The flags for models, permissions and limits hol
 func findTasks(ctx context.Context, ws *app.Workspace, names []string) ([]tasks.ID, error) {
 	var ids []tasks.ID
 	for _, name := range names {
-		id, err := ws.FindTask(ctx, name)
+		id, err := board.Of(ws).Find(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -147,8 +148,8 @@ func attachable(f *os.File) error {
 		return err
 	case info.IsDir():
 		return fmt.Errorf("%s is a folder: attach its files", f.Name())
-	case info.Size() > app.MaxAttachment:
-		return &app.TooLargeError{Name: f.Name()}
+	case info.Size() > board.MaxAttachment:
+		return &board.TooLargeError{Name: f.Name()}
 	}
 	return nil
 }
@@ -163,7 +164,7 @@ func closeFiles(files []*os.File) {
 func attach(ctx context.Context, ws *app.Workspace, s tasks.State, files []*os.File) (tasks.State, error) {
 	for _, f := range files {
 		var err error
-		if s, err = ws.AttachToTask(ctx, s.Created.Task, app.Person(), filepath.Base(f.Name()), f); err != nil {
+		if s, err = board.Of(ws).Attach(ctx, s.Created.Task, app.Person(), filepath.Base(f.Name()), f); err != nil {
 			return s, err
 		}
 	}
@@ -186,7 +187,7 @@ told; it knows the names of other files.`,
 			return err
 		}
 		defer closeFiles(opened)
-		s, err := ws.LoadTask(ctx, id)
+		s, err := board.Of(ws).Load(ctx, id)
 		if err == nil {
 			s, err = attach(ctx, ws, s, opened)
 		}
@@ -223,7 +224,7 @@ task that loses a dependency that is not completed does not start by itself any 
 	start := f.Bool("start", false, "let a process that watches all tasks plan it and carry it out, when the tasks that it depends on are completed; --start=false: no")
 	asJSON := jsonFlag(cmd)
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
-		s, err := ws.LoadTask(ctx, id)
+		s, err := board.Of(ws).Load(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -236,7 +237,7 @@ task that loses a dependency that is not completed does not start by itself any 
 				return err
 			}
 			if f.Changed("agent") {
-				e.Plan.AssignedAgent = cmp.Or(*agent, app.DefaultAgent)
+				e.Plan.AssignedAgent = cmp.Or(*agent, board.DefaultAgent)
 			}
 		}
 		if f.Changed("label") {
@@ -261,7 +262,7 @@ task that loses a dependency that is not completed does not start by itself any 
 			e.Isolation = &i
 		}
 		before := s
-		if s, err = ws.DoTask(ctx, id, app.Person(), tasks.Edit{Edited: e}); err != nil {
+		if s, err = board.Of(ws).Do(ctx, id, app.Person(), tasks.Edit{Edited: e}); err != nil {
 			return err
 		}
 		if err := inv.printTask(s, *asJSON); err != nil {
@@ -363,7 +364,7 @@ func taskRmCommand(inv *invocation) *cobra.Command {
 		if _, err := atRest(ctx, ws, id); err != nil {
 			return err
 		}
-		held, err := ws.RemoveTask(ctx, id)
+		held, err := board.Of(ws).Remove(ctx, id)
 		if err == nil {
 			err = inv.print(*asJSON, forms.TaskRemovedForm{Task: id, Held: held}, "task %s was removed\n", id)
 		}
@@ -401,7 +402,7 @@ func taskListCommand(inv *invocation) *cobra.Command {
 				return usage("--status: %w", err)
 			}
 		}
-		all, next, err := ws.Tasks(ctx, app.TaskQuery{Status: *status, Label: *label, Agent: *agent, Limit: *limit, From: *from})
+		all, next, err := board.Of(ws).List(ctx, board.Query{Status: *status, Label: *label, Agent: *agent, Limit: *limit, From: *from})
 		if err != nil {
 			return err
 		}
@@ -455,7 +456,7 @@ func taskShowCommand(inv *invocation) *cobra.Command {
 	history := cmd.Flags().Bool("history", false, "print every event; with --json one JSON object a line")
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
 		if *history {
-			events, err := ws.TaskEvents(ctx, id, 0, 0)
+			events, err := board.Of(ws).Events(ctx, id, 0, 0)
 			for _, e := range events {
 				line, lerr := forms.TaskLineOf(id, e)
 				if lerr != nil {
@@ -472,7 +473,7 @@ func taskShowCommand(inv *invocation) *cobra.Command {
 			}
 			return err
 		}
-		s, err := ws.LoadTask(ctx, id)
+		s, err := board.Of(ws).Load(ctx, id)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/board"
 	"pawl/gitcopy"
 	tasks "pawl/task"
 )
@@ -24,7 +25,7 @@ agent has isolation: clone.`,
 	stat := cmd.Flags().Bool("stat", false, "print only the names of the files and how many lines have changed")
 	asJSON := jsonFlag(cmd)
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
-		d, err := ws.TaskDiff(ctx, id)
+		d, err := board.Of(ws).Diff(ctx, id)
 		switch {
 		case err != nil:
 			return err
@@ -68,7 +69,7 @@ it conflicts with what is checked out.`,
 		if _, err := atRest(ctx, ws, id); err != nil {
 			return err
 		}
-		m, err := ws.MergeTask(ctx, id, app.Person())
+		m, err := board.Of(ws).Merge(ctx, id, app.Person())
 		switch {
 		case err != nil:
 			return err
@@ -89,7 +90,7 @@ it conflicts with what is checked out.`,
 }
 
 // mergeLines says what came of a merge.
-func mergeLines(m app.TaskMergeForm) []string {
+func mergeLines(m board.TaskMergeForm) []string {
 	into := m.Into
 	if into == "" {
 		into = "the commit that is checked out"
@@ -128,7 +129,7 @@ stay. The next start of the task makes another copy.`,
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
 		s, err := atRest(ctx, ws, id)
 		if err == nil {
-			s, err = ws.DiscardTask(ctx, id, app.Person())
+			s, err = board.Of(ws).Discard(ctx, id, app.Person())
 		}
 		if err != nil {
 			return err

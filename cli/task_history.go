@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"pawl/app"
+	"pawl/board"
 	"pawl/forms"
 	"pawl/permission"
 	"pawl/run"
@@ -39,7 +40,7 @@ type taskHistory struct {
 func (h *taskHistory) show(id tasks.ID) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	events, err := h.ws.TaskEvents(context.Background(), id, h.seen[id], 0)
+	events, err := board.Of(h.ws).Events(context.Background(), id, h.seen[id], 0)
 	for _, e := range events {
 		h.print(id, e)
 	}
@@ -107,14 +108,14 @@ func (h *taskHistory) next(id tasks.ID, status tasks.StatusName) {
 	default:
 		return
 	}
-	s, err := h.ws.LoadTask(context.Background(), id)
+	s, err := board.Of(h.ws).Load(context.Background(), id)
 	if err != nil || s.Status.Name() != status || s.Starts() {
 		return // it is told with what has happened since, or nothing is needed
 	}
 	for i, q := range s.OpenQuestions() {
 		h.line(id, fmt.Sprintf("  %d. %s", i+1, oneLine(q, 3*maxTitle)))
 	}
-	h.line(id, "  next: "+app.TaskNext(s))
+	h.line(id, "  next: "+s.Advice())
 }
 
 // session prints what the agent of a task does while it works, and asks what it waits for if

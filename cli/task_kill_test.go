@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pawl/app"
+	"pawl/board"
 	"pawl/run"
 	tasks "pawl/task"
 )
@@ -66,11 +67,11 @@ func TestATaskThatIsKilledAtAnyMomentHasOneReport(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer ws.Close()
-			id, err := ws.FindTask(context.Background(), "last")
+			id, err := board.Of(ws).Find(context.Background(), "last")
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := ws.LoadTask(context.Background(), id)
+			s, err := board.Of(ws).Load(context.Background(), id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +105,7 @@ func TestATaskThatIsKilledAtAnyMomentHasOneReport(t *testing.T) {
 // check compares a task with its runs: what the one says is in the log of the other.
 func check(t *testing.T, ws *app.Workspace, s tasks.State) {
 	t.Helper()
-	events, err := ws.TaskEvents(context.Background(), s.Created.Task, 0, 0)
+	events, err := board.Of(ws).Events(context.Background(), s.Created.Task, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

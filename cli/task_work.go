@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
-	"pawl/app/board"
+	"pawl/board"
 	"pawl/forms"
 	"pawl/run"
 	tasks "pawl/task"
@@ -66,7 +66,7 @@ questions (see pawl task answer), or why there can be no plan.`,
 	}
 	w := workFlags(cmd)
 	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) (tasks.State, error) {
-		return ws.PlanTask(ctx, id, app.Person())
+		return board.Of(ws).Plan(ctx, id, app.Person())
 	}))
 }
 
@@ -83,7 +83,7 @@ number of one is enough.`,
 	}
 	w := workFlags(cmd)
 	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id tasks.ID, args []string) (tasks.State, error) {
-		s, err := ws.LoadTask(ctx, id)
+		s, err := board.Of(ws).Load(ctx, id)
 		if err != nil {
 			return s, err
 		}
@@ -95,7 +95,7 @@ number of one is enough.`,
 				}
 			}
 		}
-		return ws.DoTask(ctx, id, app.Person(), tasks.SubmitAnswers{Answers: answers})
+		return board.Of(ws).Do(ctx, id, app.Person(), tasks.SubmitAnswers{Answers: answers})
 	}))
 }
 
@@ -115,7 +115,7 @@ approval wait for pawl runs decide, unless --on-ask says what happens to them.`,
 	agent := cmd.Flags().String("agent", "", "the `agent` that works, instead of that of the plan")
 	w := workFlags(cmd)
 	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) (tasks.State, error) {
-		return ws.StartTask(ctx, id, app.Person(), *agent)
+		return board.Of(ws).Start(ctx, id, app.Person(), *agent)
 	}))
 }
 
@@ -137,7 +137,7 @@ another one has worked on it, and the words of -p.`,
 	words := cmd.Flags().StringP("prompt", "p", "", "the `words` that the agent is told")
 	w := workFlags(cmd)
 	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id tasks.ID, args []string) (tasks.State, error) {
-		return ws.HandOnTask(ctx, id, app.Person(), args[0], *words)
+		return board.Of(ws).HandOn(ctx, id, app.Person(), args[0], *words)
 	}))
 }
 
@@ -154,7 +154,7 @@ is spent needs a higher one.`,
 	budget := budgetFlags(cmd.Flags())
 	w := workFlags(cmd)
 	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) (tasks.State, error) {
-		s, err := ws.LoadTask(ctx, id)
+		s, err := board.Of(ws).Load(ctx, id)
 		if err != nil {
 			return s, err
 		}
@@ -163,7 +163,7 @@ is spent needs a higher one.`,
 				return s, usage("-p: %w", err)
 			}
 		}
-		return ws.DoTask(ctx, id, app.Person(), tasks.Resume{Words: *words, Budget: budget(s)})
+		return board.Of(ws).Do(ctx, id, app.Person(), tasks.Resume{Words: *words, Budget: budget(s)})
 	}))
 }
 
@@ -216,7 +216,7 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 	}
 	h := inv.taskHistory(ws, asJSON, asks)
 	h.named = true
-	all, _, err := ws.Tasks(cmd.Context(), app.TaskQuery{})
+	all, _, err := board.Of(ws).List(cmd.Context(), board.Query{})
 	if err != nil {
 		return err
 	}
@@ -254,7 +254,7 @@ func (inv *invocation) watchAll(cmd *cobra.Command, runs int, asJSON bool) error
 	if asks != nil {
 		drive.Session = h.session(ctx, asks)
 	}
-	err = board.New(ws, drive).Drive(ctx)
+	err = board.NewDriver(ws, drive).Drive(ctx)
 	inv.turnEnded()
 	h.sessions.Wait()
 	close(ended)
@@ -285,7 +285,7 @@ func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id tasks.I
 	}
 	if asks != nil {
 		defer asks.input.end()
-		if lease, err := ws.AttendTask(ctx, id); err == nil { // else another process attends to it, or the disk is full
+		if lease, err := board.Of(ws).Attend(ctx, id); err == nil { // else another process attends to it, or the disk is full
 			defer lease.Release()
 		}
 	}
@@ -308,7 +308,7 @@ func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id tasks.I
 		if moved {
 			continue
 		}
-		if _, err := ws.DoTask(ctx, id, app.Person(), answer); err != nil {
+		if _, err := board.Of(ws).Do(ctx, id, app.Person(), answer); err != nil {
 			return err
 		}
 	}
@@ -319,7 +319,7 @@ func (inv *invocation) attend(ctx context.Context, ws *app.Workspace, id tasks.I
 func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tasks.ID, after int64, asJSON bool, asks *taskAsker) (tasks.State, error) {
 	inv.driving.Store(true)
 	inv.ended.Store(false)
-	elsewhere, err := ws.ServedTask(ctx, id)
+	elsewhere, err := board.Of(ws).Served(ctx, id)
 	if err != nil {
 		return tasks.State{}, err
 	}
@@ -336,7 +336,7 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 	if !asJSON {
 		opt.Session = h.session(watching, asks)
 	}
-	d := board.New(ws, opt)
+	d := board.NewDriver(ws, opt)
 	drive := func() {
 		err := d.Drive(driving, id)
 		if driving.Err() != nil {
@@ -349,7 +349,7 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 	}
 	interrupted := context.AfterFunc(ctx, func() {
 		if worker.StopOf(ctx).Interrupted.Cause == run.ByPerson && !served.Load() {
-			_, err := ws.DoTask(context.Background(), id, app.Person(), tasks.Pause{})
+			_, err := board.Of(ws).Do(context.Background(), id, app.Person(), tasks.Pause{})
 			if err == nil || errors.As(err, new(*tasks.TransitionError)) {
 				return // it comes to rest
 			}
@@ -362,7 +362,7 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 	var s tasks.State
 	var driven error
 	ended := false
-	for e, err := range ws.FollowTask(watching, id, after) {
+	for e, err := range board.Of(ws).Follow(watching, id, after) {
 		if err != nil {
 			return s, err
 		}
@@ -370,7 +370,7 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 			h.event(id, e)
 			continue
 		}
-		if s, err = ws.LoadTask(context.Background(), id); err != nil {
+		if s, err = board.Of(ws).Load(context.Background(), id); err != nil {
 			return s, err
 		}
 		select {
@@ -379,7 +379,7 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 			done <- driven
 		default:
 		}
-		rests, err := ws.TaskRests(context.Background(), s)
+		rests, err := board.Of(ws).Rests(context.Background(), s)
 		if err != nil {
 			return s, err
 		}
@@ -387,7 +387,7 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 			break
 		}
 		if served.Load() {
-			if elsewhere, err := ws.ServedTask(context.Background(), id); err == nil && !elsewhere {
+			if elsewhere, err := board.Of(ws).Served(context.Background(), id); err == nil && !elsewhere {
 				served.Store(false)
 				inv.notice("the process that drove the tasks has ended; this one continues the task")
 				go drive()
@@ -404,7 +404,7 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 	if err = cmp.Or(driven, err); err != nil {
 		return s, err
 	}
-	if s, err = ws.LoadTask(context.Background(), id); err != nil {
+	if s, err = board.Of(ws).Load(context.Background(), id); err != nil {
 		return s, err
 	}
 	if ctx.Err() != nil {
@@ -431,7 +431,7 @@ func (inv *invocation) taskResult(s tasks.State, asJSON bool) error {
 	case tasks.Planned:
 		hint = fmt.Sprintf("look at the plan with `pawl task show %s`, and start it with `pawl task start %[1]s`", id)
 	case tasks.Waiting:
-		code, hint = exitPerson, fmt.Sprintf("continue with `%s`", app.TaskNext(s))
+		code, hint = exitPerson, fmt.Sprintf("continue with `%s`", s.Advice())
 		switch run.End(st.Reason) {
 		case run.LimitReached:
 			code = exitLimit
@@ -521,7 +521,7 @@ func change(inv *invocation, cmd *cobra.Command, action func(s tasks.State, args
 		if err != nil {
 			return err
 		}
-		if s, err = ws.DoTask(ctx, id, app.Person(), a); err != nil {
+		if s, err = board.Of(ws).Do(ctx, id, app.Person(), a); err != nil {
 			return err
 		}
 		if s, err = inv.stopped(ctx, ws, s); err != nil {
@@ -534,14 +534,14 @@ func change(inv *invocation, cmd *cobra.Command, action func(s tasks.State, args
 // atRest returns a task. One at which no agent is at work any more is brought to its rest before: its
 // run may have a little left to do after its result, or a killed process may have left its agent.
 func atRest(ctx context.Context, ws *app.Workspace, id tasks.ID) (tasks.State, error) {
-	s, err := ws.LoadTask(ctx, id)
+	s, err := board.Of(ws).Load(ctx, id)
 	if name := s.Status.Name(); err != nil || !s.Owes() || name == tasks.PlanningName || name == tasks.ActiveName {
 		return s, err
 	}
-	if err := board.New(ws, board.Options{}).Drive(ctx, id); err != nil {
+	if err := board.NewDriver(ws, board.Options{}).Drive(ctx, id); err != nil {
 		return s, err
 	}
-	return ws.LoadTask(ctx, id)
+	return board.Of(ws).Load(ctx, id)
 }
 
 // stopped waits until the runs that a task's status has left have stopped, and their agents have ended: the
@@ -560,10 +560,10 @@ func (inv *invocation) stopped(ctx context.Context, ws *app.Workspace, s tasks.S
 	done, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- board.New(ws, board.Options{}).Drive(done, id) }() // if another process drives it, that one stops it
-	for _, err := range ws.FollowTask(done, id, s.Seq) {
+	go func() { ended <- board.NewDriver(ws, board.Options{}).Drive(done, id) }() // if another process drives it, that one stops it
+	for _, err := range board.Of(ws).Follow(done, id, s.Seq) {
 		if err == nil {
-			s, err = ws.LoadTask(ctx, id)
+			s, err = board.Of(ws).Load(ctx, id)
 		}
 		var stops bool
 		if err == nil {
@@ -628,7 +628,7 @@ agent that worked last does what is said, in the same conversation, and reports 
 		if err != nil {
 			return err
 		}
-		s, err := ws.SayToTask(ctx, id, app.Person(), app.NewMessageID(), strings.Join(args, " "))
+		s, err := board.Of(ws).Say(ctx, id, app.Person(), board.NewMessageID(), strings.Join(args, " "))
 		if err != nil {
 			return err
 		}

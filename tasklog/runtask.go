@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"pawl/inbox"
 	"pawl/metrics"
 	"pawl/run"
 	"pawl/store"
@@ -24,6 +25,22 @@ type Tasks struct {
 	Log *slog.Logger
 	// Metrics counts what is submitted from outside of runs; nil: nothing is counted.
 	Metrics *metrics.Metrics
+}
+
+// Board is the lease of the process that drives all tasks, such as a server.
+const Board run.ID = "board"
+
+// Do is [Do]; it wakes the processes that drive the task.
+func (t *Tasks) Do(ctx context.Context, id task.ID, by string, a task.Action) (task.State, error) {
+	s, err := Do(ctx, t.Store, id, by, a)
+	if err == nil {
+		if t.Changed != nil {
+			t.Changed(id)
+		}
+		inbox.Wake(ctx, t.Store, store.TaskLease(string(id)))
+		inbox.Wake(ctx, t.Store, Board)
+	}
+	return s, err
 }
 
 // A RunTask is the task that a run belongs to: its log is written together with that of the run.

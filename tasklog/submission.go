@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pawl/inbox"
+	"pawl/internal/text"
 	"pawl/metrics"
 	"pawl/request"
 	"pawl/run"
@@ -45,8 +46,8 @@ type Receipt struct {
 	Duplicate bool `json:"duplicate"`
 }
 
-// Submit submits a result from outside of the run and returns when it is applied to the task. Any
-// process may use it; the owner of the run decides. The error is a [*task.SubmissionError] if
+// Submit submits a result from outside of the run and returns when it is applied to the task, or when it is
+// recorded there that it was not. Any process may use it; the owner of the run decides. The error is a [*task.SubmissionError] if
 // the result is not taken, and a [*task.InputError] if it is not valid, which does not use up
 // the chance to submit.
 func (t *Tasks) Submit(ctx context.Context, r Request) (Receipt, error) {
@@ -54,6 +55,14 @@ func (t *Tasks) Submit(ctx context.Context, r Request) (Receipt, error) {
 	if r.Key == "" {
 		r.Key = "submit-" + rand.Text()
 	}
+	receipt, err := t.submit(ctx, r)
+	if err != nil {
+		t.RecordRefused(context.WithoutCancel(ctx), r, err)
+	}
+	return receipt, err
+}
+
+func (t *Tasks) submit(ctx context.Context, r Request) (Receipt, error) {
 	done, kind, err := t.accepted(ctx, r)
 	if err == nil && done.Run == "" {
 		err = t.fits(kind, r.Payload)
@@ -73,6 +82,35 @@ func (t *Tasks) Submit(ctx context.Context, r Request) (Receipt, error) {
 	}
 	done.Duplicate = false
 	return done, err
+}
+
+// maxRefusal bounds what a task keeps of why a result was not accepted, in characters.
+const maxRefusal = 500
+
+// RecordRefused records that a result of a run was not accepted, as a call of a run in this process would be.
+// Not recorded are the result that was accepted, handed in again, and the same refusal again, so that an agent
+// that repeats it does not fill the history. A failure to record it does not change the answer.
+func (t *Tasks) RecordRefused(ctx context.Context, r Request, refusal error) {
+	fact := task.ToolExecuted{Tool: strings.ReplaceAll(r.Tool, "_", "-"), Outcome: run.Invalid, IsError: true, Detail: text.Clip(refusal.Error(), maxRefusal)}
+	if e, ok := errors.AsType[*task.SubmissionError](refusal); ok {
+		if fact.Outcome = run.Refused; e.Kind == task.AlreadySubmitted && e.SamePayload {
+			return
+		}
+	} else if !errors.As(refusal, new(*task.InputError)) {
+		return // it could not be looked at
+	}
+	l, err := Load(ctx, t.Store, r.Task)
+	if err != nil {
+		return
+	}
+	if _, ok := l.State.Run(r.Run); !ok {
+		return
+	}
+	last, err := Events(ctx, t.Store, r.Task, l.State.Seq-1, 1)
+	if err == nil && len(last) == 1 && last[0].Run == r.Run && last[0].Payload == task.Payload(fact) {
+		return
+	}
+	_, _ = t.Do(ctx, r.Task, "", task.Note{Run: r.Run, Fact: fact})
 }
 
 // count counts a submission that was answered without the run: one that was

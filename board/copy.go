@@ -1,60 +1,29 @@
-package app
+package board
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
-	"time"
 
+	"pawl/app"
 	"pawl/config"
 	"pawl/gitcopy"
-	"pawl/sandbox"
-	"pawl/store"
 	"pawl/task"
 )
 
 // maxUncommitted bounds how many files a task names that are not in its copy.
 const maxUncommitted = 20
 
-func (w *Workspace) copies() string { return filepath.Join(w.State, "copies") }
-
-// copyOf returns the copy of a task, which need not exist.
-func (w *Workspace) copyOf(id task.ID) gitcopy.Copy {
-	return gitcopy.Copy{Dir: filepath.Join(w.copies(), string(id)), Repository: w.Dir}
-}
-
-// copyAt returns the copy of a task that a folder is in.
-func (w *Workspace) copyAt(dir string) (gitcopy.Copy, bool) {
-	for _, copies := range []string{w.copies(), resolve(w.copies())} {
-		if rest, ok := strings.CutPrefix(dir, copies+string(filepath.Separator)); ok {
-			name, _, _ := strings.Cut(rest, string(filepath.Separator))
-			return w.copyOf(task.ID(name)), true
-		}
-	}
-	return gitcopy.Copy{}, false
-}
-
-// resolve returns a path with its links followed, if it is there.
-func resolve(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
-}
-
 // isolated returns the task with its copy made, if an agent is to work on it in one. A task
 // keeps the copy that it has: a retry, a resume and a start after reopen continue in it.
-func (w *Workspace) isolated(ctx context.Context, s task.State, by, agent string) (task.State, error) {
+func (b Board) isolated(ctx context.Context, s task.State, by, agent string) (task.State, error) {
 	if s.Copy == nil && s.Isolation != task.Clone {
-		if a, err := w.taskAgent(ctx, agent, task.Worker); err != nil || !a.Clone {
+		if a, err := b.ws.TaskAgent(ctx, agent, task.Worker); err != nil || !a.Clone {
 			return s, err
 		}
 	}
 	id := s.Created.Task
-	c := w.copyOf(id)
+	c := b.ws.Copy(id)
 	if s.Copy != nil && c.Exists() {
 		return s, nil
 	}
@@ -67,9 +36,9 @@ func (w *Workspace) isolated(ctx context.Context, s task.State, by, agent string
 	} else if err != nil {
 		return s, err
 	}
-	made := task.CopyMade{Dir: resolve(m.Folder), Branch: m.Branch, Base: m.Base, From: m.From, Notes: m.Notes,
+	made := task.CopyMade{Dir: app.Resolve(m.Folder), Branch: m.Branch, Base: m.Base, From: m.From, Notes: m.Notes,
 		Uncommitted: m.Changed[:min(len(m.Changed), maxUncommitted)], UncommittedCount: len(m.Changed)}
-	return w.DoTask(ctx, id, by, task.RecordCopy{CopyMade: made})
+	return b.Do(ctx, id, by, task.RecordCopy{CopyMade: made})
 }
 
 // A NoCopyError says that a task has no copy of the repository, or has lost it. It is a
@@ -84,12 +53,12 @@ func (e *NoCopyError) Unwrap() error { return e.error }
 func noCopy(format string, args ...any) error { return &NoCopyError{config.Errorf(format, args...)} }
 
 // copyOfTask returns a task that has a copy, and the copy.
-func (w *Workspace) copyOfTask(ctx context.Context, id task.ID) (task.State, gitcopy.Copy, error) {
-	s, err := w.LoadTask(ctx, id)
+func (b Board) copyOfTask(ctx context.Context, id task.ID) (task.State, gitcopy.Copy, error) {
+	s, err := b.Load(ctx, id)
 	if err != nil {
 		return s, gitcopy.Copy{}, err
 	}
-	c := w.copyOf(id)
+	c := b.ws.Copy(id)
 	if s.Copy == nil {
 		return s, c, noCopyOf(s)
 	}
@@ -103,9 +72,9 @@ func noCopyOf(s task.State) error {
 	return noCopy("task %s has no copy of the repository: its agents work in %s (a copy is made at the start of a task with `--isolation clone`)", s.Created.Task, s.Created.Workspace)
 }
 
-// TaskDiff returns what was changed in the copy of a task since it was made, committed or not.
-func (w *Workspace) TaskDiff(ctx context.Context, id task.ID) (TaskDiffForm, error) {
-	s, c, err := w.copyOfTask(ctx, id)
+// Diff returns what was changed in the copy of a task since it was made, committed or not.
+func (b Board) Diff(ctx context.Context, id task.ID) (TaskDiffForm, error) {
+	s, c, err := b.copyOfTask(ctx, id)
 	if err != nil {
 		return TaskDiffForm{}, err
 	}
@@ -113,17 +82,17 @@ func (w *Workspace) TaskDiff(ctx context.Context, id task.ID) (TaskDiffForm, err
 	return TaskDiffForm{id, s.Copy.Branch, s.Copy.Base, d.Commits, append([]gitcopy.File{}, d.Files...), d.Patch}, err
 }
 
-// MergeTask commits what is left in the copy of a task and fetches its branch into the
+// Merge commits what is left in the copy of a task and fetches its branch into the
 // person's repository, whose files are not changed. The task must not be at work.
-func (w *Workspace) MergeTask(ctx context.Context, id task.ID, by string) (TaskMergeForm, error) {
-	s, c, err := w.copyOfTask(ctx, id)
+func (b Board) Merge(ctx context.Context, id task.ID, by string) (TaskMergeForm, error) {
+	s, c, err := b.copyOfTask(ctx, id)
 	if err != nil {
 		return TaskMergeForm{}, err
 	}
 	if s.Owes() {
 		return TaskMergeForm{}, &task.TransitionError{Task: id, From: s.Status.Name(), On: "merge", Why: fmt.Sprintf("an agent is at work in the copy: `pawl task pause %s` or `pawl task complete %[1]s` first", id)}
 	}
-	lease, err := w.ownAtRest(ctx, id) // none starts meanwhile
+	lease, err := b.ownAtRest(ctx, id) // none starts meanwhile
 	if err != nil {
 		return TaskMergeForm{}, err
 	}
@@ -136,13 +105,13 @@ func (w *Workspace) MergeTask(ctx context.Context, id task.ID, by string) (TaskM
 		}
 		return f, err
 	}
-	_, err = w.DoTask(ctx, id, by, task.RecordMerge{CopyMerged: task.CopyMerged{Branch: m.Branch, Commit: m.Commit}})
+	_, err = b.Do(ctx, id, by, task.RecordMerge{CopyMerged: task.CopyMerged{Branch: m.Branch, Commit: m.Commit}})
 	return f, err
 }
 
-// DiscardTask removes the copy of a task, with what was not merged.
-func (w *Workspace) DiscardTask(ctx context.Context, id task.ID, by string) (task.State, error) {
-	before, err := w.LoadTask(ctx, id)
+// Discard removes the copy of a task, with what was not merged.
+func (b Board) Discard(ctx context.Context, id task.ID, by string) (task.State, error) {
+	before, err := b.Load(ctx, id)
 	if err == nil && before.Copy == nil {
 		err = noCopyOf(before)
 	}
@@ -152,38 +121,16 @@ func (w *Workspace) DiscardTask(ctx context.Context, id task.ID, by string) (tas
 	if err != nil {
 		return before, err
 	}
-	lease, err := w.ownAtRest(ctx, id)
+	lease, err := b.ownAtRest(ctx, id)
 	if err != nil {
 		return before, err
 	}
 	defer lease.Release()
-	s, err := w.DoTask(ctx, id, by, task.Discard{})
+	s, err := b.Do(ctx, id, by, task.Discard{})
 	if err != nil {
 		return s, err
 	}
-	return s, w.removeCopy(ctx, id, before.Copy.Dir)
-}
-
-// removeCopy removes the copy of a task, in which runs worked in dir.
-func (w *Workspace) removeCopy(ctx context.Context, id task.ID, dir string) error {
-	w.mu.Lock()
-	s := w.settings
-	w.mu.Unlock()
-	if s != nil {
-		w.closeSandboxes(s, func(f folderSandbox) bool { return f.dir == dir })
-	}
-	return errors.Join(w.copyOf(id).Discard(ctx), sandbox.Forget(w.env.StateDir(), dir))
-}
-
-// tidyCopies removes the copies of tasks that are not there any more.
-func (w *Workspace) tidyCopies(ctx context.Context) error {
-	if _, err := os.Stat(w.copies()); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return gitcopy.Tidy(ctx, w.copies(), w.Dir, time.Hour, time.Now(), func(name string) bool {
-		s, err := w.LoadTask(ctx, task.ID(name))
-		return !errors.Is(err, store.ErrNoTask) && (err != nil || s.Copy != nil || s.Owes())
-	})
+	return s, b.ws.RemoveCopy(ctx, id, before.Copy.Dir)
 }
 
 // A TaskDiffForm is what was changed in the copy of a task since it was made, as JSON.

@@ -24,10 +24,10 @@ func TestABacklogReadsWhatHasChanged(t *testing.T) {
 	t.Cleanup(func() { ws.Close() })
 	add := func(plans bool, priority int) task.ID {
 		t.Helper()
-		s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: "count", Priority: priority})
+		s, err := Of(ws).Add(t.Context(), "anna", task.Created{Description: "count", Priority: priority})
 		ok(err)
 		if plans {
-			_, err = ws.DoTask(t.Context(), s.Created.Task, "anna", task.StartPlanning{Run: run.ID("plan-" + string(s.Created.Task)), Agent: app.PlannerAgent})
+			_, err = Of(ws).Do(t.Context(), s.Created.Task, "anna", task.StartPlanning{Run: run.ID("plan-" + string(s.Created.Task)), Agent: PlannerAgent})
 			ok(err)
 		}
 		return s.Created.Task
@@ -35,7 +35,7 @@ func TestABacklogReadsWhatHasChanged(t *testing.T) {
 	first, urgent, idle := add(true, 0), add(true, 5), add(false, 0)
 
 	driven := map[task.ID]bool{}
-	b := &backlog{ws: ws}
+	b := &backlog{board: Of(ws)}
 	read := func(ended ...task.ID) []task.ID {
 		t.Helper()
 		changed, err := b.read(t.Context(), ended, func(id task.ID) bool { return driven[id] })
@@ -65,9 +65,9 @@ func TestABacklogReadsWhatHasChanged(t *testing.T) {
 
 	driven[first], driven[urgent] = true, true
 	clear(b.owing)
-	_, err = ws.DoTask(t.Context(), idle, "anna", task.StartPlanning{Run: run.ID("plan-" + string(idle)), Agent: app.PlannerAgent})
+	_, err = Of(ws).Do(t.Context(), idle, "anna", task.StartPlanning{Run: run.ID("plan-" + string(idle)), Agent: PlannerAgent})
 	ok(err)
-	_, err = ws.DoTask(t.Context(), first, "anna", task.Say{ID: app.NewMessageID(), Text: "be quick"})
+	_, err = Of(ws).Do(t.Context(), first, "anna", task.Say{ID: NewMessageID(), Text: "be quick"})
 	ok(err)
 	changed("after two changes", read(), idle, first)
 	is("while the others are driven", idle)
@@ -77,13 +77,13 @@ func TestABacklogReadsWhatHasChanged(t *testing.T) {
 	is("when one is not driven any more", urgent, idle)
 
 	for _, a := range []task.Action{task.Pause{}, task.End{Run: mustWork(t, ws, idle), Begun: false}} {
-		_, err = ws.DoTask(t.Context(), idle, "anna", a)
+		_, err = Of(ws).Do(t.Context(), idle, "anna", a)
 		ok(err)
 	}
 	changed("after a pause", read(), idle)
 	is("after a pause", urgent)
 
-	one := &backlog{ws: ws, only: []task.ID{first}}
+	one := &backlog{board: Of(ws), only: []task.ID{first}}
 	_, err = one.read(t.Context(), nil, func(task.ID) bool { return false })
 	ok(err)
 	b = one
@@ -93,7 +93,7 @@ func TestABacklogReadsWhatHasChanged(t *testing.T) {
 // mustWork returns the run that a task is about.
 func mustWork(t *testing.T, ws *app.Workspace, id task.ID) (r run.ID) {
 	t.Helper()
-	s, err := ws.LoadTask(t.Context(), id)
+	s, err := Of(ws).Load(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

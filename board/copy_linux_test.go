@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"testing"
 
-	"pawl/app/board"
+	"pawl/board"
 	"pawl/internal/helper"
 	"pawl/sandbox"
 	"pawl/task"
@@ -31,7 +31,7 @@ func TestADiscardedCopyHoldsNoHelperAndNoWatch(t *testing.T) {
 	for range 3 {
 		id := p.isolated(ws, "work in a copy")
 		wait(t, ws, id, task.PlannedName)
-		_, err := ws.StartTask(t.Context(), id, "anna", "")
+		_, err := board.Of(ws).Start(t.Context(), id, "anna", "")
 		ok(t, err)
 		wait(t, ws, id, task.CompletedName)
 		ids = append(ids, id)
@@ -45,7 +45,7 @@ func TestADiscardedCopyHoldsNoHelperAndNoWatch(t *testing.T) {
 		if i == 0 {
 			discards = ws
 		}
-		_, err := discards.DiscardTask(t.Context(), id, "anna")
+		_, err := board.Of(discards).Discard(t.Context(), id, "anna")
 		ok(t, err)
 	}
 

@@ -1,18 +1,19 @@
-package app
+package board
 
 import (
 	"context"
 	"errors"
 	"slices"
 
+	"pawl/app"
 	"pawl/store"
 	"pawl/task"
 )
 
 // Unfinished returns those of some tasks that are not completed. One that was removed is not waited for.
-func (w *Workspace) Unfinished(ctx context.Context, on []task.ID) (unfinished []task.ID, err error) {
+func (b Board) Unfinished(ctx context.Context, on []task.ID) (unfinished []task.ID, err error) {
 	for _, id := range on {
-		sum, err := w.TaskSummary(ctx, id)
+		sum, err := b.Summary(ctx, id)
 		if err != nil && !errors.Is(err, store.ErrNoTask) {
 			return nil, err
 		}
@@ -25,16 +26,16 @@ func (w *Workspace) Unfinished(ctx context.Context, on []task.ID) (unfinished []
 
 // heldBack returns an edit of a task that starts by itself so that it does not any more, if the edit takes away a
 // dependency that is not completed and does not say whether it starts.
-func (w *Workspace) heldBack(ctx context.Context, id task.ID, e task.Edit) (task.Edit, error) {
+func (b Board) heldBack(ctx context.Context, id task.ID, e task.Edit) (task.Edit, error) {
 	if e.DependsOn == nil || e.Start != nil {
 		return e, nil
 	}
-	s, err := w.LoadTask(ctx, id)
+	s, err := b.Load(ctx, id)
 	if err != nil || !s.Starts() {
 		return e, err
 	}
 	gone := slices.DeleteFunc(slices.Clone(s.DependsOn), func(on task.ID) bool { return slices.Contains(*e.DependsOn, on) })
-	unfinished, err := w.Unfinished(ctx, gone)
+	unfinished, err := b.Unfinished(ctx, gone)
 	if err == nil && len(unfinished) > 0 {
 		e.Start = new(false)
 	}
@@ -42,13 +43,13 @@ func (w *Workspace) heldBack(ctx context.Context, id task.ID, e task.Edit) (task
 }
 
 // holdDependents makes the tasks that start by themselves after a task ones that do not, and returns them.
-func (w *Workspace) holdDependents(ctx context.Context, id task.ID) (held []task.ID, err error) {
-	all, _, err := w.Tasks(ctx, TaskQuery{Status: []string{string(task.PendingName), string(task.PlannedName)}})
+func (b Board) holdDependents(ctx context.Context, id task.ID) (held []task.ID, err error) {
+	all, _, err := b.List(ctx, Query{Status: []string{string(task.PendingName), string(task.PlannedName)}})
 	for _, sum := range all {
 		if !sum.Starts || !slices.Contains(sum.DependsOn, id) {
 			continue
 		}
-		_, err := w.DoTask(ctx, sum.ID, Person(), task.Edit{Edited: task.Edited{Start: new(false)}})
+		_, err := b.Do(ctx, sum.ID, app.Person(), task.Edit{Edited: task.Edited{Start: new(false)}})
 		if errors.Is(err, store.ErrNoTask) {
 			continue
 		}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"pawl/app"
-	"pawl/app/board"
+	"pawl/board"
 	"pawl/request"
 	"pawl/run"
 	"pawl/task"
@@ -66,7 +66,7 @@ func (p *place) drives(ws *app.Workspace, opt board.Options) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := board.New(ws, opt).Drive(ctx); err != nil {
+		if err := board.NewDriver(ws, opt).Drive(ctx); err != nil {
 			p.t.Errorf("drive: %v", err)
 		}
 	}()
@@ -84,7 +84,7 @@ func ok(t *testing.T, err error) {
 
 func add(t *testing.T, ws *app.Workspace, description string) task.ID {
 	t.Helper()
-	s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: description})
+	s, err := board.Of(ws).Add(t.Context(), "anna", task.Created{Description: description})
 	ok(t, err)
 	return s.Created.Task
 }
@@ -94,15 +94,15 @@ func until(t *testing.T, ws *app.Workspace, id task.ID, what string, is func(tas
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // only what never comes fails
 	defer cancel()
-	for _, err := range ws.FollowTask(ctx, id, 0) {
+	for _, err := range board.Of(ws).Follow(ctx, id, 0) {
 		ok(t, err)
-		s, err := ws.LoadTask(t.Context(), id)
+		s, err := board.Of(ws).Load(t.Context(), id)
 		ok(t, err)
 		if is(s) {
 			return s
 		}
 	}
-	s, err := ws.LoadTask(t.Context(), id)
+	s, err := board.Of(ws).Load(t.Context(), id)
 	t.Fatalf("task %s never was %s: it is %+v, owed %+v, %v", id, what, s.Status, s.Next(), err)
 	return s
 }
@@ -147,26 +147,26 @@ func TestATaskIsPlannedAskedStartedAndCompleted(t *testing.T) {
 			return slices.Contains(told, what)
 		})
 	}
-	_, err := ws.PlanTask(t.Context(), id, "anna")
+	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
 	s := wait(t, ws, id, task.AwaitingInputName)
 	isTold("answers")
 	if q := s.OpenQuestions(); !slices.Equal(q, []string{"Hidden ones?", "Folders too?"}) {
 		t.Errorf("it asks %q", q)
 	}
-	_, err = ws.DoTask(t.Context(), id, "anna", task.SubmitAnswers{Answers: []string{"Yes.", "No."}})
+	_, err = board.Of(ws).Do(t.Context(), id, "anna", task.SubmitAnswers{Answers: []string{"Yes.", "No."}})
 	ok(t, err)
 	s = wait(t, ws, id, task.PlannedName)
 	if len(s.Chain) != 1 || len(s.Chain[0].Assignments) != 2 || s.Chain[0].Prompted != 2 {
 		t.Errorf("the answers went back as %+v", s.Chain)
 	}
-	_, err = ws.StartTask(t.Context(), id, "anna", "")
+	_, err = board.Of(ws).Start(t.Context(), id, "anna", "")
 	ok(t, err)
 	s = until(t, ws, id, "waiting for a permission", func(s task.State) bool { return s.WaitsFor() == "permission" })
 	isTold("permission")
 	// Another process answers, and says something.
 	other := p.open()
-	_, err = other.DoTask(t.Context(), id, "ben", task.Say{ID: "m1", Text: "Be quick."})
+	_, err = board.Of(other).Do(t.Context(), id, "ben", task.Say{ID: "m1", Text: "Be quick."})
 	ok(t, err)
 	until(t, ws, id, "told", func(s task.State) bool { return s.Messages[0].State == task.MessageIsDelivered })
 	_, err = other.Decide(t.Context(), s.Permissions[0].Run, request.Decide{Call: s.Permissions[0].Call, Answer: run.Allow, By: "ben"})
@@ -182,7 +182,7 @@ func TestATaskIsPlannedAskedStartedAndCompleted(t *testing.T) {
 	if _, err := ws.Submit(t.Context(), tasklog.Request{Task: id, Run: s.Chain[1].ID, Tool: "completion_report", Key: "k", Payload: []byte(`{"status":"failed","summary":"No."}`)}); err == nil || err.Error() != "Completion report already submitted" {
 		t.Errorf("submitted again: %v", err)
 	}
-	events, err := ws.TaskEvents(t.Context(), id, 0, 0)
+	events, err := board.Of(ws).Events(t.Context(), id, 0, 0)
 	ok(t, err)
 	if events[len(events)-1].Seq != int64(len(events)) {
 		t.Errorf("the history has %d events, the last is number %d", len(events), events[len(events)-1].Seq)
@@ -201,10 +201,10 @@ func TestACallOfAChildRunOfATaskIsAllowedFromElsewhere(t *testing.T) {
 	ws, other := p.open(), p.open()
 	p.drives(ws, board.Options{Runs: 1})
 	id := add(t, ws, "write it")
-	_, err := ws.PlanTask(t.Context(), id, "anna")
+	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
 	wait(t, ws, id, task.PlannedName)
-	_, err = ws.StartTask(t.Context(), id, "anna", "")
+	_, err = board.Of(ws).Start(t.Context(), id, "anna", "")
 	ok(t, err)
 	s := until(t, other, id, "waiting for a permission", func(s task.State) bool { return len(s.Permissions) == 1 })
 	ask := s.Permissions[0]
@@ -230,20 +230,20 @@ func TestAPauseStopsTheRunAndAResumeContinuesIt(t *testing.T) {
 	ws := p.open()
 	p.drives(ws, board.Options{})
 	id := add(t, ws, "Count the files.")
-	_, err := ws.PlanTask(t.Context(), id, "anna")
+	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
 	wait(t, ws, id, task.PlannedName)
-	_, err = ws.StartTask(t.Context(), id, "anna", "developer")
+	_, err = board.Of(ws).Start(t.Context(), id, "anna", "developer")
 	ok(t, err)
 	s := until(t, ws, id, "at work", func(s task.State) bool { return len(s.Chain) == 2 && s.Chain[1].Prompted == 1 })
-	_, err = p.open().DoTask(t.Context(), id, "anna", task.Pause{})
+	_, err = board.Of(p.open()).Do(t.Context(), id, "anna", task.Pause{})
 	ok(t, err)
 	s = wait(t, ws, id, task.WaitingName)
 	_, state, err := ws.Load(t.Context(), s.Chain[1].ID)
 	if err != nil || state.Turn.End.End != run.EndInterrupted {
 		t.Errorf("the run ended %+v, %v", state.Turn.End, err)
 	}
-	_, err = ws.DoTask(t.Context(), id, "anna", task.Resume{Words: "Work faster."})
+	_, err = board.Of(ws).Do(t.Context(), id, "anna", task.Resume{Words: "Work faster."})
 	ok(t, err)
 	s = wait(t, ws, id, task.CompletedName)
 	if len(s.Chain) != 2 || len(s.Chain[1].Assignments) != 2 {
@@ -265,24 +265,24 @@ func TestADriverSeesWhatAnotherProcessDoesToTasksThatWait(t *testing.T) {
 	var ids []task.ID
 	for range 3 {
 		id := add(t, other, "wait for a person")
-		_, err := other.PlanTask(t.Context(), id, "anna")
+		_, err := board.Of(other).Plan(t.Context(), id, "anna")
 		ok(t, err)
 		wait(t, other, id, task.PlannedName)
-		_, err = other.StartTask(t.Context(), id, "anna", "")
+		_, err = board.Of(other).Start(t.Context(), id, "anna", "")
 		ok(t, err)
 		until(t, other, id, "waiting for approval", func(s task.State) bool { return len(s.Permissions) == 1 })
 		ids = append(ids, id)
 	}
 	told, paused, allowed := ids[0], ids[1], ids[2]
 
-	_, err := other.DoTask(t.Context(), told, "anna", task.Say{ID: "m-1", Text: "be quick"})
+	_, err := board.Of(other).Do(t.Context(), told, "anna", task.Say{ID: "m-1", Text: "be quick"})
 	ok(t, err)
 	until(t, other, told, "told", func(s task.State) bool { return s.Messages[0].State != task.MessageWaits })
-	_, err = other.DoTask(t.Context(), paused, "anna", task.Pause{})
+	_, err = board.Of(other).Do(t.Context(), paused, "anna", task.Pause{})
 	ok(t, err)
 	wait(t, other, paused, task.WaitingName)
 
-	s, err := other.LoadTask(t.Context(), allowed)
+	s, err := board.Of(other).Load(t.Context(), allowed)
 	ok(t, err)
 	w, _ := s.Work()
 	calls, err := other.Approvals(t.Context(), w.Run)
@@ -300,19 +300,19 @@ func TestTheNextDriverContinues(t *testing.T) {
 	ws := p.open()
 	stop := p.drives(ws, board.Options{})
 	id := add(t, ws, "Count the files.")
-	_, err := ws.PlanTask(t.Context(), id, "anna")
+	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
 	wait(t, ws, id, task.PlannedName)
-	_, err = ws.StartTask(t.Context(), id, "anna", "")
+	_, err = board.Of(ws).Start(t.Context(), id, "anna", "")
 	ok(t, err)
 	until(t, ws, id, "at work", func(s task.State) bool { return len(s.Chain) == 2 && s.Chain[1].Prompted == 1 })
 	stop()
-	s, err := ws.LoadTask(t.Context(), id)
+	s, err := board.Of(ws).Load(t.Context(), id)
 	if err != nil || s.Status.Name() != task.ActiveName || !s.Owes() {
 		t.Fatalf("after the end of its driver the task is %+v, %v", s.Status, err)
 	}
 	ok(t, os.WriteFile(strings.TrimPrefix(p.env["PAWL_MODEL"], "script/"), []byte(report), 0o600))
-	ok(t, board.New(p.open(), board.Options{}).Drive(t.Context(), id))
+	ok(t, board.NewDriver(p.open(), board.Options{}).Drive(t.Context(), id))
 	s = wait(t, ws, id, task.CompletedName)
 	if len(s.Chain) != 2 || len(s.Chain[1].Assignments) != 1 {
 		t.Errorf("it was continued as %+v", s.Chain)
@@ -328,7 +328,7 @@ func TestAnInterruptOfTheDriverInterruptsNoTask(t *testing.T) {
 	ws := p.open()
 	id := add(t, ws, "Count the files.")
 	stop := p.drives(ws, board.Options{})
-	_, err := ws.PlanTask(t.Context(), id, "anna")
+	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
 	until(t, ws, id, "at work", func(s task.State) bool { return len(s.Chain) == 1 && s.Chain[0].Prompted == 1 })
 	stop()
@@ -337,8 +337,8 @@ func TestAnInterruptOfTheDriverInterruptsNoTask(t *testing.T) {
 		opt := board.Options{Session: func(task.ID, *app.Session) {
 			cancel(worker.Stop{Interrupted: run.Interrupted{Cause: run.ByPerson}})
 		}}
-		ok(t, board.New(ws, opt).Drive(interrupted))
-		s, err := ws.LoadTask(t.Context(), id)
+		ok(t, board.NewDriver(ws, opt).Drive(interrupted))
+		s, err := board.Of(ws).Load(t.Context(), id)
 		ok(t, err)
 		if s.Status.Name() != task.PlanningName || !s.Owes() {
 			t.Fatalf("it is %+v, owed %+v", s.Status, s.Next())
@@ -375,17 +375,17 @@ func TestEveryFailureWritesAState(t *testing.T) {
 			p := newPlace(t, c.replies+"\n")
 			ws := p.open()
 			id := add(t, ws, "Count the files.")
-			_, err := ws.PlanTask(t.Context(), id, "anna")
+			_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 			ok(t, err)
 			for name, value := range c.env { // it changes after the task was accepted
 				p.env[name] = value
 			}
 			ws = p.open()
-			ok(t, board.New(ws, board.Options{}).Drive(t.Context(), id))
+			ok(t, board.NewDriver(ws, board.Options{}).Drive(t.Context(), id))
 			if strings.Contains(c.replies, "Carry out") {
-				_, err := ws.StartTask(t.Context(), id, "anna", "")
+				_, err := board.Of(ws).Start(t.Context(), id, "anna", "")
 				ok(t, err)
-				ok(t, board.New(ws, board.Options{}).Drive(t.Context(), id))
+				ok(t, board.NewDriver(ws, board.Options{}).Drive(t.Context(), id))
 			}
 			s := wait(t, ws, id, c.want)
 			detail := s.Summary().Detail
@@ -405,10 +405,10 @@ func TestRunsAtOnceAreBoundedAndTheUrgentComeFirst(t *testing.T) {
 	ws := p.open()
 	var ids []task.ID
 	for i := range 8 {
-		s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: fmt.Sprint("task ", i), Priority: i % 2})
+		s, err := board.Of(ws).Add(t.Context(), "anna", task.Created{Description: fmt.Sprint("task ", i), Priority: i % 2})
 		ok(t, err)
 		ids = append(ids, s.Created.Task)
-		_, err = ws.PlanTask(t.Context(), s.Created.Task, "anna")
+		_, err = board.Of(ws).Plan(t.Context(), s.Created.Task, "anna")
 		ok(t, err)
 	}
 	var mu sync.Mutex
@@ -441,28 +441,28 @@ func TestTasksStartWhenThoseTheyDependOnAreCompleted(t *testing.T) {
 	ws := p.open()
 	first := add(t, ws, "First.")
 	depends := func(on task.ID, start bool) task.ID {
-		s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: "Next.", DependsOn: []task.ID{on}, Start: start})
+		s, err := board.Of(ws).Add(t.Context(), "anna", task.Created{Description: "Next.", DependsOn: []task.ID{on}, Start: start})
 		ok(t, err)
 		return s.Created.Task
 	}
 	second := depends(first, true)
 	third := depends(second, true)
-	ok(t, board.New(ws, board.Options{}).Drive(t.Context(), second)) // there is nothing to do for it yet
+	ok(t, board.NewDriver(ws, board.Options{}).Drive(t.Context(), second)) // there is nothing to do for it yet
 	p.drives(ws, board.Options{Runs: 1})
 	late := depends(first, true)
 	unsaid := depends(first, false)
 	other := p.open()
-	_, err := other.PlanTask(t.Context(), first, "anna")
+	_, err := board.Of(other).Plan(t.Context(), first, "anna")
 	ok(t, err)
 	wait(t, other, first, task.PlannedName)
 	for _, id := range []task.ID{second, third, late} {
-		s, err := other.LoadTask(t.Context(), id)
+		s, err := board.Of(other).Load(t.Context(), id)
 		ok(t, err)
 		if s.Status.Name() != task.PendingName {
 			t.Errorf("task %s is %s before the one that it depends on", id, s.Status.Name())
 		}
 	}
-	_, err = other.StartTask(t.Context(), first, "anna", "")
+	_, err = board.Of(other).Start(t.Context(), first, "anna", "")
 	ok(t, err)
 	wait(t, other, third, task.CompletedName)
 	wait(t, other, late, task.CompletedName)
@@ -478,25 +478,25 @@ func TestATaskThatLosesADependencyDoesNotStart(t *testing.T) {
 	p := newPlace(t, plan+report)
 	ws := p.open()
 	depends := func(on ...task.ID) task.ID {
-		s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: "Next.", DependsOn: on, Start: true})
+		s, err := board.Of(ws).Add(t.Context(), "anna", task.Created{Description: "Next.", DependsOn: on, Start: true})
 		ok(t, err)
 		return s.Created.Task
 	}
 	edit := func(id task.ID, e task.Edited) task.State {
-		s, err := ws.DoTask(t.Context(), id, "anna", task.Edit{Edited: e})
+		s, err := board.Of(ws).Do(t.Context(), id, "anna", task.Edit{Edited: e})
 		ok(t, err)
 		return s
 	}
 	failed, done := add(t, ws, "Failed."), depends()
-	ok(t, board.New(ws, board.Options{}).Drive(t.Context(), done))
+	ok(t, board.NewDriver(ws, board.Options{}).Drive(t.Context(), done))
 	wait(t, ws, done, task.CompletedName)
-	_, err := ws.DoTask(t.Context(), failed, "anna", task.Cancel{})
+	_, err := board.Of(ws).Do(t.Context(), failed, "anna", task.Cancel{})
 	ok(t, err)
 	edited, removed, both, said, after := depends(failed), depends(failed), depends(failed, done), depends(failed), depends(done)
 	edit(edited, task.Edited{DependsOn: &[]task.ID{}})
 	edit(both, task.Edited{DependsOn: &[]task.ID{failed}}) // what it loses was completed
 	edit(said, task.Edited{DependsOn: &[]task.ID{}, Start: new(true)})
-	held, err := ws.RemoveTask(t.Context(), failed)
+	held, err := board.Of(ws).Remove(t.Context(), failed)
 	ok(t, err)
 	slices.Sort(held)
 	want := []task.ID{removed, both}
@@ -504,14 +504,14 @@ func TestATaskThatLosesADependencyDoesNotStart(t *testing.T) {
 	if !slices.Equal(held, want) {
 		t.Errorf("%v do not start any more, want %v", held, want)
 	}
-	if held, err := ws.RemoveTask(t.Context(), done); err != nil || len(held) > 0 {
+	if held, err := board.Of(ws).Remove(t.Context(), done); err != nil || len(held) > 0 {
 		t.Errorf("%v do not start after what was completed: %v", held, err)
 	}
 	p.drives(ws, board.Options{})
 	wait(t, ws, said, task.CompletedName)
 	wait(t, ws, after, task.CompletedName)
 	for _, id := range []task.ID{edited, removed, both} {
-		if s, err := ws.LoadTask(t.Context(), id); err != nil || s.Status.Name() != task.PendingName || s.Starts() {
+		if s, err := board.Of(ws).Load(t.Context(), id); err != nil || s.Status.Name() != task.PendingName || s.Starts() {
 			t.Errorf("task %s is %+v: %v", id, s.Status, err)
 		}
 	}
@@ -522,9 +522,9 @@ func TestATaskThatCannotStartByItselfSaysWhy(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, plan+report)
 	ws := p.open()
-	s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: "Count.", Start: true, Isolation: task.Clone})
+	s, err := board.Of(ws).Add(t.Context(), "anna", task.Created{Description: "Count.", Start: true, Isolation: task.Clone})
 	ok(t, err)
-	ok(t, board.New(ws, board.Options{}).Drive(t.Context(), s.Created.Task))
+	ok(t, board.NewDriver(ws, board.Options{}).Drive(t.Context(), s.Created.Task))
 	s = wait(t, ws, s.Created.Task, task.FailedName)
 	if f := s.Status.(task.Failed); f.Reason != "cannot_start" || !strings.Contains(f.Detail, "isolation") || s.Plan == nil {
 		t.Errorf("the task is %+v", f)
@@ -536,26 +536,26 @@ func TestATaskStartsWhenItsDependenciesAreCompleted(t *testing.T) {
 	p := newPlace(t, plan+report)
 	ws := p.open()
 	first := add(t, ws, "First.")
-	s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: "Second.", DependsOn: []task.ID{first}})
+	s, err := board.Of(ws).Add(t.Context(), "anna", task.Created{Description: "Second.", DependsOn: []task.ID{first}})
 	ok(t, err)
 	second := s.Created.Task
-	if _, err := ws.DoTask(t.Context(), first, "anna", task.Edit{Edited: task.Edited{DependsOn: &[]task.ID{second}}}); err == nil || !strings.Contains(err.Error(), "cycle") {
+	if _, err := board.Of(ws).Do(t.Context(), first, "anna", task.Edit{Edited: task.Edited{DependsOn: &[]task.ID{second}}}); err == nil || !strings.Contains(err.Error(), "cycle") {
 		t.Errorf("a cycle: %v", err)
 	}
-	if _, err := ws.AddTask(t.Context(), "anna", task.Created{Description: "x", DependsOn: []task.ID{"t-nowhere"}}); err == nil {
+	if _, err := board.Of(ws).Add(t.Context(), "anna", task.Created{Description: "x", DependsOn: []task.ID{"t-nowhere"}}); err == nil {
 		t.Error("a task depends on one that is not there")
 	}
 	p.drives(ws, board.Options{})
 	for _, id := range []task.ID{first, second} {
-		_, err := ws.PlanTask(t.Context(), id, "anna")
+		_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 		ok(t, err)
 		wait(t, ws, id, task.PlannedName)
 	}
-	if _, err := ws.StartTask(t.Context(), second, "anna", ""); !errors.As(err, new(*task.TransitionError)) || !strings.Contains(err.Error(), string(first)) {
+	if _, err := board.Of(ws).Start(t.Context(), second, "anna", ""); !errors.As(err, new(*task.TransitionError)) || !strings.Contains(err.Error(), string(first)) {
 		t.Errorf("started before what it depends on: %v", err)
 	}
 	for _, id := range []task.ID{first, second} {
-		_, err := ws.StartTask(t.Context(), id, "anna", "")
+		_, err := board.Of(ws).Start(t.Context(), id, "anna", "")
 		ok(t, err)
 		wait(t, ws, id, task.CompletedName)
 	}
@@ -576,13 +576,13 @@ func TestEditsAtOnceCloseNoCircleOfDependencies(t *testing.T) {
 	for i, id := range ids {
 		wait.Go(func() {
 			next := []task.ID{ids[(i+1)%len(ids)]}
-			_, errs[i] = processes[i%2].DoTask(context.Background(), id, "anna", task.Edit{Edited: task.Edited{DependsOn: &next}})
+			_, errs[i] = board.Of(processes[i%2]).Do(context.Background(), id, "anna", task.Edit{Edited: task.Edited{DependsOn: &next}})
 		})
 	}
 	wait.Wait()
 	refused := 0
 	for i, err := range errs {
-		s, lerr := processes[0].LoadTask(t.Context(), ids[i])
+		s, lerr := board.Of(processes[0]).Load(t.Context(), ids[i])
 		ok(t, lerr)
 		if err != nil {
 			refused++
@@ -605,35 +605,35 @@ func TestTheAgentIsGivenWhatIsAttached(t *testing.T) {
 `)
 	ws := p.open()
 	id := add(t, ws, "Read the file.")
-	s, err := ws.AttachToTask(t.Context(), id, "anna", "../../odd name?.txt", strings.NewReader("a secret word"))
+	s, err := board.Of(ws).Attach(t.Context(), id, "anna", "../../odd name?.txt", strings.NewReader("a secret word"))
 	ok(t, err)
 	a := s.Attachments[0]
 	if a.Name != "odd_name_.txt" || a.Size != 13 || !strings.HasPrefix(a.Type, "text/plain") {
 		t.Errorf("attached %+v", a)
 	}
-	file := ws.AttachmentFile(id, a)
+	file := board.Of(ws).File(id, a)
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if _, err := ws.AttachToTask(t.Context(), id, "anna", "big", strings.NewReader(strings.Repeat("x", app.MaxAttachment+1))); !errors.As(err, new(*app.TooLargeError)) {
+	if _, err := board.Of(ws).Attach(t.Context(), id, "anna", "big", strings.NewReader(strings.Repeat("x", board.MaxAttachment+1))); !errors.As(err, new(*board.TooLargeError)) {
 		t.Errorf("too large: %v", err)
 	}
 	var b bytes.Buffer
 	ok(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, 2, 2))))
 	picture := b.String()
-	_, err = ws.AttachToTask(t.Context(), id, "anna", "..png", strings.NewReader(picture))
+	_, err = board.Of(ws).Attach(t.Context(), id, "anna", "..png", strings.NewReader(picture))
 	ok(t, err)
-	_, err = ws.AttachToTask(t.Context(), id, "anna", "a.bin", strings.NewReader("\x00\xff"))
+	_, err = board.Of(ws).Attach(t.Context(), id, "anna", "a.bin", strings.NewReader("\x00\xff"))
 	ok(t, err)
-	_, err = ws.PlanTask(t.Context(), id, "anna")
+	_, err = board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
-	ok(t, board.New(ws, board.Options{}).Drive(t.Context(), id))
+	ok(t, board.NewDriver(ws, board.Options{}).Drive(t.Context(), id))
 	wait(t, ws, id, task.AwaitingInputName)
-	_, err = ws.AttachToTask(t.Context(), id, "anna", "second.md", strings.NewReader("a second file"))
+	_, err = board.Of(ws).Attach(t.Context(), id, "anna", "second.md", strings.NewReader("a second file"))
 	ok(t, err)
-	_, err = ws.DoTask(t.Context(), id, "anna", task.SubmitAnswers{Answers: []string{"This."}})
+	_, err = board.Of(ws).Do(t.Context(), id, "anna", task.SubmitAnswers{Answers: []string{"This."}})
 	ok(t, err)
-	ok(t, board.New(ws, board.Options{}).Drive(t.Context(), id))
+	ok(t, board.NewDriver(ws, board.Options{}).Drive(t.Context(), id))
 	s = wait(t, ws, id, task.PlannedName)
 	_, state, err := ws.Load(t.Context(), s.Chain[0].ID)
 	ok(t, err)
@@ -650,12 +650,12 @@ func TestTheAgentIsGivenWhatIsAttached(t *testing.T) {
 	if images != 1 || strings.Count(told, "a secret word") != 1 || !strings.Contains(told, "- a.bin (") || !strings.Contains(told, "a.bin is neither a text nor a picture") {
 		t.Errorf("the agent was told %q, with %d pictures", told, images)
 	}
-	_, err = ws.RemoveTask(t.Context(), id)
+	_, err = board.Of(ws).Remove(t.Context(), id)
 	ok(t, err)
 	if _, err := os.Stat(file); err == nil {
 		t.Error("the file is left")
 	}
-	if _, err := ws.LoadTask(t.Context(), id); err == nil {
+	if _, err := board.Of(ws).Load(t.Context(), id); err == nil {
 		t.Error("the task is left")
 	}
 	if runs, err := ws.Runs(t.Context(), 0); len(runs) > 0 || err != nil {
@@ -674,7 +674,7 @@ func TestAPlanCanOnlyBeForAnAgentThatThereIs(t *testing.T) {
 	ws := p.open()
 	p.drives(ws, board.Options{})
 	id := add(t, ws, "Count.")
-	_, err := ws.PlanTask(t.Context(), id, "anna")
+	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
 	s := wait(t, ws, id, task.PlannedName)
 	if s.Plan.AssignedAgent != "reviewer" {
@@ -701,14 +701,14 @@ func TestAHundredTasksWorkAtOnce(t *testing.T) {
 	var ids []task.ID
 	for range 100 {
 		id := add(t, ws, "Count.")
-		_, err := ws.PlanTask(t.Context(), id, "anna")
+		_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 		ok(t, err)
 		ids = append(ids, id)
 	}
 	p.drives(ws, board.Options{Runs: 100})
 	for _, id := range ids {
 		wait(t, ws, id, task.PlannedName)
-		_, err := ws.StartTask(t.Context(), id, "anna", "")
+		_, err := board.Of(ws).Start(t.Context(), id, "anna", "")
 		ok(t, err)
 	}
 	for _, id := range ids {
@@ -725,7 +725,7 @@ func TestAFollowerThatStopsIsToldNoError(t *testing.T) {
 	id := add(t, ws, "Count the files.")
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	for _, err := range ws.FollowTask(ctx, id, 0) {
+	for _, err := range board.Of(ws).Follow(ctx, id, 0) {
 		ok(t, err)
 	}
 }
@@ -735,14 +735,14 @@ func TestAnEditedPlanNamesAWorker(t *testing.T) {
 	t.Parallel()
 	ws := newPlace(t, plan).open()
 	id := add(t, ws, "Count the files.")
-	_, err := ws.PlanTask(t.Context(), id, "anna")
+	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
-	ok(t, board.New(ws, board.Options{}).Drive(t.Context(), id))
+	ok(t, board.NewDriver(ws, board.Options{}).Drive(t.Context(), id))
 	s := wait(t, ws, id, task.PlannedName)
 	for agent, want := range map[string]string{"plumber": `there is no agent "plumber"`, "task-validator": "is not a worker", "writer": ""} {
 		p := *s.Plan
 		p.AssignedAgent = agent
-		_, err := ws.DoTask(t.Context(), id, "anna", task.Edit{Edited: task.Edited{Plan: &p}})
+		_, err := board.Of(ws).Do(t.Context(), id, "anna", task.Edit{Edited: task.Edited{Plan: &p}})
 		if want == "" {
 			ok(t, err)
 		} else if !errors.As(err, new(*task.InputError)) || !strings.Contains(err.Error(), want) {
@@ -761,25 +761,25 @@ func TestAResumedRunHasWhatIsLeftOfTheBudgetThen(t *testing.T) {
 `)
 	ws := p.open()
 	p.drives(ws, board.Options{})
-	s, err := ws.AddTask(t.Context(), "anna", task.Created{Description: "Count the files.", Budget: task.Budget{Tokens: 1000}})
+	s, err := board.Of(ws).Add(t.Context(), "anna", task.Created{Description: "Count the files.", Budget: task.Budget{Tokens: 1000}})
 	ok(t, err)
 	id := s.Created.Task
-	_, err = ws.PlanTask(t.Context(), id, "anna")
+	_, err = board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
 	wait(t, ws, id, task.PlannedName)
-	_, err = ws.StartTask(t.Context(), id, "anna", "")
+	_, err = board.Of(ws).Start(t.Context(), id, "anna", "")
 	ok(t, err)
 	s = wait(t, ws, id, task.WaitingName)
-	if w := s.Status.(task.Waiting); w.Detail != "developer reached a limit: its budget of 1000 tokens is spent" || app.TaskNext(s) != "pawl task resume "+string(id)+" --budget-tokens …" {
-		t.Errorf("it waits: %s; next: %s", w.Detail, app.TaskNext(s))
+	if w := s.Status.(task.Waiting); w.Detail != "developer reached a limit: its budget of 1000 tokens is spent" || s.Advice() != "pawl task resume "+string(id)+" --budget-tokens …" {
+		t.Errorf("it waits: %s; next: %s", w.Detail, s.Advice())
 	}
-	_, err = ws.DoTask(t.Context(), id, "anna", task.Resume{Words: "Once more.", Budget: &task.Budget{Tokens: 2000}})
+	_, err = board.Of(ws).Do(t.Context(), id, "anna", task.Resume{Words: "Once more.", Budget: &task.Budget{Tokens: 2000}})
 	ok(t, err)
 	s = wait(t, ws, id, task.WaitingName)
 	if w := s.Status.(task.Waiting); w.Detail != "developer reached a limit: its budget of 2000 tokens is spent" {
 		t.Errorf("it waits: %s", w.Detail)
 	}
-	_, err = ws.DoTask(t.Context(), id, "anna", task.Resume{Words: "To the end.", Budget: &task.Budget{}})
+	_, err = board.Of(ws).Do(t.Context(), id, "anna", task.Resume{Words: "To the end.", Budget: &task.Budget{}})
 	ok(t, err)
 	wait(t, ws, id, task.CompletedName)
 }
@@ -793,13 +793,13 @@ func TestWordsForACompletedTaskContinueTheConversationOfItsRun(t *testing.T) {
 	ws := p.open()
 	p.drives(ws, board.Options{})
 	id := add(t, ws, "Count the files.")
-	_, err := ws.PlanTask(t.Context(), id, "anna")
+	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
 	wait(t, ws, id, task.PlannedName)
-	_, err = ws.StartTask(t.Context(), id, "anna", "")
+	_, err = board.Of(ws).Start(t.Context(), id, "anna", "")
 	ok(t, err)
 	wait(t, ws, id, task.CompletedName)
-	said, err := ws.SayToTask(t.Context(), id, "anna", "m1", "Rename it.")
+	said, err := board.Of(ws).Say(t.Context(), id, "anna", "m1", "Rename it.")
 	ok(t, err)
 	if said.Status.Name() != task.ActiveName {
 		t.Errorf("said to a completed task, it is %s", said.Status.Name())
@@ -808,14 +808,14 @@ func TestWordsForACompletedTaskContinueTheConversationOfItsRun(t *testing.T) {
 	if r := s.Chain[1]; len(s.Chain) != 2 || s.Report.Summary != "Renamed." || len(r.Assignments) != 2 || r.Assignments[1].Reason != "say" {
 		t.Errorf("it continued as %+v, with the report %+v", s.Chain, s.Report)
 	}
-	again, err := ws.SayToTask(t.Context(), id, "anna", "m1", "Rename it.")
+	again, err := board.Of(ws).Say(t.Context(), id, "anna", "m1", "Rename it.")
 	if err != nil || again.Seq != s.Seq {
 		t.Errorf("said twice it is %+v, %v", again.Status, err)
 	}
 	// The run was removed: another one is told of it.
 	_, err = ws.Remove(t.Context(), s.Chain[1].ID, false)
 	ok(t, err)
-	_, err = ws.SayToTask(t.Context(), id, "anna", "m2", "And again.")
+	_, err = board.Of(ws).Say(t.Context(), id, "anna", "m2", "And again.")
 	ok(t, err)
 	if s = wait(t, ws, id, task.CompletedName); len(s.Chain) != 3 || s.Report.Summary != "Counted again." {
 		t.Errorf("it continued as %+v, with the report %+v", s.Chain, s.Report)
@@ -828,7 +828,7 @@ func TestASecondDriverOfAFolderNamesTheFirst(t *testing.T) {
 	driving := make(chan struct{})
 	p.drives(p.open(), board.Options{Driving: func() { close(driving) }})
 	<-driving
-	err := board.New(p.open(), board.Options{}).Drive(t.Context())
+	err := board.NewDriver(p.open(), board.Options{}).Drive(t.Context())
 	want := fmt.Sprintf("the tasks of this folder are driven by process %d: stop that one first", os.Getpid())
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"pawl/app"
-	"pawl/app/board"
+	"pawl/board"
 	"pawl/store"
 	"pawl/task"
 )
@@ -47,10 +47,10 @@ func (p *place) write(name, content string) {
 
 func (p *place) isolated(ws *app.Workspace, description string) task.ID {
 	p.t.Helper()
-	s, err := ws.AddTask(p.t.Context(), "anna", task.Created{Description: description, Isolation: task.Clone})
+	s, err := board.Of(ws).Add(p.t.Context(), "anna", task.Created{Description: description, Isolation: task.Clone})
 	ok(p.t, err)
 	id := s.Created.Task
-	_, err = ws.PlanTask(p.t.Context(), id, "anna")
+	_, err = board.Of(ws).Plan(p.t.Context(), id, "anna")
 	ok(p.t, err)
 	return id
 }
@@ -74,7 +74,7 @@ func TestTwoTasksWorkInCopiesOfOneRepositoryAtOnce(t *testing.T) {
 	left, right := p.isolated(ws, "write left"), p.isolated(ws, "write right")
 	for _, id := range []task.ID{left, right} {
 		wait(t, ws, id, task.PlannedName)
-		_, err := ws.StartTask(t.Context(), id, "anna", "")
+		_, err := board.Of(ws).Start(t.Context(), id, "anna", "")
 		ok(t, err)
 	}
 	for id, file := range map[task.ID]string{left: "left.txt", right: "right.txt"} {
@@ -82,14 +82,14 @@ func TestTwoTasksWorkInCopiesOfOneRepositoryAtOnce(t *testing.T) {
 		if s.Copy == nil || s.Copy.UncommittedCount != 1 || s.Copy.Uncommitted[0] != "mine.txt" || s.Copy.Branch != "pawl/"+string(id) || s.Copy.From != "main" {
 			t.Fatalf("the card says of the copy: %+v", s.Copy)
 		}
-		d, err := ws.TaskDiff(t.Context(), id)
+		d, err := board.Of(ws).Diff(t.Context(), id)
 		ok(t, err)
 		if len(d.Files) != 1 || d.Files[0].Name != file || d.Files[0].Added != 1 {
 			t.Errorf("the diff of %s: %+v", id, d.Files)
 		}
-		m, err := ws.MergeTask(t.Context(), id, "anna")
+		m, err := board.Of(ws).Merge(t.Context(), id, "anna")
 		ok(t, err)
-		if s, err = ws.LoadTask(t.Context(), id); err != nil || s.Copy.Merged != m.Commit {
+		if s, err = board.Of(ws).Load(t.Context(), id); err != nil || s.Copy.Merged != m.Commit {
 			t.Errorf("%+v, %v", s.Copy, err)
 		}
 	}
@@ -118,20 +118,20 @@ func TestACopyIsKeptUntilItIsDiscardedOrItsTaskRemoved(t *testing.T) {
 	p.drives(ws, board.Options{})
 	id := p.isolated(ws, "write it")
 	wait(t, ws, id, task.PlannedName)
-	_, err := ws.StartTask(t.Context(), id, "anna", "")
+	_, err := board.Of(ws).Start(t.Context(), id, "anna", "")
 	ok(t, err)
 	s := wait(t, ws, id, task.FailedName)
 	where := s.Copy.Dir
 	// A retry continues in the copy, with what is there.
-	_, err = ws.DoTask(t.Context(), id, "anna", task.Retry{})
+	_, err = board.Of(ws).Do(t.Context(), id, "anna", task.Retry{})
 	ok(t, err)
-	_, err = ws.StartTask(t.Context(), id, "anna", "writer")
+	_, err = board.Of(ws).Start(t.Context(), id, "anna", "writer")
 	ok(t, err)
 	s = wait(t, ws, id, task.CompletedName)
 	if content, err := os.ReadFile(filepath.Join(where, "b.txt")); err != nil || string(content) != "two\n" || s.Copy.Dir != where {
 		t.Errorf("%q, %v, %+v", content, err, s.Copy)
 	}
-	s, err = ws.DiscardTask(t.Context(), id, "anna")
+	s, err = board.Of(ws).Discard(t.Context(), id, "anna")
 	ok(t, err)
 	gone := func() {
 		t.Helper()
@@ -146,18 +146,18 @@ func TestACopyIsKeptUntilItIsDiscardedOrItsTaskRemoved(t *testing.T) {
 		t.Errorf("%+v", s.Copy)
 	}
 	// After that the next start makes another one.
-	_, err = ws.DoTask(t.Context(), id, "anna", task.Reopen{})
+	_, err = board.Of(ws).Do(t.Context(), id, "anna", task.Reopen{})
 	ok(t, err)
-	_, err = ws.StartTask(t.Context(), id, "anna", "writer")
+	_, err = board.Of(ws).Start(t.Context(), id, "anna", "writer")
 	ok(t, err)
 	s = wait(t, ws, id, task.CompletedName)
 	if _, err := os.Stat(filepath.Join(s.Copy.Dir, "b.txt")); !os.IsNotExist(err) {
 		t.Errorf("the new copy has what was discarded: %v", err)
 	}
-	_, err = ws.RemoveTask(t.Context(), id)
+	_, err = board.Of(ws).Remove(t.Context(), id)
 	ok(t, err)
 	gone()
-	if _, err := ws.LoadTask(t.Context(), id); err == nil || !strings.Contains(err.Error(), store.ErrNoTask.Error()) {
+	if _, err := board.Of(ws).Load(t.Context(), id); err == nil || !strings.Contains(err.Error(), store.ErrNoTask.Error()) {
 		t.Errorf("%v", err)
 	}
 }
@@ -169,7 +169,7 @@ func TestATaskIsNotStartedWhereThereCanBeNoCopy(t *testing.T) {
 	p.drives(ws, board.Options{})
 	id := p.isolated(ws, "write it")
 	wait(t, ws, id, task.PlannedName)
-	_, err := ws.StartTask(t.Context(), id, "anna", "")
+	_, err := board.Of(ws).Start(t.Context(), id, "anna", "")
 	if err == nil || !strings.Contains(err.Error(), "not in a git repository") {
 		t.Errorf("%v", err)
 	}
@@ -177,9 +177,9 @@ func TestATaskIsNotStartedWhereThereCanBeNoCopy(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	for what, err := range map[string]error{
-		"diff":    second(ws.TaskDiff(t.Context(), id)),
-		"merge":   second(ws.MergeTask(t.Context(), id, "anna")),
-		"discard": second(ws.DiscardTask(t.Context(), id, "anna")),
+		"diff":    second(board.Of(ws).Diff(t.Context(), id)),
+		"merge":   second(board.Of(ws).Merge(t.Context(), id, "anna")),
+		"discard": second(board.Of(ws).Discard(t.Context(), id, "anna")),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "has no copy") {
 			t.Errorf("%s: %v", what, err)
@@ -196,16 +196,16 @@ func TestATaskIsHandedOnWhileItsAgentWorks(t *testing.T) {
 	ws := p.open()
 	p.drives(ws, board.Options{})
 	id := add(t, ws, "carry on")
-	_, err := ws.PlanTask(t.Context(), id, "anna")
+	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
 	wait(t, ws, id, task.PlannedName)
-	_, err = ws.StartTask(t.Context(), id, "anna", "")
+	_, err = board.Of(ws).Start(t.Context(), id, "anna", "")
 	ok(t, err)
 	s := until(t, ws, id, "waiting for a permission", func(s task.State) bool { return s.WaitsFor() == "permission" })
-	if _, err := ws.HandOnTask(t.Context(), id, "anna", "nobody", ""); err == nil || !strings.Contains(err.Error(), "no agent") {
+	if _, err := board.Of(ws).HandOn(t.Context(), id, "anna", "nobody", ""); err == nil || !strings.Contains(err.Error(), "no agent") {
 		t.Errorf("%v", err)
 	}
-	_, err = ws.HandOnTask(t.Context(), id, "anna", "writer", "Only write.")
+	_, err = board.Of(ws).HandOn(t.Context(), id, "anna", "writer", "Only write.")
 	ok(t, err)
 	first := s.Chain[1].ID
 	s = wait(t, ws, id, task.CompletedName)
@@ -235,13 +235,13 @@ func TestAnAgentWithIsolationWorksInACopy(t *testing.T) {
 	ws := p.open()
 	p.drives(ws, board.Options{})
 	id := add(t, ws, "commit it")
-	_, err := ws.PlanTask(t.Context(), id, "anna")
+	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
 	wait(t, ws, id, task.PlannedName)
-	_, err = ws.StartTask(t.Context(), id, "anna", "apart")
+	_, err = board.Of(ws).Start(t.Context(), id, "anna", "apart")
 	ok(t, err)
 	s := wait(t, ws, id, task.CompletedName)
-	d, err := ws.TaskDiff(t.Context(), id)
+	d, err := board.Of(ws).Diff(t.Context(), id)
 	ok(t, err)
 	if s.Copy == nil || d.Commits != 1 || len(d.Files) != 1 {
 		events, _, _ := ws.Load(t.Context(), s.Chain[1].ID)
@@ -261,7 +261,7 @@ func TestWhatOnlyChangesTheCopyRunsUnasked(t *testing.T) {
 	p.drives(ws, board.Options{})
 	id := p.isolated(ws, "Edit it.")
 	wait(t, ws, id, task.PlannedName)
-	_, err := ws.StartTask(t.Context(), id, "anna", "")
+	_, err := board.Of(ws).Start(t.Context(), id, "anna", "")
 	ok(t, err)
 	s := until(t, ws, id, "waiting for a permission", func(s task.State) bool { return s.WaitsFor() == "permission" })
 	if s.Permissions[0].Tool != "shell" {

@@ -1,5 +1,3 @@
-// Package board drives tasks: it performs what they owe with sessions of package app. It
-// decides nothing: what is owed and what the end of a run means is decided in package task.
 package board
 
 import (
@@ -42,7 +40,7 @@ const pollTasks = 200 * time.Millisecond
 // A Driver drives tasks of one workspace. Another process may drive others of it: each task
 // has one driver at a time, which holds its lease.
 type Driver struct {
-	ws    *app.Workspace
+	board Board
 	opt   Options
 	slots slots
 	kicks kicks
@@ -56,10 +54,10 @@ type Driver struct {
 	lacks error // what this process lacks to drive them
 }
 
-// New returns a driver. The caller drives with [Driver.Drive].
-func New(ws *app.Workspace, opt Options) *Driver {
+// NewDriver returns a driver. The caller drives with [Driver.Drive].
+func NewDriver(ws *app.Workspace, opt Options) *Driver {
 	opt.Runs = cmp.Or(opt.Runs, DefaultRuns)
-	d := &Driver{ws: ws, opt: opt, wake: make(chan struct{}, 1), driven: map[task.ID]bool{}, slots: slots{free: opt.Runs}}
+	d := &Driver{board: Of(ws), opt: opt, wake: make(chan struct{}, 1), driven: map[task.ID]bool{}, slots: slots{free: opt.Runs}}
 	ws.OnTaskChange(func(task.ID) { d.wakeUp() })
 	return d
 }
@@ -81,14 +79,14 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 	ctx, end := shutdownWith(ctx)
 	defer end()
 	d.some = len(ids) > 0
-	listener := d.ws.ListenForTasks()
+	listener := d.board.ws.Listen()
 	var socket string
 	if listener != nil {
 		defer listener.Close()
 		socket = listener.Addr()
 	}
 	if len(ids) == 0 {
-		lease, err := d.ws.OwnBoard(ctx, socket)
+		lease, err := d.board.OwnAll(ctx, socket)
 		if o, ok := errors.AsType[*store.OwnedError](err); ok {
 			return fmt.Errorf("the tasks of this folder are driven by %s: stop that one first", o.By())
 		}
@@ -100,12 +98,12 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 			d.opt.Driving()
 		}
 	}
-	if _, err := d.ws.EndLeftAgents(ctx); err != nil && ctx.Err() == nil {
+	if _, err := d.board.ws.EndLeftAgents(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
 	var drivers sync.WaitGroup
 	defer drivers.Wait()
-	b := &backlog{ws: d.ws, only: ids}
+	b := &backlog{board: d.board, only: ids}
 	for ctx.Err() == nil {
 		ended := d.takeEnded()
 		changed, err := b.read(ctx, ended, d.drives)
@@ -126,7 +124,7 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 		if len(ids) > 0 && len(b.owing) == 0 && d.idle() {
 			return nil
 		}
-		d.ws.CloseGone()
+		d.board.ws.CloseGone()
 		d.sleep(ctx, listener)
 	}
 	return nil
@@ -180,7 +178,7 @@ func (d *Driver) take(ctx context.Context, sum task.Summary, socket string, driv
 	if d.driven[sum.ID] {
 		return true // what it owes is read again when it is not
 	}
-	lease, err := d.ws.OwnTask(ctx, sum.ID, socket)
+	lease, err := d.board.Own(ctx, sum.ID, socket)
 	if err != nil {
 		return false // another process drives it, or the disk is full
 	}
@@ -269,12 +267,12 @@ func (c *card) drive(ctx context.Context) {
 			c.step(ctx, s, changed)
 			continue
 		}
-		rests, err := c.ws.TaskRests(ctx, s)
+		rests, err := c.board.Rests(ctx, s)
 		if err == nil && rests {
 			return
 		}
 		if err == nil {
-			err = c.ws.ProceedTask(ctx, s, c.some)
+			err = c.board.Proceed(ctx, s, c.some)
 		}
 		switch {
 		case c.some && app.LacksModel(err):
@@ -289,7 +287,7 @@ func (c *card) drive(ctx context.Context) {
 func (c *card) load(ctx context.Context) (task.State, error) {
 	var err error
 	if c.log.State.Status == nil {
-		c.log, err = c.ws.TaskLog(ctx, c.id)
+		c.log, err = c.board.Log(ctx, c.id)
 	} else {
 		err = c.log.Read(ctx, c.id)
 	}
@@ -321,7 +319,7 @@ func (c *card) open(ctx context.Context, s task.State, id run.ID) bool {
 		return false
 	}
 	r, _ := s.Run(id)
-	session, err := c.ws.OpenTaskRun(ctx, s, r)
+	session, err := c.board.Open(ctx, s, r)
 	switch {
 	case err == nil:
 		c.session = session
@@ -364,7 +362,7 @@ func (c *card) slot(ctx context.Context, s task.State) bool {
 
 // say says the words of an assignment.
 func (c *card) say(ctx context.Context, s task.State, cmd task.StartRun) {
-	words, err := c.ws.TaskInput(ctx, s, cmd.Run, cmd.Input)
+	words, err := c.board.Input(ctx, s, cmd.Run, cmd.Input)
 	if err != nil {
 		c.end(ctx, s, cmd.Run, cmd.Number > 1, run.Ended{End: run.EndFailed, Reason: "cannot_start", Detail: err.Error()})
 		return
@@ -403,7 +401,7 @@ func (c *card) fail(ctx context.Context, s task.State, id run.ID, err error) {
 func (c *card) end(ctx context.Context, s task.State, id run.ID, begun bool, end run.Ended) {
 	c.close()
 	for ctx.Err() == nil {
-		_, err := c.ws.DoTask(ctx, c.id, "", task.End{Run: id, Number: assigned(s, id), Begun: begun, End: end})
+		_, err := c.board.Do(ctx, c.id, "", task.End{Run: id, Number: assigned(s, id), Begun: begun, End: end})
 		if err == nil || errors.Is(err, store.ErrNoTask) {
 			return
 		}
@@ -525,7 +523,7 @@ func (c *card) ended(ctx context.Context, s task.State, id run.ID, state run.Sta
 // record tells the task how the turn of a run has ended, where the two are not written
 // together.
 func (c *card) record(ctx context.Context, s task.State, id run.ID, state run.State) {
-	_, err := c.ws.DoTask(ctx, c.id, "", tasklog.EndOf(id, assigned(s, id), state, state.Turn.End))
+	_, err := c.board.Do(ctx, c.id, "", tasklog.EndOf(id, assigned(s, id), state, state.Turn.End))
 	if err != nil {
 		c.wait(ctx, nil, pollTasks)
 	}
@@ -565,7 +563,7 @@ func (c *card) stop(ctx context.Context, s task.State, id run.ID) {
 			c.fail(ctx, s, id, err)
 			return
 		}
-	} else if _, _, err := c.ws.Stop(ctx, id, "the task was changed"); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrNotFound) {
+	} else if _, _, err := c.board.ws.Stop(ctx, id, "the task was changed"); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrNotFound) {
 		c.wait(ctx, nil, pollTasks) // another process drives it and does not stop, or the disk is full
 		return
 	}
@@ -577,7 +575,7 @@ func (c *card) stop(ctx context.Context, s task.State, id run.ID) {
 		return
 	}
 	end := run.Ended{End: run.EndInterrupted, Reason: string(run.ByPerson), Detail: "stopped"}
-	_, err = c.ws.DoTask(ctx, c.id, "", task.End{Run: id, Number: assigned(s, id), Begun: true, End: end, Said: state.Said(), Usage: state.Usage})
+	_, err = c.board.Do(ctx, c.id, "", task.End{Run: id, Number: assigned(s, id), Begun: true, End: end, Said: state.Said(), Usage: state.Usage})
 	if err != nil {
 		c.wait(ctx, nil, pollTasks)
 	}

@@ -1,4 +1,4 @@
-package app
+package board
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 	"pawl/tasklog"
 )
 
-// TaskLog returns a task that can be read on.
-func (w *Workspace) TaskLog(ctx context.Context, id task.ID) (tasklog.Log, error) {
-	st, err := w.reading()
+// Log returns a task that can be read on.
+func (b Board) Log(ctx context.Context, id task.ID) (tasklog.Log, error) {
+	tasks, err := b.ws.ReadTasks()
 	if err != nil {
 		return tasklog.Log{}, noTask(id, err)
 	}
-	return tasklog.Load(ctx, st, id)
+	return tasklog.Load(ctx, tasks.Store, id)
 }
 
 // noTask makes the error of a workspace without a log that of a task that is not there.
@@ -30,42 +30,42 @@ func noTask(id task.ID, err error) error {
 	return err
 }
 
-// TaskEvents returns the history of a task after event number after, at most limit events; 0: all.
-func (w *Workspace) TaskEvents(ctx context.Context, id task.ID, after int64, limit int) ([]task.Event, error) {
-	st, err := w.reading()
+// Events returns the history of a task after event number after, at most limit events; 0: all.
+func (b Board) Events(ctx context.Context, id task.ID, after int64, limit int) ([]task.Event, error) {
+	tasks, err := b.ws.ReadTasks()
 	if err != nil {
 		return nil, noTask(id, err)
 	}
-	return tasklog.Events(ctx, st, id, after, limit)
+	return tasklog.Events(ctx, tasks.Store, id, after, limit)
 }
 
-// TaskFeed returns the events of all tasks after a position, in the order in which they became
+// Feed returns the events of all tasks after a position, in the order in which they became
 // durable, at most limit of them.
-func (w *Workspace) TaskFeed(ctx context.Context, after int64, limit int) ([]tasklog.Entry, error) {
-	st, err := w.reading()
+func (b Board) Feed(ctx context.Context, after int64, limit int) ([]tasklog.Entry, error) {
+	tasks, err := b.ws.ReadTasks()
 	if errors.Is(err, store.ErrNoRuns) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
-	return tasklog.Feed(ctx, st, after, limit)
+	return tasklog.Feed(ctx, tasks.Store, after, limit)
 }
 
-// TaskFeedEnd returns the position of the last event of all tasks; 0: there was none.
-func (w *Workspace) TaskFeedEnd(ctx context.Context) (int64, error) {
-	st, err := w.reading()
+// FeedEnd returns the position of the last event of all tasks; 0: there was none.
+func (b Board) FeedEnd(ctx context.Context) (int64, error) {
+	tasks, err := b.ws.ReadTasks()
 	if errors.Is(err, store.ErrNoRuns) {
 		return 0, nil
 	} else if err != nil {
 		return 0, err
 	}
-	return st.TaskFeedEnd(ctx)
+	return tasks.Store.TaskFeedEnd(ctx)
 }
 
-// ChangedTasks returns the tasks that have changed after a position of the feed of all tasks,
+// Changed returns the tasks that have changed after a position of the feed of all tasks,
 // each once, also those that were removed; and the position up to which that is.
-func (w *Workspace) ChangedTasks(ctx context.Context, after int64) (changed []task.ID, position int64, err error) {
-	st, err := w.reading()
+func (b Board) Changed(ctx context.Context, after int64) (changed []task.ID, position int64, err error) {
+	tasks, err := b.ws.ReadTasks()
 	if errors.Is(err, store.ErrNoRuns) {
 		return nil, after, nil
 	} else if err != nil {
@@ -74,7 +74,7 @@ func (w *Workspace) ChangedTasks(ctx context.Context, after int64) (changed []ta
 	const most = 500 // entries that are read at once
 	seen := map[string]bool{}
 	for {
-		entries, err := st.TaskFeed(ctx, after, most)
+		entries, err := tasks.Store.TaskFeed(ctx, after, most)
 		if err != nil {
 			return nil, after, err
 		}
@@ -90,13 +90,13 @@ func (w *Workspace) ChangedTasks(ctx context.Context, after int64) (changed []ta
 	}
 }
 
-// TaskSummary returns the summary of a task.
-func (w *Workspace) TaskSummary(ctx context.Context, id task.ID) (task.Summary, error) {
-	st, err := w.reading()
+// Summary returns the summary of a task.
+func (b Board) Summary(ctx context.Context, id task.ID) (task.Summary, error) {
+	tasks, err := b.ws.ReadTasks()
 	if err != nil {
 		return task.Summary{}, noTask(id, err)
 	}
-	row, err := st.Task(ctx, string(id))
+	row, err := tasks.Store.Task(ctx, string(id))
 	if err != nil {
 		return task.Summary{}, err
 	}
@@ -105,13 +105,13 @@ func (w *Workspace) TaskSummary(ctx context.Context, id task.ID) (task.Summary, 
 	return sum, err
 }
 
-// FollowTask yields the events of a task after event number after, and then what is new until
+// Follow yields the events of a task after event number after, and then what is new until
 // ctx is done or the caller breaks off. When all there is was yielded, it yields an event
 // without a payload, and so it does each time the caller should look again.
-func (w *Workspace) FollowTask(ctx context.Context, id task.ID, after int64) iter.Seq2[task.Event, error] {
+func (b Board) Follow(ctx context.Context, id task.ID, after int64) iter.Seq2[task.Event, error] {
 	return func(yield func(task.Event, error) bool) {
 		for {
-			events, err := w.TaskEvents(ctx, id, after, 0)
+			events, err := b.Events(ctx, id, after, 0)
 			for _, e := range events {
 				if after = e.Seq; !yield(e, nil) {
 					return
@@ -129,7 +129,7 @@ func (w *Workspace) FollowTask(ctx context.Context, id task.ID, after int64) ite
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(pollInbox):
+			case <-time.After(pollLog):
 			}
 		}
 	}

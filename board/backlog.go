@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"pawl/app"
 	"pawl/internal/stable"
 	"pawl/store"
 	"pawl/task"
@@ -17,8 +16,8 @@ import (
 // All are read once; after that only those that have changed, so that a change costs the same however
 // many there are.
 type backlog struct {
-	ws   *app.Workspace
-	only []task.ID // empty: all tasks
+	board Board
+	only  []task.ID // empty: all tasks
 
 	begun    bool
 	position int64 // up to which the changes of all tasks were read
@@ -32,7 +31,7 @@ func (b *backlog) read(ctx context.Context, ended []task.ID, driven func(task.ID
 	if !b.begun {
 		return nil, b.begin(ctx)
 	}
-	changed, b.position, err = b.ws.ChangedTasks(ctx, b.position)
+	changed, b.position, err = b.board.Changed(ctx, b.position)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +47,7 @@ func (b *backlog) read(ctx context.Context, ended []task.ID, driven func(task.ID
 		}
 		delete(b.owing, id)
 		delete(b.held, id)
-		sum, err := b.ws.TaskSummary(ctx, id)
+		sum, err := b.board.Summary(ctx, id)
 		if err == nil {
 			err = b.put(ctx, sum)
 		}
@@ -62,7 +61,7 @@ func (b *backlog) read(ctx context.Context, ended []task.ID, driven func(task.ID
 // put takes a task up, if it owes something or starts by itself.
 func (b *backlog) put(ctx context.Context, sum task.Summary) error {
 	if !sum.Owes && sum.Starts {
-		unfinished, err := b.ws.Unfinished(ctx, sum.DependsOn)
+		unfinished, err := b.board.Unfinished(ctx, sum.DependsOn)
 		if err != nil {
 			return err
 		}
@@ -79,21 +78,21 @@ func (b *backlog) put(ctx context.Context, sum task.Summary) error {
 
 // begin reads all tasks that owe something or start by themselves.
 func (b *backlog) begin(ctx context.Context) (err error) {
-	if b.position, err = b.ws.TaskFeedEnd(ctx); err != nil { // before: what happens meanwhile is read again
+	if b.position, err = b.board.FeedEnd(ctx); err != nil { // before: what happens meanwhile is read again
 		return err
 	}
 	b.owing, b.held = map[task.ID]task.Summary{}, map[task.ID]task.Summary{}
 	var all []task.Summary
 	for _, id := range b.only {
-		sum, err := b.ws.TaskSummary(ctx, id)
+		sum, err := b.board.Summary(ctx, id)
 		if err != nil && !errors.Is(err, store.ErrNoTask) {
 			return err
 		}
 		all = append(all, sum)
 	}
 	if len(b.only) == 0 {
-		for _, q := range []app.TaskQuery{{Owes: true}, {Status: []string{string(task.PendingName), string(task.PlannedName)}}} {
-			some, _, err := b.ws.Tasks(ctx, q)
+		for _, q := range []Query{{Owes: true}, {Status: []string{string(task.PendingName), string(task.PlannedName)}}} {
+			some, _, err := b.board.List(ctx, q)
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,73 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pawl/gitcopy"
+	"pawl/sandbox"
+	"pawl/store"
+	"pawl/task"
+	"pawl/tasklog"
+)
+
+func (w *Workspace) copies() string { return filepath.Join(w.State, "copies") }
+
+// Copy returns the copy of a task, which need not exist.
+func (w *Workspace) Copy(id task.ID) gitcopy.Copy {
+	return gitcopy.Copy{Dir: filepath.Join(w.copies(), string(id)), Repository: w.Dir}
+}
+
+// copyAt returns the copy of a task that a folder is in.
+func (w *Workspace) copyAt(dir string) (gitcopy.Copy, bool) {
+	for _, copies := range []string{w.copies(), Resolve(w.copies())} {
+		if rest, ok := strings.CutPrefix(dir, copies+string(filepath.Separator)); ok {
+			name, _, _ := strings.Cut(rest, string(filepath.Separator))
+			return w.Copy(task.ID(name)), true
+		}
+	}
+	return gitcopy.Copy{}, false
+}
+
+// Resolve returns a path with its links followed, if it is there.
+func Resolve(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// RemoveCopy removes the copy of a task, in which runs worked in dir.
+func (w *Workspace) RemoveCopy(ctx context.Context, id task.ID, dir string) error {
+	w.mu.Lock()
+	s := w.settings
+	w.mu.Unlock()
+	if s != nil {
+		w.closeSandboxes(s, func(f folderSandbox) bool { return f.dir == dir })
+	}
+	return errors.Join(w.Copy(id).Discard(ctx), sandbox.Forget(w.env.StateDir(), dir))
+}
+
+// tidyCopies removes the copies of tasks that are not there any more.
+func (w *Workspace) tidyCopies(ctx context.Context) error {
+	if _, err := os.Stat(w.copies()); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	st, err := w.reading()
+	if err != nil {
+		return err
+	}
+	return gitcopy.Tidy(ctx, w.copies(), w.Dir, time.Hour, time.Now(), func(name string) bool {
+		l, err := tasklog.Load(ctx, st, task.ID(name))
+		return !errors.Is(err, store.ErrNoTask) && (err != nil || l.State.Copy != nil || l.State.Owes())
+	})
+}
+
+// TaskFiles returns the folder with the files that are attached to a task.
+func (w *Workspace) TaskFiles(id task.ID) string {
+	return filepath.Join(w.State, "attachments", string(id))
+}

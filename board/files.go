@@ -1,0 +1,103 @@
+package board
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pawl/app"
+	"pawl/internal/atomicfile"
+	"pawl/internal/text"
+	"pawl/run"
+	"pawl/task"
+)
+
+// MaxAttachment bounds an attached file.
+const MaxAttachment = 10_000_000 // bytes: 10 MB
+
+// A TooLargeError says that a file is larger than MaxAttachment. Its code is
+// FILE_TOO_LARGE.
+type TooLargeError struct{ Name string }
+
+// Code is FILE_TOO_LARGE.
+func (e *TooLargeError) Code() string { return "FILE_TOO_LARGE" }
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%s is larger than %s, which is the most that can be attached", e.Name, text.Size(MaxAttachment))
+}
+
+// Attach adds a file to a task and returns the task when both are durable.
+func (b Board) Attach(ctx context.Context, id task.ID, by, name string, content io.Reader) (task.State, error) {
+	data, err := io.ReadAll(io.LimitReader(content, MaxAttachment+1))
+	if err != nil {
+		return task.State{}, err
+	}
+	safe := app.SafeName(name)
+	if len(data) > MaxAttachment {
+		return task.State{}, &TooLargeError{safe}
+	}
+	kind := mime.TypeByExtension(filepath.Ext(safe))
+	if major, _, _ := strings.Cut(kind, "/"); kind == "" || app.IsText(data) && (major == "audio" || major == "video") { // go.mod and a.ts are names of media too
+		kind = http.DetectContentType(data)
+	}
+	sum := sha256.Sum256(data)
+	a := task.Attachment{ID: "f-" + strings.ToLower(rand.Text()[:8]), Name: safe, Size: int64(len(data)), Type: kind, SHA256: hex.EncodeToString(sum[:]), At: time.Now().UTC().Round(0)}
+	if _, err := b.Load(ctx, id); err != nil {
+		return task.State{}, err
+	}
+	file := b.File(id, a)
+	if err := atomicfile.Write(file, data, atomicfile.Durable); err != nil {
+		return task.State{}, errors.Join(err, os.RemoveAll(filepath.Dir(file)))
+	}
+	s, err := b.Do(ctx, id, by, task.Attach{Attachment: a})
+	if err != nil {
+		return s, errors.Join(err, os.RemoveAll(filepath.Dir(file)))
+	}
+	return s, nil
+}
+
+// File returns where the content of an attachment is.
+func (b Board) File(id task.ID, a task.Attachment) string {
+	return filepath.Join(b.ws.TaskFiles(id), a.ID, a.Name)
+}
+
+// Detach removes an attachment.
+func (b Board) Detach(ctx context.Context, id task.ID, by, attachment string) (task.State, error) {
+	s, err := b.Do(ctx, id, by, task.Detach{ID: attachment})
+	if err != nil {
+		return s, err
+	}
+	return s, os.RemoveAll(filepath.Join(b.ws.TaskFiles(id), filepath.Base(attachment)))
+}
+
+// Input returns what a run is told at an assignment: the words, and the files that were
+// attached since the one before.
+func (b Board) Input(ctx context.Context, s task.State, id run.ID, words string) ([]run.Part, error) {
+	var files []app.File
+	r, _ := s.Run(id)
+	var since time.Time
+	if n := len(r.Assignments); n > 1 {
+		since = r.Assignments[n-2].At
+	}
+	for _, a := range s.Attachments {
+		if a.At.Before(since) {
+			continue
+		}
+		content, err := os.ReadFile(b.File(s.Created.Task, a))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, app.File{Name: a.Name, Content: content})
+	}
+	return app.Words(ctx, words, files), nil
+}
