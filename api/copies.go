@@ -14,7 +14,9 @@ import (
 func (s *Server) copyOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/diff", id: "diff-task", tag: tagTasks,
 		summary: "Get what was changed in the copy of a task", more: "Since the copy was made, committed or not."},
-		func(ctx context.Context, in *TaskInput) (board.TaskDiffForm, error) { return s.board.Diff(ctx, in.Task) })
+		func(ctx context.Context, in *TaskInput) (board.TaskDiffForm, error) {
+			return s.board.Diff(ctx, in.Task)
+		})
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/merge", id: "merge-task", tag: tagTasks, keyed: true,
 		summary: "Fetch the branch of a task's copy into the repository",
 		more: "What is left uncommitted in the copy is committed first. No file and no other branch of the repository is changed; " +

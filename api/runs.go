@@ -17,6 +17,7 @@ import (
 	"pawl/board"
 	"pawl/config"
 	"pawl/forms"
+	"pawl/report"
 	"pawl/run"
 )
 
@@ -352,12 +353,12 @@ func (p *logPages) put(id run.ID, after int64, lines *forms.Lines) {
 	p.next[logPage{id, after}] = lines
 }
 
-func (s *Server) whyRun(ctx context.Context, in *RunInput) (app.WhyForm, error) {
-	y, err := s.ws.Why(ctx, in.Run)
+func (s *Server) whyRun(ctx context.Context, in *RunInput) (report.WhyForm, error) {
+	y, err := report.WhyOf(ctx, s.ws, in.Run)
 	if err != nil {
-		return app.WhyForm{}, err
+		return report.WhyForm{}, err
 	}
-	return app.WhyFormOf(y), nil
+	return report.WhyFormOf(y), nil
 }
 
 type exportInput struct {
@@ -393,7 +394,7 @@ func (s *Server) exportOperation() {
 			err = strictJSON.Marshal(&b, forms.ExportFormOf(in.Run, events))
 		} else {
 			kind = exportTypes[in.Format]
-			err = app.Export(&b, in.Format, events)
+			err = report.Export(&b, in.Format, events)
 		}
 		return sender(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", kind)
@@ -440,8 +441,8 @@ func (s *Server) undoRun(ctx context.Context, in *undoInput) (forms.UndoForm, er
 	return forms.UndoFormOf(in.Run, report), err
 }
 
-func (s *Server) diffRun(ctx context.Context, in *RunInput) (app.DiffForm, error) {
-	return s.ws.Diff(ctx, in.Run)
+func (s *Server) diffRun(ctx context.Context, in *RunInput) (report.DiffForm, error) {
+	return report.Diff(ctx, s.ws, in.Run)
 }
 
 // runActions registers what a person says to a run and decides in it.

@@ -8,6 +8,7 @@ import (
 	"pawl/app"
 	"pawl/forms"
 	"pawl/provider"
+	"pawl/report"
 	"pawl/tool"
 )
 
@@ -98,12 +99,12 @@ func (s *Server) workspaceOperations() {
 	}
 	handle(s, operation{method: http.MethodGet, path: "/usage", id: "get-usage", tag: tagWorkspace,
 		summary: "Get how turns ended, what was decided, and what it cost", more: "As pawl stats --json prints it."},
-		func(ctx context.Context, in *usageInput) (app.Stats, error) {
+		func(ctx context.Context, in *usageInput) (report.Stats, error) {
 			after, err := since("since", in.Since)
 			if err != nil {
-				return app.Stats{}, err
+				return report.Stats{}, err
 			}
-			stats, incomplete, err := s.ws.Stats(ctx, after)
+			stats, incomplete, err := report.Count(ctx, s.ws, after)
 			for _, err := range incomplete {
 				s.log.Warn("not all of a run is counted", "request", requestOf(ctx).id, "error", err)
 			}

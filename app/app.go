@@ -1,8 +1,8 @@
 // Package app is the application under every face: it opens a workspace with its settings,
 // rules, sandbox, tools, models and store, and starts, finds, resumes, follows, decides
 // and stops runs in it. A face (the command line, a terminal, a server) imports this
-// package and package view, and shows what they say; this package imports no face and
-// writes to no terminal.
+// package and the packages view, forms and report, and shows what they say; this package
+// imports no face and writes to no terminal.
 package app
 
 import (
@@ -119,15 +119,15 @@ func Open(opt Options) (*Workspace, error) {
 	if opt.Nearest {
 		w = w.nearest()
 	}
-	if err := checkPrivate(opt.Env, w.Dir); err != nil {
+	if err := CheckPrivate(opt.Env, w.Dir); err != nil {
 		return nil, err
 	}
 	return w, nil
 }
 
-// checkPrivate returns an error if others can write what is kept of a workspace, or if all that is kept
+// CheckPrivate returns an error if others can write what is kept of a workspace, or if all that is kept
 // is of an unreleased version.
-func checkPrivate(env config.Env, workspace string) error {
+func CheckPrivate(env config.Env, workspace string) error {
 	dir := env.WorkspaceState(workspace)
 	for _, path := range []string{env.StateDir(), filepath.Dir(dir), dir, filepath.Join(dir, store.File)} {
 		if err := config.CheckPrivate(path); err != nil {
@@ -433,13 +433,16 @@ func (w *Workspace) own() []string {
 }
 
 // shellOptions say which variables commands get.
-func (s *settings) shellOptions() tool.ShellOptions {
+func (s *settings) shellOptions() tool.ShellOptions { return ShellOptions(s.Config, s.models) }
+
+// ShellOptions say which variables commands get with some settings and models; models may be nil.
+func ShellOptions(c *config.Config, models *provider.Providers) tool.ShellOptions {
 	var o tool.ShellOptions
-	for _, v := range s.Values("pass_env") {
+	for _, v := range c.Values("pass_env") {
 		o.PassEnv = append(o.PassEnv, v.Text)
 	}
-	if s.models != nil {
-		for _, p := range s.models.Providers() {
+	if models != nil {
+		for _, p := range models.Providers() {
 			o.KeyEnv = append(o.KeyEnv, p.KeyEnv...)
 		}
 	}

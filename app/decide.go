@@ -40,7 +40,7 @@ func (a Approval) Dir() string {
 
 // approvals returns the calls of a state that wait for a person, and those of the runs below it.
 func (w *Workspace) approvals(d *worker.Worker, s run.State) ([]Approval, error) {
-	below, err := w.below(s)
+	below, err := w.Below(s)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (w *Workspace) approvals(d *worker.Worker, s run.State) ([]Approval, error)
 	for _, of := range append([]run.State{s}, below...) {
 		agent := ""
 		if of.Created.Run != s.Created.Run {
-			agent = agentOf(of)
+			agent = AgentOf(of)
 		}
 		for _, c := range Undecided(of) {
 			j, err := d.Judge(of, c)
@@ -65,8 +65,8 @@ func (w *Workspace) approvals(d *worker.Worker, s run.State) ([]Approval, error)
 	return all, nil
 }
 
-// below returns the runs below one in state s; see [worker.Below].
-func (w *Workspace) below(s run.State) ([]run.State, error) {
+// Below returns the runs below one in state s; see [worker.Below].
+func (w *Workspace) Below(s run.State) ([]run.State, error) {
 	if !s.Turn.Open() {
 		return nil, nil
 	}

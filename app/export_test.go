@@ -9,7 +9,7 @@ import (
 
 // RequestFor returns a call in the form that [Workspace.Explain] decides on.
 func RequestFor(w *Workspace, name string, args map[string]any) (permission.Request, error) {
-	request, err := w.requests(nil)
+	request, err := w.Requests(nil)
 	if err != nil {
 		return permission.Request{}, err
 	}

@@ -33,6 +33,15 @@ func (w *Workspace) Model(ctx context.Context) (string, error) {
 	return model, err
 }
 
+// CheckModel returns what is missing before a model, with the name of its provider, can be used here.
+func (w *Workspace) CheckModel(model string) error {
+	s, err := w.load()
+	if err != nil {
+		return err
+	}
+	return w.checkModel(s, model)
+}
+
 // choose returns the model that works in a new run - the one named, or else that of the
 // settings, or else what is found on this machine - or what is missing before anything is
 // recorded.

@@ -28,19 +28,19 @@ type QuestionsError struct {
 }
 
 func (e *QuestionsError) Error() string {
-	return fmt.Sprintf("%d sub-agents of run %s wait for an answer: %s", len(e.Questions), e.Run, e.next())
+	return fmt.Sprintf("%d sub-agents of run %s wait for an answer: %s", len(e.Questions), e.Run, e.Next())
 }
 
-// next says how each question is answered.
-func (e *QuestionsError) next() string {
-	return fmt.Sprintf("answer each with %s, then continue with `pawl run --resume %s`", answerEach(e.Questions), e.Run)
+// Next says how each question is answered.
+func (e *QuestionsError) Next() string {
+	return fmt.Sprintf("answer each with %s, then continue with `pawl run --resume %s`", AnswerEach(e.Questions), e.Run)
 }
 
-// answerEach names the commands that answer the questions of runs below another one.
-func answerEach(open []Question) string {
+// AnswerEach names the commands that answer the questions of runs below another one.
+func AnswerEach(open []Question) string {
 	var each []string
 	for _, q := range open {
-		each = append(each, fmt.Sprintf("`pawl run --resume %s -p \"…\"` (%s)", q.Run, view.OneLine(q.Text, maxAsked)))
+		each = append(each, fmt.Sprintf("`pawl run --resume %s -p \"…\"` (%s)", q.Run, q.OneLine()))
 	}
 	return strings.Join(each, ", ")
 }
@@ -54,6 +54,12 @@ type Question struct {
 	Options []string   `json:"options,omitempty"`
 }
 
+// maxAsked bounds what is shown of a question in a sentence, in characters.
+const maxAsked = 200
+
+// OneLine returns the text of the question as it is shown in a sentence.
+func (q Question) OneLine() string { return view.OneLine(q.Text, maxAsked) }
+
 // QuestionOf returns the question that a call asks.
 func QuestionOf(c run.Call) Question {
 	q := Question{Call: c.ID}
@@ -63,12 +69,12 @@ func QuestionOf(c run.Call) Question {
 
 // questionsBelow returns the questions that the runs below one in state s wait with.
 func (w *Workspace) questionsBelow(s run.State) ([]Question, error) {
-	below, err := w.below(s)
-	return questionsOf(below), err
+	below, err := w.Below(s)
+	return QuestionsOf(below), err
 }
 
-// questionsOf returns the questions that runs wait with.
-func questionsOf(below []run.State) []Question {
+// QuestionsOf returns the questions that runs wait with.
+func QuestionsOf(below []run.State) []Question {
 	var all []Question
 	for _, of := range below {
 		if of.Turn.Open() {
@@ -76,14 +82,14 @@ func questionsOf(below []run.State) []Question {
 		}
 		for _, c := range of.Questions() {
 			q := QuestionOf(c.Call)
-			q.Run, q.Agent = of.Created.Run, agentOf(of)
+			q.Run, q.Agent = of.Created.Run, AgentOf(of)
 			all = append(all, q)
 		}
 	}
 	return all
 }
 
-// agentOf names the agent of a run below another one.
-func agentOf(s run.State) string {
+// AgentOf names the agent of a run below another one.
+func AgentOf(s run.State) string {
 	return cmp.Or(s.Created.Agent, s.Created.AgentID, string(s.Created.Run))
 }

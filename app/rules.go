@@ -64,10 +64,10 @@ func readArgs(arguments string) (a callArgs) {
 	return a
 }
 
-// requests returns a function that returns a call as the rules look at it, with nothing of
+// Requests returns a function that returns a call as the rules look at it, with nothing of
 // a run but its further folders: no folder of its shell, no file that it has seen. class is that
 // of a tool which is not known here. dirs nil: the folders of the settings.
-func (w *Workspace) requests(dirs []string) (func(name string, class run.Class, arguments string) permission.Request, error) {
+func (w *Workspace) Requests(dirs []string) (func(name string, class run.Class, arguments string) permission.Request, error) {
 	s, err := w.load()
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (w *Workspace) Explain(ctx context.Context, id run.ID, mode permission.Mode
 		}
 		dirs = append([]string{}, s.Config.Dirs...)
 	}
-	request, err := w.requests(dirs)
+	request, err := w.Requests(dirs)
 	if err != nil {
 		return permission.Explanation{}, err
 	}

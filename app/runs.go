@@ -65,14 +65,14 @@ func (w *Workspace) Runs(ctx context.Context, limit int) ([]Run, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	return runsOf(ctx, st, limit)
+	return RunsOf(ctx, st, limit)
 }
 
 // AllRuns returns the runs of all folders, the one used last first.
 func AllRuns(ctx context.Context, env config.Env) ([]Run, error) {
 	var all []Run
-	err := eachStore(env, func(st store.Store) error {
-		runs, err := runsOf(ctx, st, 0)
+	err := EachStore(env, func(st store.Store) error {
+		runs, err := RunsOf(ctx, st, 0)
 		all = append(all, runs...)
 		return err
 	})
@@ -80,8 +80,8 @@ func AllRuns(ctx context.Context, env config.Env) ([]Run, error) {
 	return all, err
 }
 
-// eachStore calls do with the runs of each folder that has some.
-func eachStore(env config.Env, do func(store.Store) error) error {
+// EachStore calls do with the runs of each folder that has some.
+func EachStore(env config.Env, do func(store.Store) error) error {
 	dirs, err := filepath.Glob(filepath.Join(env.StateDir(), "workspaces", "*"))
 	if err != nil {
 		return err
@@ -100,8 +100,8 @@ func eachStore(env config.Env, do func(store.Store) error) error {
 	return nil
 }
 
-// runsOf returns the runs of a store, the one used last first, at most limit (0: all).
-func runsOf(ctx context.Context, st store.Store, limit int) ([]Run, error) {
+// RunsOf returns the runs of a store, the one used last first, at most limit (0: all).
+func RunsOf(ctx context.Context, st store.Store, limit int) ([]Run, error) {
 	all, err := st.Runs(ctx, limit)
 	if err != nil {
 		return nil, err

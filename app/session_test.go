@@ -14,6 +14,7 @@ import (
 	"pawl/app"
 	"pawl/config"
 	"pawl/permission"
+	"pawl/report"
 	"pawl/request"
 	"pawl/run"
 	"pawl/tool"
@@ -522,9 +523,9 @@ func TestWhyOfAQuestionNamesTheProcessThatHasTheRun(t *testing.T) {
 	rest(t, s)
 	other := p.open(nil)
 	next := func() string {
-		y, err := other.Why(t.Context(), s.ID())
+		y, err := report.WhyOf(t.Context(), other, s.ID())
 		ok(t, err)
-		return app.WhyFormOf(y).Next
+		return report.WhyFormOf(y).Next
 	}
 	if got := next(); !strings.Contains(got, fmt.Sprintf("answer it in process %d", os.Getpid())) {
 		t.Errorf("while it is open: %q", got)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"pawl/inbox"
 	"pawl/run"
 	"pawl/store"
 	"pawl/view"
@@ -39,7 +40,7 @@ func ConditionOf(s run.State, driven bool) Condition {
 // Condition is [ConditionOf], and takes the runs below into account: a run that only waits for runs that wait
 // for a person is waiting too.
 func (w *Workspace) Condition(s run.State, driven bool) Condition {
-	if below, err := w.below(s); err == nil && waitsAmong(s, below) {
+	if below, err := w.Below(s); err == nil && WaitsAmong(s, below) {
 		return Waiting
 	}
 	return ConditionOf(s, driven)
@@ -47,7 +48,7 @@ func (w *Workspace) Condition(s run.State, driven bool) Condition {
 
 // NeedsApproval reports whether the turn is open and can only continue with a person's
 // decision.
-func NeedsApproval(s run.State) bool { return waitsAmong(s, nil) }
+func NeedsApproval(s run.State) bool { return WaitsAmong(s, nil) }
 
 // waitsForPerson reports whether a run in state s, with an open turn, can only continue when a person has
 // decided or answered something in it or in the runs below it.
@@ -56,15 +57,15 @@ func waitsForPerson(ctx context.Context, st store.Store, s run.State) bool {
 		return false
 	}
 	below, err := worker.Below(ctx, st, s)
-	return err == nil && waitsAmong(s, below)
+	return err == nil && WaitsAmong(s, below)
 }
 
-// waitsAmong is waitsForPerson, given the runs below s and those below them.
-func waitsAmong(s run.State, below []run.State) bool {
+// WaitsAmong is waitsForPerson, given the runs below s and those below them.
+func WaitsAmong(s run.State, below []run.State) bool {
 	waits := map[run.CallID]bool{}
 	for _, child := range below {
 		if child.Created.Parent == s.Created.Run {
-			waits[child.Created.ParentCall] = waitsAmong(child, below) || !child.Turn.Open() && len(child.Questions()) > 0
+			waits[child.Created.ParentCall] = WaitsAmong(child, below) || !child.Turn.Open() && len(child.Questions()) > 0
 		}
 	}
 	owed := s.Next()
@@ -140,4 +141,28 @@ func condition(ctx context.Context, st store.Store, s store.Summary) (Condition,
 		return c, nil, nil
 	}
 	return c, &owner, nil
+}
+
+// LeftAbove returns the run above one in state s if it waits for that run, whose turn has ended, and no
+// process drives it; otherwise "".
+func (w *Workspace) LeftAbove(ctx context.Context, s run.State) (run.ID, error) {
+	id := s.Created.Parent
+	if id == "" || s.Turn.Open() || len(s.Questions()) > 0 {
+		return "", nil
+	}
+	_, above, err := w.Load(ctx, id)
+	if err != nil || !above.Turn.Open() {
+		return "", err
+	}
+	if call, ok := above.Turn.Call(s.Created.ParentCall); !ok || call.Status != run.CallRunning {
+		return "", nil
+	}
+	st, err := w.reading()
+	if err != nil {
+		return "", err
+	}
+	if _, driven, err := inbox.Driver(ctx, st, id); err != nil || driven {
+		return "", err
+	}
+	return id, nil
 }

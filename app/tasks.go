@@ -28,15 +28,15 @@ func (e *TaskRunError) Error() string {
 
 // checkNoTask returns a [*TaskRunError] for a run that belongs to a task.
 func (w *Workspace) checkNoTask(ctx context.Context, id run.ID) error {
-	s, err := w.taskOf(ctx, id)
+	s, err := w.TaskOf(ctx, id)
 	if err != nil || s == nil {
 		return err
 	}
 	return &TaskRunError{id, *s}
 }
 
-// taskOf returns the task that a run belongs to; nil: none.
-func (w *Workspace) taskOf(ctx context.Context, id run.ID) (*task.State, error) {
+// TaskOf returns the task that a run belongs to; nil: none.
+func (w *Workspace) TaskOf(ctx context.Context, id run.ID) (*task.State, error) {
 	st, err := w.reading()
 	if err != nil {
 		return nil, noRuns(err)

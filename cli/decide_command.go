@@ -16,6 +16,7 @@ import (
 	"pawl/permission"
 	"pawl/policy"
 	"pawl/render"
+	"pawl/report"
 	"pawl/request"
 	"pawl/run"
 	"pawl/view"
@@ -163,11 +164,11 @@ func wholeCall(c run.Call, before func(path string) (string, error)) (title stri
 
 // sayNext says how the run continues, if it does.
 func (d decider) sayNext(ctx context.Context, w io.Writer) error {
-	y, err := d.Why(ctx, d.id)
+	y, err := report.WhyOf(ctx, d.Workspace, d.id)
 	if err != nil {
 		return err
 	}
-	if y := app.WhyFormOf(y); y.Next != "" {
+	if y := report.WhyFormOf(y); y.Next != "" {
 		fmt.Fprintf(w, "the run is %s; %s\n", visible(y.Text), y.Next)
 	}
 	return nil
@@ -269,7 +270,7 @@ func (d decider) decide(ctx context.Context, a app.Approval, q answerRequest) er
 		fmt.Fprintf(d.inv.Stdout, "rule: %s %s, for %s\n", r.Effect, policy.Visible(render.RuleText(r)), r.Scope)
 	}
 	if !taken {
-		y, err := d.Why(ctx, d.id)
+		y, err := report.WhyOf(ctx, d.Workspace, d.id)
 		if err != nil {
 			return err
 		}

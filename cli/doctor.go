@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl/app"
 	"pawl/render"
+	"pawl/report"
 )
 
 func doctorCommand(inv *invocation) *cobra.Command {
@@ -30,7 +30,7 @@ Exit codes: 0 a model can be used, 1 none can, or the state folder cannot be use
 		if err := inv.checkVariables(); err != nil {
 			inv.notice(err.Error())
 		}
-		report := app.Doctor(cmd.Context(), inv.options(nil), *offline)
+		report := report.Doctor(cmd.Context(), inv.options(nil), *offline)
 		if *asJSON {
 			if err := inv.encode(report); err != nil {
 				return err
@@ -61,7 +61,7 @@ func (inv *invocation) brokenAt(text string, column int) string {
 	return strings.Join(lines, "\n"+strings.Repeat(" ", column))
 }
 
-func (inv *invocation) printReport(r app.Report) error {
+func (inv *invocation) printReport(r report.Report) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "pawl %s, %s, %s/%s\n", r.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	topic, states, names := "", 0, 0 // the widest of the topic
@@ -95,13 +95,13 @@ func (inv *invocation) printReport(r app.Report) error {
 		}
 	}
 	last := "Ready: pawl run \"…\""
-	if slices.ContainsFunc(r.Checks, func(c app.Check) bool { return c.Name == "model" && c.State != app.Good }) {
+	if slices.ContainsFunc(r.Checks, func(c report.Check) bool { return c.Name == "model" && c.State != report.Good }) {
 		last = "Ready when a model is named: --model PROVIDER/NAME"
 	}
 	if !r.Usable {
 		last = "Not ready:"
 		for _, c := range r.Checks {
-			if c.State == app.Bad {
+			if c.State == report.Bad {
 				last += "\n  " + visible(c.Name) + ": " + visible(strings.ReplaceAll(c.Detail, "\n", " "))
 				if c.Next != "" {
 					last += "\n  → " + visible(c.Next)

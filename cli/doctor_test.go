@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pawl/app"
+	"pawl/report"
 )
 
 // What is said of a check stands beside its name unless that is long: one long name does not push
@@ -15,10 +15,10 @@ func TestALongNameOfACheckWidensNoColumn(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	inv := &invocation{Process: Process{Stdout: &out}}
-	err := inv.printReport(app.Report{Version: "1", Usable: true, Checks: []app.Check{
-		{Topic: "sandbox", Name: "a command that only reads changes nothing", State: app.Good, Detail: "a read-only file tree"},
-		{Topic: "sandbox", Name: "the network", State: app.Good, Detail: "one of its own"},
-		{Topic: "sandbox", Name: "disk", State: app.Good, Detail: "no limit", Next: "set quotas"},
+	err := inv.printReport(report.Report{Version: "1", Usable: true, Checks: []report.Check{
+		{Topic: "sandbox", Name: "a command that only reads changes nothing", State: report.Good, Detail: "a read-only file tree"},
+		{Topic: "sandbox", Name: "the network", State: report.Good, Detail: "one of its own"},
+		{Topic: "sandbox", Name: "disk", State: report.Good, Detail: "no limit", Next: "set quotas"},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -44,9 +44,9 @@ func TestChecksFitTheTerminal(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	inv := &invocation{Process: Process{Stdout: &out, Columns: 40}}
-	err := inv.printReport(app.Report{Version: "1", Usable: true, Checks: []app.Check{
-		{Topic: "sandbox", Name: "a command that only reads changes nothing", State: app.Good, Detail: "a read-only file tree, made for each of the commands"},
-		{Topic: "sandbox", Name: "disk", State: app.Good, Detail: "no limit for what commands write", Next: "set quotas for the user that runs pawl"},
+	err := inv.printReport(report.Report{Version: "1", Usable: true, Checks: []report.Check{
+		{Topic: "sandbox", Name: "a command that only reads changes nothing", State: report.Good, Detail: "a read-only file tree, made for each of the commands"},
+		{Topic: "sandbox", Name: "disk", State: report.Good, Detail: "no limit for what commands write", Next: "set quotas for the user that runs pawl"},
 	}})
 	if err != nil {
 		t.Fatal(err)

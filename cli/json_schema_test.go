@@ -27,6 +27,7 @@ import (
 	"pawl/output"
 	"pawl/permission"
 	"pawl/provider"
+	"pawl/report"
 	"pawl/run"
 	"pawl/store"
 	"pawl/view"
@@ -45,7 +46,7 @@ var jsonForms = map[string][]any{
 	"config get":          {forms.SettingForm{}},
 	"config set":          {forms.SettingForm{}},
 	"config unset":        {forms.SettingForm{}},
-	"doctor":              {app.Report{}},
+	"doctor":              {report.Report{}},
 	"init":                {initForm{}},
 	"models":              {provider.Overview{}, forms.List[provider.Model]{}},
 	"outputs aggregate":   {ofRun[output.AggregateResult]{}},
@@ -74,12 +75,12 @@ var jsonForms = map[string][]any{
 	"runs resume":         {result{}},
 	"runs rm":             {forms.RemovedForm{}},
 	"runs set":            {forms.SetForm{}},
-	"runs show":           {forms.ShownRun{}, app.DiffForm{}, forms.PlanForm{}},
+	"runs show":           {forms.ShownRun{}, report.DiffForm{}, forms.PlanForm{}},
 	"runs stop":           {forms.StopForm{}},
 	"runs undo":           {forms.UndoForm{}},
 	"runs verify":         {forms.VerifyForm{}},
-	"runs why":            {app.WhyForm{}},
-	"stats":               {app.Stats{}},
+	"runs why":            {report.WhyForm{}},
+	"stats":               {report.Stats{}},
 	"task add":            {forms.TaskForm{}},
 	"task attach":         {forms.TaskForm{}},
 	"task complete":       {forms.TaskForm{}},
@@ -126,7 +127,7 @@ var words = map[reflect.Type][]string{
 	reflect.TypeFor[run.Answer]():         {"allow", "always", "wait", "never", "deny"},
 	reflect.TypeFor[permission.Verdict](): {"allow", "ask", "deny"},
 	reflect.TypeFor[permission.Scope]():   {"managed", "user", "workspace", "repository", "run"},
-	reflect.TypeFor[app.Verdict]():        {"ok", "missing", "unasked", "wrong"},
+	reflect.TypeFor[report.Verdict]():     {"ok", "missing", "unasked", "wrong"},
 	reflect.TypeFor[view.Kind]():          {"message", "text", "thinking", "call", "note", "account", "submission", "end"},
 	reflect.TypeFor[view.CallState]():     {"streaming", "asked", "waiting", "allowed", "running", "settled"},
 }

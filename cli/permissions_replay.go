@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl/app"
 	"pawl/internal/stable"
 	"pawl/permission"
+	"pawl/report"
 	"pawl/view"
 )
 
@@ -36,7 +36,7 @@ Each run keeps its mode; paths are resolved as they are now. Nothing runs or cha
 				return err
 			}
 		}
-		r, err := h.Replay(ctx, args, rules)
+		r, err := report.Redecide(ctx, h.Workspace, args, rules)
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ type replayForm struct {
 }
 
 type otherwiseForm struct {
-	app.Otherwise
+	report.Otherwise
 	WasBy string `json:"was_by"`
 }
 

@@ -29,7 +29,7 @@ type result struct {
 	Steps    int             `json:"steps"`       // of the turn
 	Turns    int             `json:"turns"`       // of the run
 	Model    string          `json:"model"`
-	Files    []app.FileForm  `json:"files"`   // that calls have changed in the turn
+	Files    []view.FileForm `json:"files"`   // that calls have changed in the turn
 	Denials  []app.Denial    `json:"denials"` // the calls that were refused in the turn
 }
 
@@ -39,7 +39,7 @@ func resultOf(s run.State, denials []app.Denial, files []view.File) result {
 	r := result{Type: "result", Run: s.Created.Run, State: app.ConditionOf(s, false), End: t.End.End, Reason: t.End.Reason, Detail: t.End.Detail,
 		ExitCode: exitCode(s), IsError: !t.Open() && t.End.End != run.Completed && t.End.End != run.Asked,
 		Text: s.Answer(), Usage: view.UsageOf(t.Usage), Duration: s.Driven(s.At).Milliseconds(), Steps: t.Steps, Turns: t.N, Model: s.Config.Model,
-		Files: app.FileForms(files), Denials: append([]app.Denial{}, denials...)}
+		Files: view.FileForms(files), Denials: append([]app.Denial{}, denials...)}
 	if v := s.Submission().Value; s.Config.Output.Schema != "" && v != "" {
 		r.Result = json.RawMessage(v)
 	}

@@ -17,6 +17,7 @@ import (
 	"pawl/forms"
 	"pawl/internal/lazy"
 	"pawl/provider"
+	"pawl/report"
 	"pawl/run"
 	"pawl/store"
 	"pawl/view"
@@ -304,7 +305,7 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 		return d.failed(state, err)
 	}
 	if unread() {
-		if text := ws.Next(state); text != "" {
+		if text := report.Next(ws, state); text != "" {
 			fmt.Fprintln(d.out.stderr, "standard output was closed, and the run was stopped; "+text)
 		}
 		inv.tidy(ws)
@@ -313,7 +314,7 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	if inv.errors != nil && exitCode(state) != exitDone && r.output == "text" {
 		d.out.stderr = inv.errors // how it ended is said also with --quiet
 	}
-	d.out.result(state, denials, ws.Next(state))
+	d.out.result(state, denials, report.Next(ws, state))
 	if len(words) > 0 && r.resume != "" && app.NeedsApproval(state) {
 		fmt.Fprintln(d.out.stderr, "the message is delivered after the decision")
 	}
@@ -351,7 +352,7 @@ func (d *drive) show(from run.State, lines *forms.Lines) {
 			d.out.stream(d.line(lines, u))
 		}
 		if d.out.display != nil {
-			u = d.ws.WithDiff(u)
+			u = report.WithDiff(d.ws, u)
 		}
 		if id != d.session.ID() {
 			d.out.showChild(id, u)

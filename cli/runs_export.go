@@ -10,6 +10,7 @@ import (
 
 	"pawl/app"
 	"pawl/forms"
+	"pawl/report"
 	"pawl/run"
 )
 
@@ -29,9 +30,9 @@ func runsExportCommand(inv *invocation) *cobra.Command {
   pawl runs export last --format script > bug.jsonl
   pawl run --model script/bug.jsonl -p "the same again"`,
 	}
-	format := cmd.Flags().String("format", "json", strings.Join(app.ExportFormats, ", "))
+	format := cmd.Flags().String("format", "json", strings.Join(report.ExportFormats, ", "))
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
-		if err := oneOf(strings.Join(app.ExportFormats, ", "))(*format); err != nil {
+		if err := oneOf(strings.Join(report.ExportFormats, ", "))(*format); err != nil {
 			return usage("--format: %w", err)
 		}
 		events, _, err := ws.Load(ctx, id)
@@ -42,6 +43,6 @@ func runsExportCommand(inv *invocation) *cobra.Command {
 		if *format == "json" {
 			return errors.Join(inv.encode(forms.ExportFormOf(id, events)), err)
 		}
-		return errors.Join(app.Export(inv.Stdout, *format, events), err)
+		return errors.Join(report.Export(inv.Stdout, *format, events), err)
 	})
 }

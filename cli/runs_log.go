@@ -9,6 +9,7 @@ import (
 
 	"pawl/app"
 	"pawl/forms"
+	"pawl/report"
 	"pawl/run"
 	"pawl/store"
 	"pawl/view"
@@ -27,7 +28,7 @@ also lines that are not events: deltas, progress, notices (docs/stream-json.md).
 	follow := cmd.Flags().BoolP("follow", "f", false, "print new events while a process drives the run")
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		var lines forms.Lines
-		var words app.EventWords
+		var words report.EventWords
 		for u, err := range updates(ctx, ws, id, *follow) {
 			switch {
 			case err != nil:

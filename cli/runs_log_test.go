@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"pawl/app"
+	"pawl/report"
 	"pawl/run"
 	"pawl/store"
 )
@@ -19,7 +19,7 @@ func TestEachEventIsASentence(t *testing.T) {
 	call := run.Call{ID: "c_1", Tool: "shell", Arguments: `{"command":"go test ./..."}`}
 	said := []run.Part{run.Text("use the\ntest database")}
 	plan := "plan"
-	var words app.EventWords
+	var words report.EventWords
 	var types []string
 	for _, c := range []struct {
 		event run.Payload

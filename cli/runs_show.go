@@ -13,6 +13,7 @@ import (
 
 	"pawl/app"
 	"pawl/forms"
+	"pawl/report"
 	"pawl/run"
 	"pawl/view"
 )
@@ -75,7 +76,7 @@ it is complete, while a process drives the run.`,
 // showDiff prints what the edits of a run have changed, from before the first to after the last of a
 // file.
 func (inv *invocation) showDiff(ctx context.Context, ws *app.Workspace, id run.ID, asJSON bool) error {
-	form, err := ws.Diff(ctx, id)
+	form, err := report.Diff(ctx, ws, id)
 	switch {
 	case err != nil:
 		return err
@@ -126,7 +127,7 @@ func (inv *invocation) showPlan(ctx context.Context, ws *app.Workspace, id run.I
 			fmt.Fprintln(&out, prefixed(visible(s.Thought), "     "))
 		}
 		for _, c := range s.Shown() {
-			fmt.Fprintf(&out, "     %s · %s\n", app.CallLine(c), visible(string(c.ID)))
+			fmt.Fprintf(&out, "     %s · %s\n", report.CallLine(c), visible(string(c.ID)))
 		}
 	}
 	_, err := out.WriteTo(inv.Stdout)
@@ -149,11 +150,11 @@ func (inv *invocation) showJSON(ctx context.Context, ws *app.Workspace, id run.I
 
 // tellOpen prints what a run is doing whose turn is open.
 func tellOpen(ctx context.Context, ws *app.Workspace, id run.ID, w io.Writer, prefix string) error {
-	y, err := ws.Why(ctx, id)
+	y, err := report.WhyOf(ctx, ws, id)
 	if err != nil || !y.State.Turn.Open() {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "%s%s\n", prefix, visible(app.WhyFormOf(y).Text))
+	_, err = fmt.Fprintf(w, "%s%s\n", prefix, visible(report.WhyFormOf(y).Text))
 	return err
 }
 
@@ -191,7 +192,7 @@ func (t *transcript) item(i view.Item) {
 			t.say("forked from %s at event %d", i.Run.ForkedFrom, i.Run.ForkedAt)
 		}
 	case view.KindMessage:
-		how := app.MessageWords(*i.Message)
+		how := report.MessageWords(*i.Message)
 		if how != "" {
 			how = "(" + how + ") "
 		}
@@ -201,7 +202,7 @@ func (t *transcript) item(i view.Item) {
 	case view.KindThinking:
 		t.say("  · thinking: %s", oneLine(i.Text, maxTitle))
 	case view.KindCall:
-		line := app.CallLine(i.Call)
+		line := report.CallLine(i.Call)
 		if !i.Call.Observed {
 			line += " · " + visible(string(i.Call.ID))
 		}

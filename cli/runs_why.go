@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/report"
 	"pawl/run"
 )
 
@@ -18,11 +19,11 @@ func runsWhyCommand(inv *invocation) *cobra.Command {
 	}
 	asJSON := jsonFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
-		y, err := ws.Why(ctx, id)
+		y, err := report.WhyOf(ctx, ws, id)
 		if err != nil {
 			return err
 		}
-		w := app.WhyFormOf(y)
+		w := report.WhyFormOf(y)
 		if *asJSON {
 			return inv.encode(w)
 		}

@@ -10,13 +10,14 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"pawl/app"
 	"pawl/config"
 	"pawl/internal/stable"
 	"pawl/run"
 	"pawl/view"
 
 	"github.com/spf13/cobra"
+
+	"pawl/report"
 )
 
 func statsCommand(inv *invocation) *cobra.Command {
@@ -56,20 +57,20 @@ fork has copied are counted once, in the run where they happened.`,
 	return cmd
 }
 
-func (inv *invocation) stats(ctx context.Context, after time.Time, all bool) (app.Stats, []error, error) {
+func (inv *invocation) stats(ctx context.Context, after time.Time, all bool) (report.Stats, []error, error) {
 	if all {
-		return app.AllStats(ctx, inv.Env, after)
+		return report.CountAll(ctx, inv.Env, after)
 	}
 	ws, err := inv.openRuns(nil)
 	if err != nil {
-		return app.Stats{}, nil, err
+		return report.Stats{}, nil, err
 	}
 	defer ws.Close() // nothing was written
-	return ws.Stats(ctx, after)
+	return report.Count(ctx, ws, after)
 }
 
 // printStats writes the figures for people.
-func printStats(w io.Writer, s app.Stats) error {
+func printStats(w io.Writer, s report.Stats) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(what string, format string, args ...any) {
 		fmt.Fprintf(out, "%s\t%s\n", what, oneLine(fmt.Sprintf(format, args...), 2*maxTitle))
@@ -103,7 +104,7 @@ func printStats(w io.Writer, s app.Stats) error {
 	return out.Flush()
 }
 
-func costWords(s app.Stats) string {
+func costWords(s report.Stats) string {
 	text := fmt.Sprintf("$%.4f", s.Cost)
 	switch {
 	case s.Unpriced > 0 && s.Cost == 0:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pawl/app"
+	"pawl/output"
 	"pawl/run"
 	"pawl/view"
 )
@@ -67,7 +68,7 @@ type CallForm struct {
 	Duration int64           `json:"duration_ms,omitempty"`
 	Reason   string          `json:"reason,omitempty"`       // why it was refused, or the error, in a line
 	Stored   int64           `json:"stored_bytes,omitempty"` // of the output, if the model has it by reference
-	Files    []app.FileForm  `json:"files"`
+	Files    []view.FileForm `json:"files"`
 	Child    run.ID          `json:"child,omitempty"`  // the run that it started
 	Result   string          `json:"result,omitempty"` // with --results
 }
@@ -88,13 +89,13 @@ type NoteForm struct {
 }
 
 type EndForm struct {
-	End      run.End        `json:"end"`
-	Reason   string         `json:"reason,omitempty"`
-	Detail   string         `json:"detail,omitempty"`
-	Duration int64          `json:"duration_ms"`
-	Steps    int            `json:"steps"`
-	Usage    view.Usage     `json:"usage"`
-	Files    []app.FileForm `json:"files"`
+	End      run.End         `json:"end"`
+	Reason   string          `json:"reason,omitempty"`
+	Detail   string          `json:"detail,omitempty"`
+	Duration int64           `json:"duration_ms"`
+	Steps    int             `json:"steps"`
+	Usage    view.Usage      `json:"usage"`
+	Files    []view.FileForm `json:"files"`
 }
 
 // ShowRun returns a run with these events, which lead to s, in that form; results says whether
@@ -136,21 +137,21 @@ func itemFormOf(i view.Item, results bool) ItemForm {
 		f.Note = &NoteForm{n.Kind, n.Detail, n.Call}
 	}
 	if e := i.End; e != nil {
-		f.End = &EndForm{e.End, e.Reason, e.Detail, e.Duration.Milliseconds(), e.Steps, view.UsageOf(e.Usage), app.FileForms(e.Files)}
+		f.End = &EndForm{e.End, e.Reason, e.Detail, e.Duration.Milliseconds(), e.Steps, view.UsageOf(e.Usage), view.FileForms(e.Files)}
 	}
 	return f
 }
 
 func callFormOf(c *view.Call, results bool) *CallForm {
 	f := &CallForm{Call: c.ID, Tool: c.Tool, Input: view.InputOf(c.Arguments), Title: c.Title(), State: c.State, Outcome: c.Outcome, IsError: c.IsError,
-		ExitCode: c.ExitCode, Duration: c.Duration.Milliseconds(), Files: app.FileForms(c.Files), Child: c.Child}
+		ExitCode: c.ExitCode, Duration: c.Duration.Milliseconds(), Files: view.FileForms(c.Files), Child: c.Child}
 	if d := c.Decision; d.Answer != "" {
 		f.Decision = &DecisionForm{d.Answer, d.Rule, d.Source, d.Reason, d.By, d.Sandbox}
 	}
 	if c.IsError || c.Outcome == run.Refused {
 		f.Reason = c.Reason()
 	}
-	if app.StoredOutput(c) {
+	if output.Delivery(c.Delivery).IsStored() {
 		f.Stored = c.Size
 	}
 	if results {

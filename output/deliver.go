@@ -42,6 +42,9 @@ const (
 	Failed  Delivery = "failed" // too large to be inline, and it could not be stored
 )
 
+// IsStored reports whether the model has the output by reference.
+func (d Delivery) IsStored() bool { return d == Stored || d == Forced }
+
 // A Result is what a tool has returned, stored or not.
 type Result struct {
 	Output *Output // where it is stored; nil if that failed

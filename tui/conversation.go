@@ -13,6 +13,7 @@ import (
 
 	"pawl/app"
 	"pawl/permission"
+	"pawl/report"
 	"pawl/request"
 	"pawl/run"
 	"pawl/store"
@@ -123,7 +124,7 @@ func (d *desk) enter(c conversation, after int64) {
 	}
 	show := func(id run.ID, u view.Update) {
 		defer d.guard()
-		if u = d.ws.WithDiff(u); id != c.ID() {
+		if u = report.WithDiff(d.ws, u); id != c.ID() {
 			d.post(childNews{n, id, u})
 			return
 		}
@@ -245,7 +246,7 @@ func (d *desk) resume(ctx context.Context, which string, t app.Task, tell bool) 
 	for i := range events {
 		u := view.Update{Event: &events[i]}
 		if len(events)-i <= maxHistory { // the end is what is shown
-			u = d.ws.WithDiff(u)
+			u = report.WithDiff(d.ws, u)
 		}
 		h.updates = append(h.updates, u)
 	}

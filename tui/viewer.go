@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pawl/render"
+	"pawl/report"
 	"pawl/run"
 	"pawl/view"
 )
@@ -31,7 +32,7 @@ func (m *model) viewCalls(which string) []effect {
 		var calls []view.Item
 		var p view.Projection
 		for i := range events {
-			for _, item := range p.Update(d.ws.WithDiff(view.Update{Event: &events[i]})) {
+			for _, item := range p.Update(report.WithDiff(d.ws, view.Update{Event: &events[i]})) {
 				if item.Kind == view.KindCall && item.Final {
 					calls = append(calls, item)
 				}

@@ -1,4 +1,4 @@
-package app
+package report
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pawl/app"
 	"pawl/internal/text"
 	"pawl/run"
 	"pawl/tool/journal"
@@ -26,14 +27,14 @@ type DiffForm struct {
 
 // A DiffFile is a file before the first edit of a run and after its last one.
 type DiffFile struct {
-	FileForm
+	view.FileForm
 	Diff    string `json:"diff,omitempty"`
 	Problem string `json:"problem,omitempty"` // why there is no difference
 }
 
 // Diff returns how each file was before the first edit of a run and is after its last one. What
 // commands did is not part of it.
-func (w *Workspace) Diff(ctx context.Context, id run.ID) (DiffForm, error) {
+func Diff(ctx context.Context, w *app.Workspace, id run.ID) (DiffForm, error) {
 	events, s, err := w.Load(ctx, id)
 	if err != nil {
 		return DiffForm{}, err
@@ -58,14 +59,14 @@ func (w *Workspace) Diff(ctx context.Context, id run.ID) (DiffForm, error) {
 	form := DiffForm{id, []DiffFile{}}
 	for _, c := range changes {
 		if c.Before != c.After {
-			form.Files = append(form.Files, w.diffFile(c))
+			form.Files = append(form.Files, diffFile(w, c))
 		}
 	}
 	return form, nil
 }
 
-func (w *Workspace) diffFile(c run.FileChange) DiffFile {
-	f := DiffFile{FileForm: FileForm{Path: c.Path, Action: "edited"}}
+func diffFile(w *app.Workspace, c run.FileChange) DiffFile {
+	f := DiffFile{FileForm: view.FileForm{Path: c.Path, Action: "edited"}}
 	switch {
 	case c.After == "":
 		f.Action = "deleted"
@@ -78,7 +79,7 @@ func (w *Workspace) diffFile(c run.FileChange) DiffFile {
 		var after []byte
 		after, err = contentOf(c.After, func(hash string) ([]byte, error) {
 			// What the last edit has written is the file, unless it was changed since.
-			if now, err := w.readFile(c.Path); err == nil && journal.Hash(now) == hash {
+			if now, err := readFile(w.Dir, c.Path); err == nil && journal.Hash(now) == hash {
 				return now, nil
 			}
 			return kept.Content(hash)
@@ -101,7 +102,7 @@ func (w *Workspace) diffFile(c run.FileChange) DiffFile {
 // WithDiff returns an update with the difference that a call has made to a file, where the
 // result of the call does not have it: that of write says how many lines it has replaced. What
 // is not kept any more, or has no lines to compare, has no difference.
-func (w *Workspace) WithDiff(u view.Update) view.Update {
+func WithDiff(w *app.Workspace, u view.Update) view.Update {
 	if u.Event == nil {
 		return u
 	}
@@ -109,7 +110,7 @@ func (w *Workspace) WithDiff(u view.Update) view.Update {
 	if !ok || len(f.Files) != 1 || f.Files[0].Before == "" || f.Files[0].After == "" || strings.Contains(run.PlainText(f.Content), "\n@@ ") {
 		return u
 	}
-	u.Diff = w.diffFile(f.Files[0]).Diff
+	u.Diff = diffFile(w, f.Files[0]).Diff
 	return u
 }
 
@@ -124,9 +125,9 @@ func contentOf(hash string, read func(hash string) ([]byte, error)) ([]byte, err
 // maxDiffed bounds the files that are compared, in bytes.
 const maxDiffed = 10 << 20
 
-// readFile reads a file of the workspace by its path in it.
-func (w *Workspace) readFile(path string) ([]byte, error) {
-	f, err := os.OpenInRoot(w.Dir, filepath.FromSlash(path))
+// readFile reads a file of a folder by its path in it.
+func readFile(dir, path string) ([]byte, error) {
+	f, err := os.OpenInRoot(dir, filepath.FromSlash(path))
 	if err != nil {
 		return nil, err
 	}
@@ -136,33 +137,4 @@ func (w *Workspace) readFile(path string) ([]byte, error) {
 		err = fmt.Errorf("%s has more than %s", path, text.Size(maxDiffed))
 	}
 	return b, err
-}
-
-// A FileForm is a file that a call or a turn has changed, as JSON.
-type FileForm struct {
-	Path    string `json:"path"`
-	Action  string `json:"action,omitempty"`  // created, edited, deleted; left out: not known, the turn began in another process
-	Added   *int   `json:"added,omitempty"`   // lines; left out: not counted
-	Removed *int   `json:"removed,omitempty"` // lines
-}
-
-// FileForms returns files in that form.
-func FileForms(files []view.File) []FileForm {
-	forms := []FileForm{}
-	for _, f := range files {
-		form := FileForm{Path: f.Path, Action: "edited"}
-		switch {
-		case f.Partial:
-			form.Action = ""
-		case f.After == "":
-			form.Action = "deleted"
-		case f.Before == "":
-			form.Action = "created"
-		}
-		if f.Counted {
-			form.Added, form.Removed = &f.Added, &f.Removed
-		}
-		forms = append(forms, form)
-	}
-	return forms
 }

@@ -1,15 +1,17 @@
-package app
+package report
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"pawl/app"
 	"pawl/config"
 	"pawl/internal/stable"
 	"pawl/run"
@@ -239,40 +241,41 @@ func spreadOf(figures []int) Spread {
 	return Spread{Mean: math.Round(100*float64(sum)/float64(len(sorted))) / 100, P95: sorted[rank-1]}
 }
 
-// Stats counts over the runs of this workspace what happened after a point in time. Runs of
+// Count counts over the runs of a workspace what happened after a point in time. Runs of
 // which not all could be read are named in incomplete.
-func (w *Workspace) Stats(ctx context.Context, after time.Time) (_ Stats, incomplete []error, err error) {
+func Count(ctx context.Context, w *app.Workspace, after time.Time) (_ Stats, incomplete []error, err error) {
 	t := newTally(after)
-	st, err := w.reading()
+	runs, err := w.Runs(ctx, 0)
 	if err == nil {
-		err = t.store(ctx, st)
-	} else if errors.Is(err, store.ErrNoRuns) {
-		err = nil
+		err = t.count(ctx, runs, w.Events)
 	}
 	return t.stats(), t.incomplete, err
 }
 
-// AllStats is [Workspace.Stats] over the runs of all workspaces.
-func AllStats(ctx context.Context, env config.Env, after time.Time) (_ Stats, incomplete []error, err error) {
+// CountAll is [Count] over the runs of all workspaces.
+func CountAll(ctx context.Context, env config.Env, after time.Time) (_ Stats, incomplete []error, err error) {
 	t := newTally(after)
-	if err := eachStore(env, func(st store.Store) error { return t.store(ctx, st) }); err != nil {
+	err = app.EachStore(env, func(st store.Store) error {
+		runs, err := app.RunsOf(ctx, st, 0)
+		if err == nil {
+			err = t.count(ctx, runs, st.Events)
+		}
+		return err
+	})
+	if err != nil {
 		return Stats{}, nil, err
 	}
 	return t.stats(), t.incomplete, nil
 }
 
-// store counts the runs of a store.
-func (t *tally) store(ctx context.Context, s store.Store) error {
-	runs, err := s.Runs(ctx, 0)
-	if err != nil {
-		return err
-	}
+// count counts runs, whose events are read with events.
+func (t *tally) count(ctx context.Context, runs []app.Run, events func(context.Context, run.ID, int64) iter.Seq2[run.Event, error]) error {
 	for _, sum := range runs {
 		if sum.Updated.Before(t.after) {
 			continue
 		}
 		r := t.begin()
-		for e, err := range s.Events(ctx, sum.ID, 0) {
+		for e, err := range events(ctx, sum.ID, 0) {
 			if errors.Is(err, store.ErrCorrupt) || errors.As(err, new(*store.UnreadableError)) {
 				t.incomplete = append(t.incomplete, err) // what is before that counts
 				break
@@ -281,11 +284,7 @@ func (t *tally) store(ctx context.Context, s store.Store) error {
 			}
 			r.event(e)
 		}
-		now, _, err := condition(ctx, s, sum)
-		if err != nil {
-			return err
-		}
-		r.end(cmp.Or(string(sum.End), string(now))) // an end, if its log can be read in part only
+		r.end(cmp.Or(string(sum.End), string(sum.Condition), string(app.Killed))) // an end, if its log can be read in part only
 	}
 	return nil
 }

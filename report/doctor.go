@@ -1,4 +1,4 @@
-package app
+package report
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/app"
 	"pawl/config"
 	"pawl/external"
 	"pawl/internal/stable"
@@ -54,8 +55,8 @@ type Report struct {
 // Doctor looks at the configuration, the state folder, the providers and the sandbox, and
 // says what is missing and what to do next. Unless offline it asks the providers that are
 // configured which models they have, all at once, 5 s at most.
-func Doctor(ctx context.Context, opt Options, offline bool) Report {
-	r := Report{Version: Version(), Checks: []Check{}}
+func Doctor(ctx context.Context, opt app.Options, offline bool) Report {
+	r := Report{Version: app.Version(), Checks: []Check{}}
 	files, ok := checkFiles(opt.Env)
 	r.Checks = append(r.Checks, files...)
 	state := checkState(opt)
@@ -115,7 +116,7 @@ func checkFiles(env config.Env) (checks []Check, ok bool) {
 }
 
 // checkState makes a store in the state folder, as a run would, and takes it away.
-func checkState(opt Options) Check {
+func checkState(opt app.Options) Check {
 	env := opt.Env
 	dir := env.StateDir()
 	c := Check{Topic: "pawl", Name: "state folder", State: Good, Detail: dir + " can be written (" + env.StateSource() + ")"}
@@ -128,7 +129,7 @@ func checkState(opt Options) Check {
 			return err
 		}
 		defer os.RemoveAll(probe) // what is left of it is an empty folder
-		s, err := store.Open(probe, store.Options{Version: Version()})
+		s, err := store.Open(probe, store.Options{Version: app.Version()})
 		if err != nil {
 			return err
 		}
@@ -138,7 +139,7 @@ func checkState(opt Options) Check {
 		c.State, c.Detail = Bad, err.Error()
 		c.Next = "export PAWL_STATE_DIR=… names a folder on a local disk that you may write"
 	} else if workspace, err := config.Workspace(opt.Dir); err == nil {
-		if err := checkPrivate(env, workspace); err != nil {
+		if err := app.CheckPrivate(env, workspace); err != nil {
 			c.State, c.Detail = Bad, err.Error()
 		}
 	}
@@ -147,9 +148,9 @@ func checkState(opt Options) Check {
 
 // checkUsage says how much room what is kept of this folder takes; nothing if there are no
 // runs.
-func checkUsage(ctx context.Context, opt Options) (Check, bool) {
+func checkUsage(ctx context.Context, opt app.Options) (Check, bool) {
 	c := Check{Topic: "pawl", Name: "this folder's runs", State: Good}
-	w, err := Open(opt)
+	w, err := app.Open(opt)
 	if err != nil {
 		return c, false // checkChoice says why
 	}
@@ -170,7 +171,7 @@ func checkUsage(ctx context.Context, opt Options) (Check, bool) {
 
 // checkModels looks at which providers are configured and, if it may, whether they
 // answer. usable says that a model of one of them can be had.
-func (r *Report) checkModels(ctx context.Context, opt Options, offline bool) (checks []Check, usable bool) {
+func (r *Report) checkModels(ctx context.Context, opt app.Options, offline bool) (checks []Check, usable bool) {
 	ps, err := provider.Load(opt.Env)
 	if err != nil {
 		return nil, false // checkFiles has said it
@@ -240,22 +241,30 @@ func checkSite(s provider.Server, offline bool) (c Check, can bool) {
 }
 
 // checkChoice says which model a run would have now.
-func (r *Report) checkChoice(ctx context.Context, opt Options, answers []provider.Server, can map[string]bool, offline bool) Check {
+func (r *Report) checkChoice(ctx context.Context, opt app.Options, answers []provider.Server, can map[string]bool, offline bool) Check {
 	c := Check{Topic: "models", Name: "model", State: Bad}
-	w, err := Open(opt)
+	w, err := app.Open(opt)
 	if err != nil {
 		c.Detail = err.Error()
 		return c
 	}
 	defer w.Close() // nothing was written
-	set, err := w.load()
+	set, err := w.Config()
+	if err == nil {
+		_, err = w.Policy()
+	}
+	if err != nil {
+		c.Detail = err.Error()
+		return c
+	}
+	models, err := w.Models()
 	if err != nil {
 		c.Detail = err.Error()
 		return c
 	}
 	if v := set.Values("model"); len(v) > 0 {
 		r.Model, r.Source = v[0].Text, v[0].Source
-		if full, err := set.models.Resolve(ctx, r.Model); err == nil { // else Find says what is wrong
+		if full, err := models.Resolve(ctx, r.Model); err == nil { // else Find says what is wrong
 			r.Model = full
 		}
 	}
@@ -273,32 +282,32 @@ func (r *Report) checkChoice(ctx context.Context, opt Options, answers []provide
 		if offline {
 			c.Detail, c.Next = "no model: no key is set", "pawl doctor looks for a server on this machine too"
 		}
-		if other := otherModel(set.models, can); other != "" {
+		if other := otherModel(models, can); other != "" {
 			c.Next = "pawl run --model " + other
 		}
 		return c
 	}
 	c.Detail = fmt.Sprintf("%s (%s)", r.Model, r.Source)
 	if external.Is(r.Model) {
-		if err := w.checkModel(set, r.Model); err != nil {
+		if err := w.CheckModel(r.Model); err != nil {
 			c.Detail += ": " + err.Error()
 			return c
 		}
 		c.State = Good
 		return c
 	}
-	p, name, err := set.models.Find(r.Model)
+	p, name, err := models.Find(r.Model)
 	if err != nil {
 		c.Detail += ": " + err.Error()
 		return c
 	}
 	i := slices.IndexFunc(answers, func(s provider.Server) bool { return s.Name == p.Name })
 	switch {
-	case set.models.Site(p).Missing() != "":
-		c.Detail += ": " + set.models.Site(p).Usable().Error()
+	case models.Site(p).Missing() != "":
+		c.Detail += ": " + models.Site(p).Usable().Error()
 	case i >= 0 && !can[p.Name]:
 		c.Detail += ": its provider cannot be used, see above"
-		if other := otherModel(set.models, can); other != "" {
+		if other := otherModel(models, can); other != "" {
 			c.Next = "pawl run --model " + other
 		}
 	case i >= 0 && len(answers[i].Models) > 0 && !lists(answers[i].Models, name):
@@ -329,9 +338,9 @@ func lists(names []string, model string) bool {
 
 // checkExternals says which programs of external agents there are. Whether a person is
 // logged in is for each program to say.
-func checkExternals(opt Options) []Check {
+func checkExternals(opt app.Options) []Check {
 	var checks []Check
-	for _, x := range Externals(opt.Env, opt.Dir) {
+	for _, x := range app.Externals(opt.Env, opt.Dir) {
 		c := Check{Topic: "external agents", Name: x.Name, State: Good, Detail: fmt.Sprintf("%s %s, %s", x.Title, x.Version, x.Path)}
 		switch {
 		case x.Path == "":
@@ -345,13 +354,13 @@ func checkExternals(opt Options) []Check {
 }
 
 // checkLeftAgents names the runs whose external agents a killed process has left.
-func checkLeftAgents(ctx context.Context, opt Options) (checks []Check) {
-	w, err := Open(opt)
+func checkLeftAgents(ctx context.Context, opt app.Options) (checks []Check) {
+	w, err := app.Open(opt)
 	if err != nil {
 		return nil // checkChoice says why
 	}
 	defer w.Close() // nothing was written
-	left, err := w.leftAgents(ctx)
+	left, err := w.LeftAgents(ctx)
 	if err != nil {
 		return nil // checkUsage says why
 	}
@@ -382,14 +391,14 @@ func checkSandbox() []Check {
 
 // checkVariables says which variables of this environment commands do not get.
 func checkVariables(env config.Env) Check {
-	s := settings{Config: &config.Config{}}
-	if c, err := config.Load(config.Sources{Env: env}); err == nil { // checkFiles has said what is wrong
-		s.Config = c
+	set, err := config.Load(config.Sources{Env: env})
+	if err != nil {
+		set = &config.Config{} // checkFiles has said what is wrong
 	}
-	s.models, _ = provider.Load(env)
+	models, _ := provider.Load(env)
 	c := Check{Topic: "sandbox", Name: "variables", State: Good, Detail: "no variables are removed for commands",
 		Next: "Removed when set: keys of providers, values that look like keys, and names like " + strings.Join(tool.SecretVariables(), " ") + ". To pass one on purpose: pass_env = [\"NAME\"] in " + env.UserFile()}
-	if names := s.shellOptions().Withheld(os.Environ()); len(names) > 0 {
+	if names := app.ShellOptions(set, models).Withheld(os.Environ()); len(names) > 0 {
 		c.Detail = "removed for commands: " + strings.Join(names, ", ")
 	}
 	return c

@@ -1,4 +1,4 @@
-package app
+package report
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pawl/config"
 	"pawl/run"
 	"pawl/view"
 )
@@ -91,23 +90,6 @@ func TestThe95thPercentileIsAFigureThatWasThere(t *testing.T) {
 	} {
 		if got := spreadOf(c.figures); got != c.want {
 			t.Errorf("%v: %+v, want %+v", c.figures, got, c.want)
-		}
-	}
-}
-
-func TestSinceIsATimeBeforeNowOrADay(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	for text, want := range map[string]time.Time{
-		"": {}, "36h": now.Add(-36 * time.Hour), "7d": now.AddDate(0, 0, -7), "2026-11-01": time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC),
-	} {
-		if got, err := config.ParseSince(text, now); err != nil || !got.Equal(want) {
-			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"-1h", "0d", "d", "yesterday", "2026-13-01", "7"} {
-		if got, err := config.ParseSince(text, now); err == nil {
-			t.Errorf("%q is taken for %v", text, got)
 		}
 	}
 }

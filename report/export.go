@@ -1,4 +1,4 @@
-package app
+package report
 
 import (
 	"bytes"
@@ -269,13 +269,13 @@ func MessageWords(m view.Message) string {
 	return string(m.Kind) // continue, answer
 }
 
-// CallLine is a call in a line: its title, outcome, StoredOutput output, decision and error.
+// CallLine is a call in a line: its title, outcome, stored output, decision and error.
 func CallLine(c *view.Call) string {
 	line := c.Title() + " · " + string(c.State)
 	if c.State == view.Settled {
 		line = c.Title() + " · " + c.OutcomeWords()
 	}
-	if StoredOutput(c) {
+	if output.Delivery(c.Delivery).IsStored() {
 		line += " · " + text.Size(c.Size) + " stored"
 	}
 	if c.Decision.Answer != "" {
@@ -285,10 +285,4 @@ func CallLine(c *view.Call) string {
 		line += ": " + c.Reason()
 	}
 	return line
-}
-
-// StoredOutput reports whether the model has the output of a call by reference.
-func StoredOutput(c *view.Call) bool {
-	d := output.Delivery(c.Delivery)
-	return d == output.Stored || d == output.Forced
 }

@@ -1,10 +1,11 @@
-package app
+package report
 
 import (
 	"context"
 	"encoding/json"
 	"slices"
 
+	"pawl/app"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/view"
@@ -33,20 +34,20 @@ type Otherwise struct {
 	Reason    string          `json:"reason,omitempty"`
 }
 
-// Replay decides the calls of runs again, by rules, or by those in force if rules is nil.
+// Redecide decides the calls of runs again, by rules, or by those in force if rules is nil.
 // Without runs it takes all, the oldest first. Of a call that was decided on several times
 // the first decision counts: the later ones knew more than the rules.
-func (w *Workspace) Replay(ctx context.Context, which []string, rules permission.Rules) (Replay, error) {
+func Redecide(ctx context.Context, w *app.Workspace, which []string, rules permission.Rules) (Replay, error) {
 	r := Replay{Ways: map[string]int{}}
 	p, err := w.Policy()
 	if err != nil {
 		return r, err
 	}
-	request, err := w.requests(nil)
+	request, err := w.Requests(nil)
 	if err != nil {
 		return r, err
 	}
-	ids, err := w.named(ctx, which)
+	ids, err := named(ctx, w, which)
 	if err != nil {
 		return r, err
 	}
@@ -66,7 +67,7 @@ func (w *Workspace) Replay(ctx context.Context, which []string, rules permission
 }
 
 // named returns the runs that arguments mean; without any, all, the oldest first.
-func (w *Workspace) named(ctx context.Context, which []string) ([]run.ID, error) {
+func named(ctx context.Context, w *app.Workspace, which []string) ([]run.ID, error) {
 	var ids []run.ID
 	for _, name := range which {
 		sum, err := w.Find(ctx, name)
@@ -78,20 +79,19 @@ func (w *Workspace) named(ctx context.Context, which []string) ([]run.ID, error)
 	if len(which) > 0 {
 		return ids, nil
 	}
-	st, err := w.reading()
-	if err != nil {
-		return nil, noRuns(err)
+	all, err := w.Runs(ctx, 0)
+	if err == nil && len(all) == 0 {
+		err = app.ErrNoRun
 	}
-	all, err := st.Runs(ctx, 0)
 	for _, sum := range slices.Backward(all) {
 		ids = append(ids, sum.ID)
 	}
 	return ids, err
 }
 
-func (r *Replay) run(ctx context.Context, w *Workspace, id run.ID, rules permission.Rules, request func(string, run.Class, string) permission.Request) error {
+func (r *Replay) run(ctx context.Context, w *app.Workspace, id run.ID, rules permission.Rules, request func(string, run.Class, string) permission.Request) error {
 	calls, asked, mode, copied := map[run.CallID]run.Call{}, map[run.CallID]run.CallInspected{}, permission.Default, int64(0)
-	names := ToolNames()
+	names := w.Tools()
 	judge := func(call run.CallID, d run.Decision) {
 		f, ok := asked[call]
 		if !ok {
@@ -112,11 +112,7 @@ func (r *Replay) run(ctx context.Context, w *Workspace, id run.ID, rules permiss
 		r.Changed = append(r.Changed, Otherwise{Run: id, Call: call, Tool: f.Tool, Input: view.InputOf(c.Arguments), Arguments: c.Arguments, Was: was, Now: is,
 			Then: d, Rule: now.Rule, Source: now.Source, Reason: now.Reason})
 	}
-	st, err := w.reading()
-	if err != nil {
-		return noRuns(err)
-	}
-	for e, err := range st.Events(ctx, id, 0) {
+	for e, err := range w.Events(ctx, id, 0) {
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,249 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/app"
+	"pawl/run"
+	"pawl/store"
+	"pawl/task"
+	"pawl/view"
+)
+
+// A Why says where a run stands and what it waits for.
+type Why struct {
+	Run   run.ID
+	State run.State
+	Last  run.Event
+	Owed  []string     // what the run owes now, a phrase each; questions to the person too
+	Owner *store.Owner // the process that drives it; nil: none
+	Task  *task.State  // that continues it; nil: it belongs to none
+
+	under []run.State // the runs below it
+	waits bool        // it can only continue when a person has decided or answered something
+	words EventWords  // of the events before the last one
+}
+
+// WhyOf says where a run stands: its last event, what it owes, who drives it.
+func WhyOf(ctx context.Context, w *app.Workspace, id run.ID) (Why, error) {
+	events, s, err := w.Load(ctx, id)
+	if err != nil {
+		return Why{}, err
+	}
+	y := Why{Run: id, State: s, Last: events[len(events)-1], Owed: []string{}}
+	for _, e := range events {
+		y.words.Remember(e.Payload)
+	}
+	for _, c := range s.Next() {
+		y.Owed = append(y.Owed, owedWords(c))
+	}
+	for _, q := range s.Questions() {
+		y.Owed = append(y.Owed, "an answer: "+app.QuestionOf(q.Call).Text)
+	}
+	below, err := w.Below(s)
+	if err != nil {
+		return y, err
+	}
+	for _, of := range below {
+		for _, c := range app.Undecided(of) {
+			y.Owed = append(y.Owed, fmt.Sprintf("a decision, for the sub-agent %s: may this run? %s", app.AgentOf(of), view.Title(c.Call.Tool, c.Call.Arguments)))
+		}
+		if !of.Turn.Open() {
+			for _, q := range of.Questions() {
+				y.Owed = append(y.Owed, fmt.Sprintf("an answer, for the sub-agent %s: %s", app.AgentOf(of), app.QuestionOf(q.Call).Text))
+			}
+		}
+	}
+	y.under, y.waits = below, app.WaitsAmong(s, below)
+	owner, owned, err := w.Owner(ctx, id)
+	if owned {
+		y.Owner = &owner
+	}
+	if err != nil {
+		return y, err
+	}
+	y.Task, err = w.TaskOf(ctx, id)
+	return y, err
+}
+
+// owedWords describes a command.
+func owedWords(c run.Command) string {
+	switch c := c.(type) {
+	case run.Derive:
+		if end, ok := c.Payload.(run.Ended); ok {
+			return "the end of the turn: " + string(end.End)
+		}
+		return "an event that follows from the log: " + store.Type(c.Payload)
+	case run.Inspect:
+		return "an inspection of the call " + view.Title(c.Call.Tool, c.Call.Arguments)
+	case run.Decide:
+		return "a decision: may this run? " + view.Title(c.Call.Tool, c.Call.Arguments)
+	case run.Perform:
+		if c.Call.Status == run.CallRunning {
+			return "the end of a call that has started: " + view.Title(c.Call.Tool, c.Call.Arguments)
+		}
+		return "the call " + view.Title(c.Call.Tool, c.Call.Arguments)
+	case run.Request:
+		text := fmt.Sprintf("a model request (%s, attempt %d)", c.Purpose, c.Attempt)
+		if c.Wait > 0 {
+			text += fmt.Sprintf(", %s after the last one failed", c.Wait.Round(100*time.Millisecond))
+		}
+		return text
+	case run.ExternalTurn:
+		return fmt.Sprintf("a turn of the external agent (attempt %d)", c.Attempt)
+	}
+	return c.Key()
+}
+
+// A WhyForm is the answer of runs why as JSON.
+type WhyForm struct {
+	Run    run.ID        `json:"run"`
+	State  app.Condition `json:"state"`
+	End    run.End       `json:"end,omitempty"` // of the last turn
+	Reason string        `json:"reason,omitempty"`
+	Text   string        `json:"text"` // the state in a sentence
+	Last   LastEvent     `json:"last"`
+	Owed   []string      `json:"owed"`
+	PID    int           `json:"pid,omitempty"` // of the process that drives the run
+	Next   string        `json:"next,omitempty"`
+}
+
+// A LastEvent is the last event of a run.
+type LastEvent struct {
+	Seq  int64     `json:"seq"`
+	At   time.Time `json:"at"`
+	Type string    `json:"type"`
+	Text string    `json:"text"` // what it is, in a line
+}
+
+// WhyFormOf returns y as JSON.
+func WhyFormOf(y Why) WhyForm {
+	s := y.State
+	w := WhyForm{Run: y.Run, State: app.ConditionOf(s, y.Owner != nil), Text: app.ConditionWords(s, y.Owner), Owed: y.Owed, Next: y.next(),
+		Last: LastEvent{y.Last.Seq, y.Last.At, store.Type(y.Last.Payload), y.words.Of(y.Last)}}
+	if !s.Turn.Open() {
+		w.End, w.Reason = s.Turn.End.End, s.Turn.End.Reason
+	}
+	if y.Owner != nil {
+		w.PID = y.Owner.PID
+	}
+	switch {
+	case undecidedAmong(y.under), y.waits && w.State != app.Waiting:
+		w.State, w.Text = app.Waiting, app.WaitsBelow
+	case w.State == app.Killed && servedAmong(s, y.under):
+		w.Text = "left: what it waited for has come, and no process works on it"
+	case w.State == app.Working:
+		w.Next = fmt.Sprintf("wait, or stop it with `pawl runs stop %s`", y.Run)
+	}
+	return w
+}
+
+// Continue returns the command that continues the run.
+func (y Why) Continue() string {
+	if y.Task != nil {
+		return y.Task.Advice()
+	}
+	return "pawl run --resume " + string(y.Run)
+}
+
+// next is [Next]; for a run of a task it names the command that continues the task.
+func (y Why) next() string {
+	next := nextAmong(y.State, y.under)
+	switch {
+	case (app.NeedsApproval(y.State) || undecidedAmong(y.under)) && y.Owner != nil:
+		return fmt.Sprintf("decide with `pawl runs decide %s`", y.Run)
+	case y.Owner != nil && !y.State.Turn.Open() && len(y.State.Questions()) > 0:
+		return fmt.Sprintf("answer it in process %d, which has the run open, or leave it there and answer with `pawl run --resume %s -p \"…\"`", y.Owner.PID, y.Run)
+	case y.waits && y.Owner != nil:
+		if open := app.QuestionsOf(y.under); len(open) > 0 { // the run is that process's, the one that asks is not
+			return "answer with " + app.AnswerEach(open)
+		}
+	case y.Task == nil || next == "":
+		return next
+	case app.NeedsApproval(y.State):
+		return fmt.Sprintf("decide with `pawl runs decide %s`, then continue its task with `%s`", y.Run, y.Continue())
+	}
+	return fmt.Sprintf("continue its task with `%s`", y.Continue())
+}
+
+// Next is [NextCommand]; for a run that waits for runs below it, it says what those wait for.
+func Next(w *app.Workspace, s run.State) string {
+	below, err := w.Below(s)
+	if err != nil {
+		return NextCommand(s)
+	}
+	return nextAmong(s, below)
+}
+
+// nextAmong is [Next], given the runs below s and those below them.
+func nextAmong(s run.State, below []run.State) string {
+	id := s.Created.Run
+	if app.NeedsApproval(s) || !app.WaitsAmong(s, below) {
+		return NextCommand(s)
+	}
+	if len(app.Undecided(s)) > 0 || undecidedAmong(below) {
+		return fmt.Sprintf("decide with `pawl runs decide %s`, then continue with `pawl run --resume %[1]s`", id)
+	}
+	open := app.QuestionsOf(below)
+	if len(open) == 1 {
+		return fmt.Sprintf("answer the sub-agent %s (%s) with `pawl run --resume %s -p \"…\"`", open[0].Agent, open[0].OneLine(), id)
+	}
+	return (&app.QuestionsError{Run: id, Questions: open}).Next()
+}
+
+// undecidedAmong reports whether a call of one of these runs needs a decision.
+func undecidedAmong(below []run.State) bool {
+	return slices.ContainsFunc(below, func(of run.State) bool { return len(app.Undecided(of)) > 0 })
+}
+
+// servedAmong reports whether all that s owes are calls that wait for runs below it, and the turns of these have
+// ended.
+func servedAmong(s run.State, below []run.State) bool {
+	ended := map[run.CallID]bool{}
+	for _, child := range below {
+		if child.Created.Parent == s.Created.Run {
+			ended[child.Created.ParentCall] = child.Turn.N > 0 && !child.Turn.Open()
+		}
+	}
+	owed := s.Next()
+	return len(owed) > 0 && !slices.ContainsFunc(owed, func(c run.Command) bool {
+		p, ok := c.(run.Perform)
+		return !ok || !ended[p.Call.ID]
+	})
+}
+
+// NextCommand returns the command that continues a run, in a sentence; empty if nothing is left to
+// continue.
+func NextCommand(s run.State) string {
+	id := s.Created.Run
+	switch end := s.Turn.End; {
+	case app.NeedsApproval(s):
+		return fmt.Sprintf("decide with `pawl runs decide %s`, or continue with a rule that allows it: `pawl run --resume %s --allow '…'`", id, id)
+	case s.Turn.Open():
+		return fmt.Sprintf("continue with `pawl run --resume %s`", id)
+	case end.End == run.Completed:
+		return ""
+	case end.Reason == string(run.ErrAuth):
+		return fmt.Sprintf("see what is missing with `pawl doctor`, then continue with `pawl run --resume %s`", id)
+	case end.Reason == string(run.ErrInvalid) && strings.Contains(end.Detail, "HTTP 404"):
+		provider, _, _ := strings.Cut(s.Config.Model, "/")
+		return fmt.Sprintf("see which models there are with `pawl models %s`, then continue with `pawl run --resume %s --model …`", provider, id)
+	case end.End == run.Asked:
+		return fmt.Sprintf("answer with `pawl run --resume %s -p \"…\"`", id)
+	case end.Reason == "permission_required":
+		return fmt.Sprintf("continue with `pawl run --resume %s --allow '…'`", id)
+	case end.End == run.EndRefused, end.End == run.GuardrailStopped:
+		return fmt.Sprintf("say it differently with `pawl run --resume %s -p \"…\"`", id)
+	case end.End == run.EndInterrupted && s.Turn.Interrupt.Cause == run.ByWait:
+		return fmt.Sprintf("say what to do instead with `pawl run --resume %s -p \"…\"`", id)
+	case end.End == run.LoopStopped:
+		return fmt.Sprintf("give it a hint with `pawl run --resume %s -p \"…\"`", id)
+	case end.Reason == "max_cost":
+		return fmt.Sprintf("continue with `pawl run --resume %s --max-cost …`", id)
+	}
+	return fmt.Sprintf("continue with `pawl run --resume %s`", id)
+}
