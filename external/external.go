@@ -93,7 +93,8 @@ var Kinds = []Kind{
 			"bypass":  "only pawl's deny rules hold over its own tools (danger-full-access)",
 		}, tools: codexTools, adapter: codex{}},
 	{Name: "gemini-cli", Title: "Gemini CLI", Program: "gemini", Install: "npm install -g @google/gemini-cli",
-		keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, login: []string{".gemini/oauth_creds.json"}, chooses: true, prefix: "mcp_pawl_",
+		Obeys: []string{".gemini"},
+		keys:  []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, login: []string{".gemini/oauth_creds.json"}, chooses: true, prefix: "mcp_pawl_",
 		forms: []schema.Target{schema.Gemini},
 		bounds: map[string]string{
 			"default": "pawl's rules decide before each use of a tool",

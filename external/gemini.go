@@ -34,9 +34,7 @@ func (gemini) invoke(t Turn, conversation string, resume bool) (invocation, erro
 	case t.Mode == "bypass" || len(t.Server.Hook) > 0: // the hook decides
 		mode = "yolo"
 	}
-	// The prompt is on standard input. Without --skip-trust it refuses to work in a folder that
-	// the person has not trusted, and with it the folder's own settings would count: commands
-	// that discover tools, servers, hooks. So whether it is trusted stays the person's.
+	// The prompt is on standard input.
 	args := []string{"-o", "stream-json", "--approval-mode", mode}
 	if resume {
 		args = append(args, "--resume", conversation)
@@ -46,7 +44,12 @@ func (gemini) invoke(t Turn, conversation string, resume bool) (invocation, erro
 	if t.Model != DefaultModel {
 		args = append(args, "-m", t.Model)
 	}
-	env := []string{"GEMINI_CLI_NO_RELAUNCH=true"} // a relaunched child would outlive the stop of its parent
+	env := []string{
+		"GEMINI_CLI_NO_RELAUNCH=true", // a relaunched child would outlive the stop of its parent
+		// It works only where the folder's own settings count: servers, hooks, commands that discover tools. So it
+		// is not started where there are some that the person has not trusted, see [Kind.Obeys].
+		"GEMINI_CLI_TRUST_WORKSPACE=true",
+	}
 	if len(t.Server.Command) > 0 {
 		home, err := t.geminiHome()
 		if err != nil {
@@ -102,7 +105,7 @@ func (t Turn) geminiHome() (string, error) {
 		}
 	}
 	server := mcpServer{Command: t.Server.Command[0], Args: t.Server.Command[1:], Env: t.Server.Env, Trust: true, Timeout: 86400000}
-	ours := map[string]any{"mcpServers": map[string]any{ServerName: server}}
+	ours := map[string]any{"mcpServers": map[string]any{ServerName: server}, "advanced": map[string]any{"ignoreLocalEnv": true}}
 	if len(t.Server.Hook) > 0 {
 		var before []any
 		if hooks, ok := settings["hooks"].(map[string]any); ok {

@@ -121,7 +121,7 @@ func TestSettingsOfThePersonThatCannotBeRead(t *testing.T) {
 		t.Error("the folder of Gemini CLI is a file")
 	}
 	turn.Env = []string{"GEMINI_CLI_HOME=" + home + "/none"}
-	if inv, err := (gemini{}).invoke(turn, "c", false); err != nil || len(inv.env) != 3 {
+	if inv, err := (gemini{}).invoke(turn, "c", false); err != nil || len(inv.env) != 4 {
 		t.Errorf("without a home: %v, %v", inv, err)
 	}
 	turn.Env = []string{"GEMINI_CLI_HOME=" + home, "HOME=/gone"}
@@ -334,7 +334,6 @@ func TestHowTheEndOfAProgramIsTold(t *testing.T) {
 		{t.Context(), ending{report: failed("x"), silence: time.Minute}, "timeout Codex was stopped: it had printed nothing for 1m0s"},
 		{t.Context(), ending{report: failed(" no\x1b[2J key ")}, "auth Codex: no key"},
 		{t.Context(), ending{report: failed(""), how: "exit code 1"}, "auth Codex: it says no more (exit code 1)"},
-		{t.Context(), ending{report: newReport(), how: "exit code 1", stderr: "Not running in a trusted directory"}, "invalid Codex does not trust this folder: start `codex` in it once"},
 		{t.Context(), ending{report: newReport(), how: "signal: killed"}, "broken_stream Codex ended before its turn was over (signal: killed)"},
 		{t.Context(), ending{report: newReport(), how: "exit code 1", stderr: "401"}, "auth Codex ended before its turn was over (exit code 1): 401"},
 		{t.Context(), ending{report: worked, how: "exit code 1", stderr: "401"}, "broken_stream Codex ended before its turn was over (exit code 1): 401"},

@@ -230,9 +230,6 @@ func (e *ending) final(ctx context.Context, k Kind) run.Payload {
 		}
 		return failed(r.fail.Kind, k.Title+": "+reason)
 	}
-	if says(e.stderr, []string{"not running in a trusted directory"}) {
-		return failed(run.ErrInvalid, fmt.Sprintf("%s does not trust this folder: start `%s` in it once and answer its question, or set GEMINI_CLI_TRUST_WORKSPACE=true", k.Title, k.Program))
-	}
 	reason := fmt.Sprintf("%s ended before its turn was over (%s)", k.Title, e.how)
 	kind := run.ErrBrokenStream
 	if last := lastLines(e.stderr); last != "" {

@@ -71,7 +71,7 @@ supports_websockets=false
 		return append(env, "OPENCODE_CONFIG_CONTENT="+string(config), "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1")
 	case "gemini-cli":
 		write(".gemini/settings.json", `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"telemetry":{"enabled":false}}`)
-		return append(env, "GEMINI_CLI_HOME="+home, "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL="+m.URL, "GEMINI_CLI_TRUST_WORKSPACE=true", "CI=1")
+		return append(env, "GEMINI_CLI_HOME="+home, "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL="+m.URL, "CI=1")
 	}
 	t.Fatalf("there is no program %q", kind)
 	return nil
