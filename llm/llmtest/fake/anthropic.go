@@ -20,7 +20,7 @@ func (anthropic) check(r *http.Request, body []byte) (asked, error) {
 	if err != nil {
 		return asked{}, err
 	}
-	return asked{request.conversation(), request.Model, request.pieces(), request.caches()}, nil
+	return asked{request.conversation(), request.Model, request.pieces(), request.CacheControl != nil}, nil
 }
 
 func (anthropic) refuse(w http.ResponseWriter, e script.Error) {
@@ -174,20 +174,22 @@ func (s *anthropicStream) stop() error {
 
 // conversation returns what the script looks at.
 func (r *anthropicRequest) conversation() script.Conversation {
-	c := script.Conversation{System: r.system, Tools: len(r.Tools) > 0 && r.ToolChoice.Type != "none"}
+	c := script.Conversation{System: r.System.is.String(), Tools: len(r.Tools) > 0 && r.ToolChoice.Type != "none"}
 	for _, m := range r.Messages {
 		seen := script.Message{Role: run.Role(m.Role)}
-		for _, b := range m.blocks {
-			switch b.Type {
+		var words texts
+		for _, b := range m.Content {
+			switch b.is.Type {
 			case "text":
-				seen.Words = joined(seen.Words, b.Text)
+				words = append(words, b.is.Text)
 				seen.Blocks++
 			case "tool_use":
 				seen.Blocks++
 			case "tool_result":
-				seen.Results = append(seen.Results, b.resultText)
+				seen.Results = append(seen.Results, b.is.Result.String())
 			}
 		}
+		seen.Words = words.String()
 		c.Messages = append(c.Messages, seen)
 	}
 	return c

@@ -1,7 +1,6 @@
 package fake
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -40,7 +39,7 @@ func (c *chat) play(s *sse, r script.Reply, place int, model string, usage scrip
 	if whole, err := stream.play(r, place); err != nil || !whole {
 		return err
 	}
-	if c.request.usage() {
+	if c.request.StreamOptions.IncludeUsage {
 		prompt := usage.Input + usage.CacheRead + usage.CacheWrite
 		err := stream.chunk([]object{}, object{"usage": object{
 			"prompt_tokens": prompt, "completion_tokens": usage.Output, "total_tokens": prompt + usage.Output,
@@ -181,17 +180,18 @@ var chatFinish = wireNames{
 // are one message of the user there.
 func (r *chatRequest) conversation() script.Conversation {
 	c := script.Conversation{Tools: len(r.Tools) > 0 && r.ToolChoice != "none"}
-	for i, m := range r.messages {
-		switch m.role {
+	for i, m := range r.Messages {
+		text := m.is.Content.String()
+		switch m.is.Role {
 		case "system", "developer":
-			c.System = m.text
+			c.System = text
 			continue
 		case "assistant":
-			if m.text == "Noted." && i > 0 && r.messages[i-1].role == "tool" {
+			if text == "Noted." && i > 0 && r.Messages[i-1].is.Role == "tool" {
 				continue // no answer, but what pawl puts between results and words for Mistral
 			}
-			seen := script.Message{Role: run.Assistant, Words: m.text, Blocks: len(m.calls)}
-			if m.text != "" {
+			seen := script.Message{Role: run.Assistant, Words: text, Blocks: len(m.is.Calls)}
+			if text != "" {
 				seen.Blocks++
 			}
 			c.Messages = append(c.Messages, seen)
@@ -201,27 +201,13 @@ func (r *chatRequest) conversation() script.Conversation {
 			c.Messages = append(c.Messages, script.Message{Role: run.User})
 		}
 		last := &c.Messages[len(c.Messages)-1]
-		if m.role == "tool" {
+		if m.is.Role == "tool" {
 			// The mark that a failed call's result begins with, in want of a field for it.
-			last.Results = append(last.Results, strings.TrimPrefix(m.text, "Error: "))
+			last.Results = append(last.Results, strings.TrimPrefix(text, "Error: "))
 			continue
 		}
-		last.Words = joined(last.Words, m.text)
+		last.Words = joined(last.Words, text)
 		last.Blocks++
 	}
 	return c
 }
-
-// pieces returns the request's parts in the order in which the provider's cache
-// looks at them.
-func (r *chatRequest) pieces() [][]byte {
-	var all [][]byte
-	for _, list := range [][]json.RawMessage{r.Tools, r.Messages} {
-		for _, raw := range list {
-			all = append(all, raw)
-		}
-	}
-	return all
-}
-
-func (r *chatRequest) usage() bool { return r.StreamOptions != nil && r.StreamOptions.IncludeUsage }

@@ -2,6 +2,7 @@ package fake
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -236,7 +237,7 @@ var geminiFinish = wireNames{
 
 // conversation returns what the script looks at. Contents of one role are one message.
 func (r *geminiRequest) conversation() script.Conversation {
-	c := script.Conversation{System: r.system, Tools: r.functions > 0 && r.ToolConfig.Calling.Mode != "NONE"}
+	c := script.Conversation{System: r.system(), Tools: len(r.Tools) > 0 && r.ToolConfig == nil}
 	for _, content := range r.Contents {
 		role := run.User
 		if content.Role == "model" {
@@ -246,14 +247,14 @@ func (r *geminiRequest) conversation() script.Conversation {
 			c.Messages = append(c.Messages, script.Message{Role: role})
 		}
 		seen := &c.Messages[len(c.Messages)-1]
-		for _, p := range content.parts {
-			switch {
-			case p.FunctionResponse != nil:
-				seen.Results = append(seen.Results, p.FunctionResponse.text())
-			case p.FunctionCall != nil:
+		for _, p := range content.Parts {
+			switch is := p.is; {
+			case is.FunctionResponse != nil:
+				seen.Results = append(seen.Results, cmp.Or(is.FunctionResponse.Response.Error, is.FunctionResponse.Response.Output))
+			case is.FunctionCall != nil:
 				seen.Blocks++
-			case p.words():
-				seen.Words = joined(seen.Words, *p.Text)
+			case !is.Thought && strings.TrimSpace(is.Text) != "":
+				seen.Words = joined(seen.Words, is.Text)
 				seen.Blocks++
 			}
 		}

@@ -301,7 +301,7 @@ func (s *responsesStream) call(r script.Reply, c script.Call, i int) (whole bool
 		return false, err
 	}
 	status := "completed"
-	if last && r.StopReason() == run.StopMaxTokens && !wholeArguments(text) {
+	if last && r.StopReason() == run.StopMaxTokens && !wholeObject(text) {
 		status = "incomplete"
 	}
 	return true, s.done(item(status, text))
@@ -311,9 +311,9 @@ func (s *responsesStream) call(r script.Reply, c script.Call, i int) (whole bool
 // each other are one message.
 func (r *responsesRequest) conversation() script.Conversation {
 	c := script.Conversation{System: r.Instructions, Tools: len(r.Tools) > 0 && r.ToolChoice != "none"}
-	for _, item := range r.items {
-		role := run.User
-		if item.assistant {
+	for _, p := range r.Input {
+		item, role := p.is, run.User
+		if item.ofModel() {
 			role = run.Assistant
 		}
 		if n := len(c.Messages); n == 0 || c.Messages[n-1].Role != role {
@@ -322,14 +322,14 @@ func (r *responsesRequest) conversation() script.Conversation {
 		m := &c.Messages[len(c.Messages)-1]
 		switch item.Type {
 		case "message":
-			for _, text := range item.texts {
+			for _, text := range item.Content {
 				m.Words = joined(m.Words, text)
 				m.Blocks++
 			}
 		case "function_call":
 			m.Blocks++
 		case "function_call_output":
-			m.Results = append(m.Results, strings.TrimPrefix(strings.Join(item.texts, "\n"), responsesErrorMark))
+			m.Results = append(m.Results, strings.TrimPrefix(item.Output.String(), responsesErrorMark))
 		}
 	}
 	return c
