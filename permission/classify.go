@@ -28,6 +28,9 @@ type Classification struct {
 	// them, or, if there are any, the files called as one of Only.
 	Recurses bool
 	Only     []string
+	// Git: it is git's own work, and consists of nothing else that opens a file. It shows what git tracks
+	// as git has it, and changes it as a checkout does.
+	Git bool
 }
 
 // Classify classifies a shell command. What it does not understand writes.
@@ -50,6 +53,7 @@ func Classify(command string) Classification {
 		}
 	}
 	recursing := 0
+	c.Git = s.ownWork()
 	for _, p := range s.parts {
 		if p.speculative {
 			continue
@@ -84,6 +88,20 @@ func Classify(command string) Classification {
 		c.Only = nil
 	}
 	return c
+}
+
+// ownWork reports whether a script is git's own work; see [Classification].
+func (s *script) ownWork() bool {
+	return len(s.faults)+len(s.unknown)+len(s.unsure) == 0 && len(s.parts) > 0 &&
+		!slices.ContainsFunc(s.redirects, func(rd redirect) bool { return len(rd.places) != 1 || !harmlessDevice(rd.places[0]) }) &&
+		!slices.ContainsFunc(s.parts, func(p *simpleCommand) bool {
+			if p.speculative || p.program() != "git" {
+				return p.speculative || !idles(p, p.info())
+			}
+			command, rest := p.git()
+			return p.greps() || p.recurses() || len(p.info().hazards) > 0 || !p.info().reads && !is("git/"+command, ownWork) ||
+				slices.ContainsFunc(rest, func(w word) bool { return hasAny(w.text, "--no-index", "--pathspec-from-file") })
+		})
 }
 
 // class returns the script's class.

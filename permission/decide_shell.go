@@ -376,7 +376,8 @@ func (t *evaluation) mayMakeLinks(p *simpleCommand) bool {
 	case l.reads, setsSafely(p), wrapsAnother(p), has("go sed find", name): // what a wrapper runs is a part of its own
 		return false
 	case name == "git":
-		return !gitMakesNoLinks[p.gitCommand()]
+		command, _ := p.git()
+		return !gitMakesNoLinks[command]
 	case name == "cp": // a link that it is given is followed
 		return slices.ContainsFunc(p.words[1:], func(w word) bool {
 			letters, ok := shortOptions(w.text)
@@ -458,6 +459,9 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 	if rule, what, ok := t.mightDeny(p, l); ok && !p.speculative && !p.transparent {
 		return atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny "+quote(p.text)+": what "+what+" stands for is only known when it runs"), true
 	}
+	if rule, file, ok := t.showsRuled(p, t.fileRules(Deny, false)); ok && !p.speculative {
+		return atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny "+quote(p.text)+": it may show "+file+", which git keeps; -- PATH limits it to other files"), true
+	}
 	if rule, what, ok := t.mayRun(p, l, t.deny); ok {
 		return atDefault, byDefault(Ask, "the rule "+rule.String()+" might deny "+quote(p.text)+": it may run "+what), true
 	}
@@ -494,6 +498,12 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 	}
 	if rule, what, ok := t.goesBelow(p, l, Ask); ok {
 		return atAsk, by(rule, "a rule asks: "+quote(p.text)+" may take "+what), true
+	}
+	if rule, w, ok := t.inRevisions(p, t.rulesForFiles(Ask, !l.reads)); ok {
+		return atAsk, by(rule, "a rule asks: "+quote(w.source)), true
+	}
+	if rule, file, ok := t.showsRuled(p, t.fileRules(Ask, false)); ok {
+		return atAsk, by(rule, "a rule asks: "+quote(p.text)+" may show "+file), true
 	}
 	if p.isFed() && !l.textOnly || p.readsNames() {
 		if rule, ok := firstRule(t.rulesForFiles(Ask, !l.reads), func(r Rule) bool { return r.Pattern != "" }); ok {
@@ -770,5 +780,15 @@ func (p *simpleCommand) places(name string) []string {
 	if len(p.dirs) == 0 && !strings.HasPrefix(name, "/") {
 		return []string{"/unknown/" + name} // outside
 	}
-	return joinAll(p.dirs, name)
+	if p.folder == "" || path.IsAbs(name) {
+		return joinAll(p.dirs, name)
+	}
+	var places []string
+	for _, dir := range joinAll(p.dirs, p.folder) {
+		places = append(places, dir+"/"+name)
+	}
+	if name == p.folder { // the word of -C itself
+		places = append(places, joinAll(p.dirs, name)...)
+	}
+	return places
 }

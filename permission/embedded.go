@@ -17,7 +17,7 @@ func (t *evaluation) embedded(p *simpleCommand, l *commandInfo, rules []Rule) (r
 	unknown := len(p.dirs) == 0 || p.changesDir
 	name := path.Base(p.program())
 	for i, w := range p.words[1:] {
-		if w.kind != static || name == "git" && has("-m --message -am", p.words[i].text) {
+		if w.kind != static || name == "git" && gitPasses(p.words[i].text, w.text) {
 			continue
 		}
 		for _, candidate := range namesIn(w.text, l.reads && !unknown) {
@@ -25,11 +25,9 @@ func (t *evaluation) embedded(p *simpleCommand, l *commandInfo, rules []Rule) (r
 				return rule, quote(w.source), true
 			}
 		}
-		if name == "git" {
-			if rule, ok := t.inRevision(p, w.text, rules); ok {
-				return rule, quote(w.source), true
-			}
-		}
+	}
+	if rule, w, ok := t.inRevisions(p, rules); ok {
+		return rule, quote(w.source), true
 	}
 	if name == "git" && takesAll(p) {
 		reads := t.fileRules(Deny, false)
@@ -40,24 +38,60 @@ func (t *evaluation) embedded(p *simpleCommand, l *commandInfo, rules []Rule) (r
 	return Rule{}, "", false
 }
 
+// gitPasses reports whether a word of git names no file that git looks at: a message, or a path that is left out.
+func gitPasses(before, word string) bool {
+	_, out := excluded(word)
+	return out || has("-m --message -am", before)
+}
+
+// inRevisions returns a rule that speaks of a file which a word of a git names in a revision, and the word.
+func (t *evaluation) inRevisions(p *simpleCommand, rules []Rule) (Rule, word, bool) {
+	if path.Base(p.program()) != "git" || len(rules) == 0 {
+		return Rule{}, word{}, false
+	}
+	for i, w := range p.words[1:] {
+		if w.kind == static && strings.Contains(w.text, ":") && !gitPasses(p.words[i].text, w.text) {
+			if rule, ok := t.inRevision(p, w.text, rules, len(p.dirs) == 0 || p.changesDir); ok {
+				return rule, w, true
+			}
+		}
+	}
+	return Rule{}, word{}, false
+}
+
 // inRevision returns a rule that speaks of a file which a word of git names in a revision, in the
 // index or from the top of the repository: HEAD:a, :0:a, :/a, :(top)a, HEAD:./a. The repository may begin
 // above the workspace.
-func (t *evaluation) inRevision(p *simpleCommand, text string, rules []Rule) (Rule, bool) {
+func (t *evaluation) inRevision(p *simpleCommand, text string, rules []Rule, unknown bool) (Rule, bool) {
 	for _, cut := range []string{":", ":/", ")"} {
 		at := strings.LastIndex(text, cut)
-		if at < 0 || !strings.Contains(text[:at+1], ":") {
+		if at < 0 {
 			continue
 		}
 		for name, more := text[at+len(cut):], true; more && name != ""; _, name, more = strings.Cut(name, "/") {
 			if rule, ok := firstRule(rules, func(r Rule) bool {
-				return r.Pattern != "" && (t.r.locate("", name).matches(r) || t.mayName(p, r, name, false))
+				return r.Pattern != "" && (t.mayName(p, r, name, unknown) || t.fromAbove(p, r, name))
 			}); ok {
 				return rule, true
 			}
 		}
 	}
 	return Rule{}, false
+}
+
+// fromAbove reports whether a rule speaks of a name as seen from the folder of a command or one above it: the
+// top of the repository that a name of a revision is seen from.
+func (t *evaluation) fromAbove(p *simpleCommand, r Rule, name string) bool {
+	return slices.ContainsFunc(p.places("."), func(where string) bool {
+		for up := t.r.absolute(t.r.locate("", where)); ; up = path.Dir(up) {
+			if t.r.locate(up, name).matches(r) {
+				return true
+			}
+			if up == "/" {
+				return false
+			}
+		}
+	})
 }
 
 // mayName reports whether a rule may speak of a name; unknown: of the directory that it is in
@@ -140,6 +174,10 @@ func takesAll(p *simpleCommand) bool {
 // in another directory.
 func changesDir(name string, words []word) bool {
 	switch name {
+	case "git":
+		return slices.ContainsFunc(words, func(w word) bool {
+			return strings.HasPrefix(w.text, "--git-dir") || strings.HasPrefix(w.text, "--work-tree")
+		})
 	case "env", "sudo", "doas", "unshare", "nsenter", "find", "fd", "fdfind", "tar", "bsdtar", "make", "gmake", "ninja", "go", "cargo", "npm", "pnpm", "yarn", "bundle", "systemd-run":
 	default:
 		return false

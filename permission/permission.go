@@ -79,6 +79,9 @@ type Request struct {
 	// Hooks is the same for where git does more than look: settings that certain commands
 	// obey, of remotes on this machine too, and the files of hooks. Empty: there are none.
 	Hooks string
+	// Tracked are the files that git tracks where the command runs git, which may show their content
+	// without naming them: absolute. Nil if the caller did not look.
+	Tracked []string
 	// Workspace is the workspace's folder and Dir the one the command starts in,
 	// both absolute with links resolved. Without Workspace every absolute path is
 	// outside; without Dir it is Workspace.

@@ -29,18 +29,20 @@ const (
 	setsVariables
 	setsTheShell
 	makesNoLinks
+	ownWork
 	// These have words of their own.
 	findsBy
 	hasInput
 	saysVersion
 	means
+	quiet
 )
 
 var facts = map[string]fact{
 	"named": named, "deletes": deletes, "runs nothing": runsNothing, "runs by hazard": runsByHazard, "runs what it names": runsWhatItNames,
 	"runs its words": runsItsWords, "shell": isShell, "joins": joins, "fed": fed, "asks git": asksGit, "obeys files": obeysFiles,
-	"option files": optionFiles, "idles": isIdler, "looks up": looksUp, "sets variables": setsVariables, "sets the shell": setsTheShell, "makes no links": makesNoLinks,
-	"finds": findsBy, "input": hasInput, "version": saysVersion, "means": means,
+	"option files": optionFiles, "idles": isIdler, "looks up": looksUp, "sets variables": setsVariables, "sets the shell": setsTheShell, "makes no links": makesNoLinks, "own work": ownWork,
+	"finds": findsBy, "input": hasInput, "version": saysVersion, "means": means, "quiet": quiet,
 }
 
 // A program has the facts that programs.txt states about it.

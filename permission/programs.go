@@ -372,11 +372,12 @@ func (p *simpleCommand) recurses() bool {
 
 // greps reports whether p is a git that reads the files it keeps in the directory it is in.
 func (p *simpleCommand) greps() bool {
-	return path.Base(p.program()) == "git" && p.gitCommand() == "grep"
+	command, _ := p.git()
+	return path.Base(p.program()) == "git" && command == "grep"
 }
 
-// gitCommand returns the command of git that p is, which is a git; empty if there is none.
-func (p *simpleCommand) gitCommand() string {
+// git returns the command of git that p is, which is a git, and the words after it; empty if there is none.
+func (p *simpleCommand) git() (command string, rest []word) {
 	i := 1
 	for ; i < len(p.words) && strings.HasPrefix(p.words[i].text, "-"); i++ {
 		if has("-C -c", p.words[i].text) {
@@ -384,9 +385,9 @@ func (p *simpleCommand) gitCommand() string {
 		}
 	}
 	if i >= len(p.words) {
-		return ""
+		return "", nil
 	}
-	return p.words[i].text
+	return p.words[i].text, p.words[i+1:]
 }
 
 // readsHere reports whether p, which goes through directories, may go through the one it is in,

@@ -1,6 +1,9 @@
 package permission
 
-import "strings"
+import (
+	"path"
+	"strings"
+)
 
 // gitReads are git's commands that only read, whatever their operands are,
 // unless an option in gitHazards is given.
@@ -74,6 +77,24 @@ func inspectGit(words []word) commandInfo {
 	}
 	c.paths = append(c.paths, possiblePaths(rest)...)
 	return c
+}
+
+// gitFolder returns the folder that -C before the command tells git to run in.
+func gitFolder(words []word) (folder string) {
+	for i := 0; i+1 < len(words) && strings.HasPrefix(words[i].text, "-"); i++ {
+		switch t := words[i].text; {
+		case t == "-C" && words[i+1].kind != static:
+			return ""
+		case t == "-C" && (folder == "" || path.IsAbs(words[i+1].text)):
+			folder = words[i+1].text
+		case t == "-C":
+			folder += "/" + words[i+1].text
+		}
+		if has("-C -c", words[i].text) {
+			i++
+		}
+	}
+	return folder
 }
 
 // gitHazard reports whether a word makes a git command run or write something.

@@ -73,7 +73,8 @@ type simpleCommand struct {
 	text  string // as it was written
 	// dirs are the folders it may run in, relative to where the command starts.
 	// Empty: not known.
-	dirs []string
+	dirs   []string
+	folder string // what -C tells it, a git, to run in, as seen from dirs; empty: it does not, or that is not known
 	// changesDir: it, or what runs it, is told to run in another directory.
 	changesDir bool
 	// speculative marks what may be a command inside a wrapper whose options we do not
@@ -559,6 +560,9 @@ func (r *scriptReader) part(p *simpleCommand) {
 		r.isUnknown(what)
 	}
 	p.changesDir = p.changesDir || changesDir(path.Base(name), p.words[1:])
+	if path.Base(name) == "git" {
+		p.folder = gitFolder(p.words[1:])
+	}
 	p.input = r.input
 	r.parts = append(r.parts, p)
 	switch name {

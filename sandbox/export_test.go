@@ -17,7 +17,7 @@ func (p *Policy) PrepareNow(ctx context.Context, level run.Confinement) {
 func (p *Policy) TreeEnded(level run.Confinement) <-chan struct{} {
 	p.trees.mu.Lock()
 	defer p.trees.mu.Unlock()
-	if n := p.trees.current[level]; n != nil {
+	if n := p.trees.current[treeKind{level: level}]; n != nil {
 		return n.resident.Done()
 	}
 	return nil

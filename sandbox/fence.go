@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"pawl/internal/helper"
 	"pawl/run"
@@ -14,47 +15,71 @@ import (
 // secrets (see [Options].IsSecret), because finding others would mean a search. A fence is enforced where a
 // command has a file tree of its own, for the files that exist when the command starts.
 //
-// For commands that may write, files that git tracked when the policy was first used are not fenced: git has
-// their content anyway, could not check out or merge files that it cannot replace, and would commit them as
-// empty.
+// Files that git tracked when the policy was first used are an exception. Git would commit a hidden file as
+// empty, so they are hidden from commands that only read and from no others. Git could not check out or merge
+// a file that it cannot replace, and leaves the work half done, so they can be changed by git's own work.
 type Fence struct {
 	Hidden []string // not there for the command, with all below it
 	Fixed  []string // it cannot change these, or anything below them
+	// Git: the command is git's own work and consists of nothing else. It sees and changes the files that git
+	// tracks, unless the repository makes git run other programs.
+	Git bool
 }
 
 // maxFenced bounds how many paths one pattern stands for. If there are more, their whole folder is fenced.
 const maxFenced = 8192
 
-// fence adds a fence to the file tree of a command.
-func (p *Policy) fence(g places, f Fence, level run.Confinement) {
+// fence adds a fence to the file tree of a command. It reports whether it left out what git tracks because the
+// command is git's own work.
+func (p *Policy) fence(g places, f Fence, level run.Confinement) (left bool) {
+	readOnly := level == run.ReadOnly // then git runs no programs of the repository's choice
+	git := sync.OnceValue(func() bool { return f.Git && (readOnly || p.runsNoOthers()) })
+	var hidden []string
+	if readOnly {
+		hidden = p.index.secretPaths()
+	}
 	for _, pattern := range f.Hidden {
-		for _, path := range p.meant(pattern) {
-			if level == run.ReadOnly {
-				g.hide(path)
-				continue
-			}
-			files := filesBelow(path)
-			if len(files) > maxFenced {
-				g.hide(path)
-				p.pin(g, path)
-				continue
-			}
-			for _, file := range files {
-				if !p.tracks(file) {
-					g.hide(file)
-					p.pin(g, file)
-				}
+		hidden = append(hidden, p.meant(pattern)...)
+	}
+	for _, path := range hidden {
+		if readOnly && !(p.tracks(path) && git()) {
+			g.hide(path)
+			continue
+		}
+		left = left || readOnly
+		files := filesBelow(path)
+		if len(files) > maxFenced {
+			g.hide(path)
+			p.pin(g, path)
+			continue
+		}
+		for _, file := range files {
+			if !p.tracks(file) {
+				g.hide(file)
+				p.pin(g, file)
 			}
 		}
 	}
 	for _, pattern := range f.Fixed {
 		for _, path := range p.meant(pattern) {
-			if real, err := filepath.EvalSymlinks(path); err == nil && !p.tracks(real) {
+			real, err := filepath.EvalSymlinks(path)
+			switch {
+			case err != nil: // it is not there
+			case p.tracks(real) && git():
+				left = true
+			default:
 				g.put(grant{path: real, source: real, kind: helper.ReadOnly, pinned: true})
 				p.pin(g, real)
 			}
 		}
 	}
+	return left
+}
+
+// runsNoOthers reports whether the repositories of the workspace make git run no program, such as a hook.
+func (p *Policy) runsNoOthers() bool {
+	looks, works := p.GitPrograms(p.workFolders()...)
+	return looks == "" && works == ""
 }
 
 // pin keeps the folders of a fenced path from being renamed: otherwise the next command could reach it by a
@@ -76,16 +101,9 @@ func (p *Policy) tracks(path string) bool {
 		p.tracked.paths = map[string]bool{}
 		repositories, _ := p.index.gitPaths()
 		for _, dir := range repositories {
-			for _, index := range indexesIn(dir) {
-				root, rel := p.rootAt(index)
-				if root == nil {
-					continue
-				}
-				names, _ := p.readIndex(root, rel, dir) // what cannot be read is not tracked
-				for _, name := range names {
-					for at := filepath.Join(p.workOf(dir), name); at != p.workOf(dir) && at != "/" && !p.tracked.paths[at]; at = filepath.Dir(at) {
-						p.tracked.paths[at] = true
-					}
+			for _, at := range p.trackedIn(p.git, dir, p.workOf(dir)) {
+				for ; at != p.workOf(dir) && at != "/" && !p.tracked.paths[at]; at = filepath.Dir(at) {
+					p.tracked.paths[at] = true
 				}
 			}
 		}

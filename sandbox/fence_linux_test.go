@@ -56,26 +56,113 @@ echo evil > docs/a.md; rm -f docs/a.md; mv docs/b.txt docs/a.md; echo new > docs
 	}
 }
 
-// What git tracks it has the content of: a fence would only make it lose track of what it cannot read or
-// replace. What a command has it track later is fenced.
-func TestAFenceLeavesToGitWhatItTracks(t *testing.T) {
+// committed makes a repository with two branches whose conf/tracked differs.
+func (s *stage) committed(t *testing.T) {
+	t.Helper()
+	s.needsTree(t)
+	s.write(t, filepath.Join(s.workspace, "conf/tracked"), "one\n")
+	s.write(t, filepath.Join(s.workspace, "plain"), "one\n")
+	s.git(t, "init", "-q", "-b", "main")
+	s.git(t, "add", ".")
+	s.git(t, "commit", "-qm", "one")
+	s.git(t, "checkout", "-q", "-b", "other")
+	s.write(t, filepath.Join(s.workspace, "conf/tracked"), "two\n")
+	s.git(t, "commit", "-qam", "two")
+	s.git(t, "checkout", "-q", "main")
+	s.write(t, filepath.Join(s.workspace, "conf/own"), "the-canary\n")
+	s.plan(t) // as of a new run
+}
+
+const asX = "git -c user.name=x -c user.email=x@example.org "
+
+// What git tracks it has the content of: if it were hidden, git would commit it as empty. What a command has it
+// track later is hidden.
+func TestAFenceHidesFromNoCommandThatWritesWhatGitTracks(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.needsTree(t)
-	const git = "git -c user.name=x -c user.email=x@example.org "
-	s.write(t, filepath.Join(s.workspace, "conf/tracked"), "tracked\n")
-	s.write(t, filepath.Join(s.workspace, "conf/own"), "the-canary\n")
-	if o := s.sh(t, git+"init -q -b main && git add conf/tracked && "+git+"commit -qm one && git checkout -q -b other && echo two > conf/tracked && "+git+"commit -qam two && git checkout -q main"); o.status.Code != 0 {
-		t.Fatal(o.printed)
-	}
-	s.plan(t) // as of a new run
-	f := sandbox.Fence{Hidden: []string{s.workspace + "/conf"}, Fixed: []string{s.workspace + "/conf/*"}}
-	o := s.fenced(t, run.Confined, f, "sh", "-c", "git status --short; git checkout -q other && cat conf/tracked && git checkout -q main; git add -f conf/own; "+git+"commit -qam all; git show --stat --format= HEAD; cat conf/own")
+	s.committed(t)
+	f := sandbox.Fence{Hidden: []string{s.workspace + "/conf"}}
+	o := s.fenced(t, run.Confined, f, "sh", "-c", "git status --short; git checkout -q other && cat conf/tracked && git checkout -q main; git add -f conf/own; "+asX+"commit -qam all; git show --stat --format= HEAD; cat conf/own")
 	if !strings.Contains(o.printed, "two") || strings.Contains(o.printed, "canary") || strings.Contains(o.printed, "M conf/tracked") {
 		t.Errorf("it printed %s", o.printed)
 	}
 	if o := s.fenced(t, run.Confined, f, "cat", "conf/own"); strings.Contains(o.printed, "canary") {
 		t.Errorf("what a command had git track is shown to the next: %s", o.printed)
+	}
+}
+
+// A link that a command makes leads to a file that git tracks and that must not be edited. Git can still read
+// the file, commit others and check out branches in which it is the same.
+func TestAFenceHoldsForWhatGitTracksAndMustNotBeEdited(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.committed(t)
+	f := sandbox.Fence{Fixed: []string{s.workspace + "/conf"}}
+	o := s.fenced(t, run.Confined, f, "sh", "-c", `ln -s conf x; echo evil > x/tracked; echo evil > x/new; sed -i s/one/evil/ conf/tracked; mv conf gone
+git status --short; git checkout -qb third && echo more >> plain && `+asX+`commit -qam three && git checkout -q main && git checkout -q third && echo DONE`)
+	if strings.Contains(o.printed, "conf/tracked") && strings.Contains(o.printed, "M conf/") || !strings.Contains(o.printed, "DONE") {
+		t.Errorf("it printed %s", o.printed)
+	}
+	if got, err := os.ReadFile(filepath.Join(s.workspace, "conf/tracked")); err != nil || string(got) != "one\n" {
+		t.Errorf("conf/tracked is %q, %v", got, err)
+	}
+	if _, err := os.Lstat(filepath.Join(s.workspace, "conf/new")); err == nil {
+		t.Error("a file was made in a folder that is not to be changed")
+	}
+	if o := s.fenced(t, run.Confined, f, "sh", "-c", "rm x; git checkout other; cat conf/tracked"); !strings.Contains(o.printed, "Read-only file system") || !strings.Contains(o.printed, "one") {
+		t.Errorf("git does not say that it could not change the file: %s", o.printed)
+	}
+}
+
+// Git's own work is not left half done; but what a hook does is not git's own.
+func TestGitChecksOutWhatOtherCommandsMustNotEdit(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.committed(t)
+	f := sandbox.Fence{Fixed: []string{s.workspace + "/conf"}, Git: true}
+	if o := s.fenced(t, run.Confined, f, "git", "checkout", "other"); o.status.Code != 0 || strings.Contains(o.printed, "Read-only") {
+		t.Errorf("it printed %s", o.printed)
+	}
+	if got, _ := os.ReadFile(filepath.Join(s.workspace, "conf/tracked")); string(got) != "two\n" {
+		t.Errorf("conf/tracked is %q", got)
+	}
+	s.git(t, "checkout", "-q", "main")
+	s.write(t, filepath.Join(s.workspace, ".git/hooks/post-checkout"), "#!/bin/sh\necho evil > conf/tracked\n")
+	if err := os.Chmod(filepath.Join(s.workspace, ".git/hooks/post-checkout"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.plan(t)
+	if o := s.fenced(t, run.Confined, f, "git", "checkout", "-b", "fourth"); !strings.Contains(o.printed, "Read-only file system") {
+		t.Errorf("it printed %s", o.printed)
+	}
+	if got, _ := os.ReadFile(filepath.Join(s.workspace, "conf/tracked")); string(got) != "one\n" {
+		t.Errorf("conf/tracked is %q", got)
+	}
+}
+
+// A secret that is committed is no difference to what is committed.
+func TestAFenceShowsGitNoDifferenceThatIsNone(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.needsTree(t)
+	s.write(t, filepath.Join(s.workspace, ".env"), "the-canary\n")
+	s.write(t, filepath.Join(s.workspace, "secrets/committed"), "the-canary\n")
+	s.write(t, filepath.Join(s.workspace, "conf/tracked"), "the-canary\n")
+	s.git(t, "init", "-q")
+	s.git(t, "add", "-f", ".")
+	s.git(t, "commit", "-qm", "one")
+	s.write(t, filepath.Join(s.workspace, "secrets/own"), "another-canary\n")
+	s.plan(t)
+	f := sandbox.Fence{Hidden: []string{s.workspace + "/conf/tracked"}, Git: true}
+	if o := s.fenced(t, run.ReadOnly, f, "git", "diff"); o.printed != "" || o.status.Code != 0 {
+		t.Errorf("the difference is %s, %+v", o.printed, o.status)
+	}
+	if o := s.fenced(t, run.ReadOnly, f, "cat", "secrets/own"); strings.Contains(o.printed, "canary") {
+		t.Errorf("what git does not track is shown: %s", o.printed)
+	}
+	f.Git = false
+	if o := s.fenced(t, run.ReadOnly, f, "cat", ".env", "secrets/committed", "conf/tracked"); strings.Contains(o.printed, "canary") {
+		t.Errorf("another command is shown %s", o.printed)
 	}
 }
 

@@ -88,7 +88,8 @@ const unreadable = "unreadable, so where git would write is unknown"
 
 // badIndex says what is wrong with an index of the repository of a folder; empty if nothing is.
 func (p *Policy) badIndex(root *os.Root, rel, dir string) string {
-	names, err := p.readIndex(root, rel, dir)
+	f, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	names, err := p.git.readIndex(f, err, dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return ""
@@ -101,9 +102,54 @@ func (p *Policy) badIndex(root *os.Root, rel, dir string) string {
 	return ""
 }
 
-// readIndex returns the names in an index of the repository of a folder.
-func (p *Policy) readIndex(root *os.Root, rel, dir string) ([]string, error) {
-	f, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+// Tracked returns the files, absolute, that git tracks in the repositories which it finds from dirs. What the
+// policy has read it reads again only if it has changed; a nil Policy remembers nothing.
+func (p *Policy) Tracked(dirs ...string) (files []string) {
+	git := p.gitFor(dirs)
+	seen := map[string]bool{}
+	for _, dir := range dirs {
+		if at, work := foundGit(dir); at != "" && !seen[at] {
+			seen[at] = true
+			files = append(files, p.trackedIn(git, at, work)...)
+		}
+	}
+	return files
+}
+
+// trackedIn returns the files that git tracks in a folder that is worked in, with the repository of another.
+func (p *Policy) trackedIn(git gitProgram, dir, work string) []string {
+	type reading struct {
+		stats []fileStat
+		files []string
+	}
+	indexes := indexesIn(dir)
+	var now reading
+	for _, path := range indexes {
+		if info, err := os.Lstat(path); err == nil {
+			now.stats = append(now.stats, statOf(info))
+		}
+	}
+	if p != nil {
+		if known, ok := p.readings.Load(dir); ok && slices.EqualFunc(known.(reading).stats, now.stats, fileStat.same) {
+			return known.(reading).files
+		}
+	}
+	for _, path := range indexes {
+		f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		names, _ := git.readIndex(f, err, dir) // what cannot be read is not tracked
+		for _, name := range names {
+			now.files = append(now.files, filepath.Join(work, name))
+		}
+	}
+	if p != nil {
+		p.readings.Store(dir, now)
+	}
+	return now.files
+}
+
+// readIndex returns the names in an index of the repository of a folder, and closes the index. It is given what
+// came of opening that with os.O_RDONLY|syscall.O_NONBLOCK: a pipe would wait for its writer.
+func (g gitProgram) readIndex(f *os.File, err error, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +162,7 @@ func (p *Policy) readIndex(root *os.Root, rel, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings, _ := p.git.readConfig(filepath.Join(commonFolder(dir), "config"))
+	settings, _ := g.readConfig(filepath.Join(commonFolder(dir), "config"))
 	hash := 20
 	if last(settings, "extensions.objectformat") == "sha256" {
 		hash = 32

@@ -90,14 +90,17 @@ func (p *Policy) gitConfigs(git gitProgram, dirs []string) (configs []gitConfig)
 		}
 	}
 	for _, dir := range dirs {
-		add(foundGit(dir))
-		add(foundGit(strings.TrimRight(dir, "/") + ".git")) // git finds ../x.git as ../x
+		for _, from := range []string{dir, strings.TrimRight(dir, "/") + ".git"} { // git finds ../x.git as ../x
+			at, _ := foundGit(from)
+			add(at)
+		}
 	}
 	if p != nil {
 		p.index.refresh()
 		repositories, links := p.index.gitPaths()
 		for _, at := range slices.Concat(repositories, links) {
-			add(foundGit(filepath.Dir(at)))
+			found, _ := foundGit(filepath.Dir(at))
+			add(found)
 		}
 	}
 	slices.Sort(paths)
@@ -283,30 +286,30 @@ func runsByCommand(s setting) bool {
 // choice: git's own keepers of passwords, and editors as they are commonly set.
 var harmlessByCommand = []string{"store", "cache", "osxkeychain", "manager", "manager-core", "libsecret", "wincred", ":", "vi", "vim", "nvim", "nano", "emacs", "code --wait"}
 
-// foundGit returns the folder of the repository that git finds from a folder, with
-// none of the doubts of [gitFolder]; empty if there is none.
-func foundGit(dir string) string {
+// foundGit returns the folder of the repository that git finds from a folder, with none of the doubts of
+// [gitProgram.folder], and the folder that is worked in; empty if there is none.
+func foundGit(dir string) (git, work string) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return ""
+		return "", ""
 	}
 	if named := namedGit(dir); named != "" {
-		return named // the name of a remote may be that of such a file
+		return named, filepath.Dir(dir) // the name of a remote may be that of such a file
 	}
 	for up := dir; ; up = filepath.Dir(up) {
 		at := filepath.Join(up, ".git")
 		switch info, err := os.Stat(at); {
 		case err == nil && info.IsDir():
-			return at
+			return at, up
 		case err == nil && info.Mode().IsRegular():
 			if named := namedGit(at); named != "" {
-				return named
+				return named, up
 			}
 		case isGit(up):
-			return up
+			return up, up
 		}
 		if up == filepath.Dir(up) {
-			return ""
+			return "", ""
 		}
 	}
 }

@@ -86,6 +86,7 @@ type Policy struct {
 	overlays string // where changes to Programs are kept
 	journals string // where it is written down what stood in the workspace while commands run
 	roots    sync.Map
+	readings sync.Map // of indexes, by the folder of their repository; see trackedIn
 	tracked  struct { // see tracks
 		once  sync.Once
 		paths map[string]bool

@@ -46,8 +46,8 @@ func (p *Policy) abilities() Report {
 const readOnlyTemp = "/var/tmp"
 
 // readOnly turns what holds for every command into what holds for one that only
-// reads: nothing may be written but its temporary folder, and secrets of the
-// workspace are not there.
+// reads: nothing may be written but its temporary folder. That secrets of the workspace are not there is up to
+// its fence.
 func (p *Policy) readOnly(g places) {
 	for path, n := range g {
 		if n.kind == helper.Writable || n.kind == helper.Overlay {
@@ -58,9 +58,6 @@ func (p *Policy) readOnly(g places) {
 	g["/tmp"] = grant{path: "/tmp", source: p.Temp, kind: helper.TemporaryReadOnly}
 	g[readOnlyTemp] = grant{path: readOnlyTemp, kind: helper.Memory}
 	p.index.refresh()
-	for _, path := range p.index.secretPaths() {
-		g.hide(path)
-	}
 }
 
 // readOnlyEnv returns the environment of a command that only reads: its programs

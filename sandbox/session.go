@@ -71,15 +71,18 @@ func (p *Policy) Start(c proc.Command, level run.Confinement, fence Fence) (proc
 		}
 		err = s.guard.begin(s, mounts)
 	}
+	kind := treeKind{level: level}
 	if report.Abilities.Tree {
-		p.fence(places, fence, level)
+		kind.git = p.fence(places, fence, level)
+	} else if level == run.ReadOnly {
+		p.fence(places, Fence{}, level)
 	}
 	s.places = places
 	temp := p.Temp
 	switch {
 	case err != nil:
 	case report.Abilities.Tree:
-		s.tree, err = p.trees.enter(p, level, places)
+		s.tree, err = p.trees.enter(p, kind, places)
 		if temp = "/tmp"; level == run.ReadOnly {
 			temp = readOnlyTemp
 		}
@@ -144,8 +147,7 @@ func (p *Policy) prepare(ctx context.Context, level run.Confinement, fence Fence
 	} else {
 		guardOf(p).foresee(p, places)
 	}
-	p.fence(places, fence, level)
-	p.trees.ahead(ctx, p, level, places)
+	p.trees.ahead(ctx, p, treeKind{level, p.fence(places, fence, level)}, places)
 }
 
 // guarded returns the paths that programs outside obey, as the index knows them, there

@@ -30,25 +30,31 @@ type tree struct {
 	release  func()           // lets others have its overlays
 }
 
-// trees are those of a policy, one for each level at most that commands are started in.
+// A treeKind says which commands a tree is for. Others of the same kind, under other rules, replace it.
+type treeKind struct {
+	level run.Confinement
+	git   bool // they are git's own work, and something in the tree is left to git
+}
+
+// trees are those of a policy, one for each kind at most that commands are started in.
 type trees struct {
 	mu      sync.Mutex
-	current map[run.Confinement]*tree
+	current map[treeKind]*tree
 }
 
 // enter returns a tree with the mounts of places, to be left when the command has ended.
-func (t *trees) enter(p *Policy, level run.Confinement, places places) (*tree, error) {
+func (t *trees) enter(p *Policy, kind treeKind, places places) (*tree, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if old := t.current[level]; old != nil {
+	if old := t.current[kind]; old != nil {
 		if old.resident.Intact(func() bool { return old.serves(places) && old.holds() }) {
 			old.users++
 			old.wanted = 0
 			return old, nil
 		}
-		t.drop(level, old)
+		t.drop(kind, old)
 	}
-	n, err := t.build(context.Background(), p, level, places)
+	n, err := t.build(context.Background(), p, kind, places)
 	if err != nil {
 		return nil, err
 	}
@@ -57,10 +63,10 @@ func (t *trees) enter(p *Policy, level run.Confinement, places places) (*tree, e
 }
 
 // build builds a tree. The end of ctx ends that early, with a tree that serves no command.
-func (t *trees) build(ctx context.Context, p *Policy, level run.Confinement, places places) (*tree, error) {
+func (t *trees) build(ctx context.Context, p *Policy, kind treeKind, places places) (*tree, error) {
 	built := maps.Clone(places)
 	n := &tree{places: places, mounts: places.mounts(), release: p.overlay(built)}
-	confine := *confinementAt(level)
+	confine := *confinementAt(kind.level)
 	confine.Mounts = built.mounts()
 	// What is replaced while the tree is built is seen to be another the next time.
 	n.seen = sightsOf(confine.Mounts)
@@ -75,9 +81,9 @@ func (t *trees) build(ctx context.Context, p *Policy, level run.Confinement, pla
 	}
 	stop()
 	if t.current == nil {
-		t.current = map[run.Confinement]*tree{}
+		t.current = map[treeKind]*tree{}
 	}
-	t.current[level] = n
+	t.current[kind] = n
 	return n, nil
 }
 
@@ -97,16 +103,16 @@ func (t *trees) leave(n *tree) {
 
 // ahead builds a tree for commands that may come until ctx is done. If none has come by then,
 // for any run that it was built for, the tree is taken away.
-func (t *trees) ahead(ctx context.Context, p *Policy, level run.Confinement, places places) {
+func (t *trees) ahead(ctx context.Context, p *Policy, kind treeKind, places places) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := t.current[level]
+	n := t.current[kind]
 	switch {
 	case ctx.Err() != nil || n != nil && n.wanted == 0: // commands use it
 		return
 	case n == nil:
 		var err error
-		if n, err = t.build(ctx, p, level, places); err != nil {
+		if n, err = t.build(ctx, p, kind, places); err != nil {
 			return // the first command says why
 		}
 	}
@@ -114,18 +120,18 @@ func (t *trees) ahead(ctx context.Context, p *Policy, level run.Confinement, pla
 	context.AfterFunc(ctx, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if n.wanted == 0 || t.current[level] != n {
+		if n.wanted == 0 || t.current[kind] != n {
 			return
 		}
 		if n.wanted--; n.wanted == 0 {
-			t.drop(level, n)
+			t.drop(kind, n)
 		}
 	})
 }
 
 // drop keeps commands from being started in a tree that is the current one.
-func (t *trees) drop(level run.Confinement, n *tree) {
-	delete(t.current, level)
+func (t *trees) drop(kind treeKind, n *tree) {
+	delete(t.current, kind)
 	n.replace()
 }
 
@@ -134,8 +140,8 @@ func (t *trees) drop(level run.Confinement, n *tree) {
 func (t *trees) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for level, n := range t.current {
-		t.drop(level, n)
+	for kind, n := range t.current {
+		t.drop(kind, n)
 	}
 }
 

@@ -66,11 +66,12 @@ type ShellOptions struct {
 }
 
 // fence returns what rules keep from a command.
-func (o ShellOptions) fence(env Env) sandbox.Fence {
-	if o.Fence == nil {
-		return sandbox.Fence{}
+func (o ShellOptions) fence(env Env, c permission.Classification) (f sandbox.Fence) {
+	if o.Fence != nil {
+		f = o.Fence(env.Run, append([]string{env.Workspace}, env.Dirs...))
 	}
-	return o.Fence(env.Run, append([]string{env.Workspace}, env.Dirs...))
+	f.Git = c.Git
+	return f
 }
 
 // Shell returns the tool that runs shell commands; of options at most one is given.
@@ -104,7 +105,7 @@ func (preparedShell) Expected() Intent {
 }
 
 func (s preparedShell) Prepare(ctx context.Context, env Env, level run.Confinement) {
-	env.Sandbox.Prepare(ctx, level, s.options.fence(env))
+	env.Sandbox.Prepare(ctx, level, s.options.fence(env, permission.Classification{}))
 }
 
 type shellArgs struct {
@@ -167,6 +168,7 @@ func (t shellTool) inspect(a *shellArgs, env Env) (Intent, error) {
 		// Where git runs is the folder, or one that the command names.
 		dirs := append([]string{env.Workspace, env.Session.folderOf(env)}, in.Paths...)
 		in.Runs, in.Hooks = env.Sandbox.GitPrograms(dirs...)
+		in.Tracked = env.Sandbox.Tracked(dirs...)
 	}
 	return in, nil
 }
@@ -286,11 +288,11 @@ func (t shellTool) run(a *shellArgs, ctx context.Context, env Env, c Call) (Resu
 		// By it pawl's own commands know that a run called them, and not a person.
 		Env: append(t.passed.childEnv(t.options, os.Environ(), dir), "PAWL_RUN="+string(env.Run)),
 	}
-	change := run.MayChange
-	if !a.Background && permission.Classify(a.Command).Class == run.Reads {
+	change, is := run.MayChange, permission.Classify(a.Command)
+	if !a.Background && is.Class == run.Reads {
 		change = run.NoChange
 	}
-	command, session, err := env.Sandbox.Start(command, c.Sandbox, t.options.fence(env))
+	command, session, err := env.Sandbox.Start(command, c.Sandbox, t.options.fence(env, is))
 	if err != nil {
 		return unconfinable(err), nil
 	}

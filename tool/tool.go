@@ -86,6 +86,8 @@ type Intent struct {
 	// Hooks says which hook git may run for a command that does more than look. Empty:
 	// there is none.
 	Hooks string
+	// Tracked are the files that git tracks where a command runs git; see [permission.Request].
+	Tracked []string
 	// URL is the address it fetches, for tools on the web.
 	URL string
 	// Paths are the files it touches, as given, for tools on files.
