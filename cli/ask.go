@@ -44,6 +44,7 @@ type asker struct {
 	input   *lineReader
 	stopped bool // the turn was interrupted by a signal
 	waits   bool // the person has stopped the turn to say what to do differently
+	settled bool // what was asked last was settled elsewhere
 }
 
 func newAsker(inv *invocation, ws *app.Workspace, s *app.Session, out *printer) *asker {
@@ -147,13 +148,11 @@ func (a *asker) approval(ctx context.Context) bool {
 	for {
 		line, ok := a.prompt(lines, "  "+keysOf(choices)+": ", elsewhere.gone)
 		if !ok {
-			if elsewhere.ended() {
-				if elsewhere.how != "" {
-					a.say("%s", visible(elsewhere.how))
-				}
-				return true
+			a.settled = elsewhere.ended()
+			if a.settled && elsewhere.how != "" {
+				a.say("%s", visible(elsewhere.how))
 			}
-			return false // input has ended, and the call waits
+			return a.settled // else input has ended, and the call waits
 		}
 		choice, ok := render.ChoiceOf(line, choices)
 		switch {
@@ -259,10 +258,10 @@ func (a *asker) question(ctx context.Context, q app.Question) bool {
 	line, ok := a.words(asking, a.style.QuestionLines(q, width), q.Options, questionPrompt(q))
 	elsewhere.stop()
 	if !ok {
-		if elsewhere.ended() {
+		if a.settled = elsewhere.ended(); a.settled {
 			a.say("%s", elsewhere.how)
 		}
-		return elsewhere.ended()
+		return a.settled
 	}
 	if err := a.session.Answer(ctx, q, run.Text(line)); err != nil {
 		a.say("%s", visible(err.Error()))
@@ -278,6 +277,20 @@ func (a *asker) below(ctx context.Context) bool {
 		a.inv.notice(err.Error())
 	}
 	return len(open) > 0 && a.question(ctx, open[0])
+}
+
+// goesOn waits, if nothing is to be asked because what was asked was settled elsewhere, until the run continues: a
+// process that answers in a run below may drive that itself, and leave it with the next question.
+func (a *asker) goesOn(ctx context.Context) bool {
+	if turn := a.session.State().Turn; !a.settled || !turn.Open() {
+		return false
+	}
+	a.settled = false
+	select {
+	case <-a.session.Busy():
+	case <-ctx.Done():
+	}
+	return true
 }
 
 // choice returns the option that a line is the number of, or the line.

@@ -667,6 +667,49 @@ func TestWhatASubAgentNeedsIsAskedAtTheTerminal(t *testing.T) {
 	}
 }
 
+// A sub-agent's question that is answered with a command, which then drives the sub-agent until it asks again, does
+// not end the run that asks at the terminal: the next question is asked there.
+func TestTheNextQuestionOfASubAgentIsAskedAfterOneWasAnsweredElsewhere(t *testing.T) {
+	t.Parallel()
+	s := sit(t, `
+{"when":{"first":"look around","contains":"go left"},"calls":[{"tool":"ask","args":{"question":"Right?"}}]}
+{"when":{"first":"look around","contains":"go right"},"calls":[{"tool":"shell","args":{"command":"touch up; printf is; echo up"}}]}
+{"when":{"first":"look around","contains":"isup"},"calls":[{"tool":"shell","args":{"command":"touch down"}}]}
+{"when":{"first":"look around","contains":"refused"},"text":"Seen."}
+{"when":{"first":"look around"},"calls":[{"tool":"ask","args":{"question":"Left?"}}]}
+{"calls":[{"tool":"agent","args":{"prompt":"look around"}}]}
+{"text":"It said: {{last_result}}"}`, nil, "run", "-p", "split it")
+	s.see("? Left?")
+	s.see("  answer: ")
+	why, err := s.command("runs", "why", "last", "--json").Output()
+	_, id, _ := bytes.Cut(why, []byte(`"run":`))
+	if id, _, _ = bytes.Cut(bytes.TrimLeft(id, ` "`), []byte(`"`)); err != nil || len(id) == 0 {
+		t.Fatalf("why: %v\n%s", err, why)
+	}
+	child := strings.TrimSuffix(string(id), "-c1") + "-c1"
+	elsewhere := func(args ...string) {
+		t.Helper()
+		cmd := s.command(append([]string{"run", "--resume", child}, args...)...)
+		if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != exitPerson {
+			t.Fatalf("%q: %v\n%s", args, err, out)
+		}
+	}
+	elsewhere("go left")
+	s.see("answered elsewhere")
+	s.see("? Right?")
+	s.see("  answer: ")
+	s.typed("go right\n")
+	s.see("touch up")
+	s.see("y, n, a, w, v or d: ")
+	elsewhere("--on-ask", "wait", "--allow", "shell(touch up)")
+	s.see("answered elsewhere")
+	s.see("touch down")
+	s.see("y, n, a, w, v or d: ")
+	s.typed("n\n")
+	s.see("It said: Seen.")
+	s.exits(exitDone)
+}
+
 // A letter that was typed before a prompt appeared does not answer it, even if Enter is pressed later.
 func TestALetterFromBeforeAPromptIsNotAnsweredWithEnter(t *testing.T) {
 	t.Parallel()

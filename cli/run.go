@@ -404,7 +404,7 @@ func (d *drive) wait(ctx context.Context, state run.State) (run.State, error) {
 	}
 	asker := newAsker(d.inv, d.ws, d.session, d.out)
 	defer asker.input.end()
-	for err == nil && (asker.ask(ctx, state) || state.Created.External && state.Turn.Phase == run.Requesting) {
+	for err == nil && (asker.ask(ctx, state) || asker.goesOn(ctx) || state.Created.External && state.Turn.Phase == run.Requesting) {
 		state, err = wait()
 	}
 	return state, err

@@ -143,7 +143,7 @@ func (inv *invocation) callTool(cmd *cobra.Command, name string, arguments json.
 	state, err := s.Wait(context.Background())
 	if asks, _ := ws.Asks(); asks {
 		asker := newAsker(inv, ws, s, newPrinter(inv, "text", s.State(), false))
-		for err == nil && asker.ask(ctx, state) {
+		for err == nil && (asker.ask(ctx, state) || asker.goesOn(ctx)) {
 			state, err = s.Wait(context.Background())
 		}
 	}
