@@ -57,8 +57,8 @@ func TestATaskIsNotPlannedWithoutAModel(t *testing.T) {
 	if _, err := board.Of(ws).Plan(t.Context(), id, "anna"); err == nil || !strings.Contains(err.Error(), "no model is configured") {
 		t.Errorf("%v", err)
 	}
-	if s, err = board.Of(ws).Load(t.Context(), id); err != nil || s.Status.Name() != task.PendingName || s.Seq != 1 {
-		t.Errorf("it is %s after %d events, %v", s.Status.Name(), s.Seq, err)
+	if s, err = board.Of(ws).Load(t.Context(), id); err != nil || s.Status.Name != task.Pending || s.Seq != 1 {
+		t.Errorf("it is %s after %d events, %v", s.Status.Name, s.Seq, err)
 	}
 	// What another process drives has the settings of that process.
 	p.env["PAWL_MODEL"] = "script/none.jsonl"

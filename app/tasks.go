@@ -23,7 +23,7 @@ type TaskRunError struct {
 
 func (e *TaskRunError) Error() string {
 	return fmt.Sprintf("run %s belongs to task %s, which is %s: it is continued with its task (`%s`), or apart from it as a copy (`pawl runs fork %[1]s`)",
-		e.Run, e.Task.Created.Task, e.Task.Status.Name().Words(), e.Task.Advice())
+		e.Run, e.Task.Created.Task, e.Task.Status.Name.Words(), e.Task.Advice())
 }
 
 // checkNoTask returns a [*TaskRunError] for a run that belongs to a task.

@@ -91,7 +91,7 @@ func (b *backlog) begin(ctx context.Context) (err error) {
 		all = append(all, sum)
 	}
 	if len(b.only) == 0 {
-		for _, q := range []Query{{Owes: true}, {Status: []string{string(task.PendingName), string(task.PlannedName)}}} {
+		for _, q := range []Query{{Owes: true}, {Status: []string{string(task.Pending), string(task.Planned)}}} {
 			some, _, err := b.board.List(ctx, q)
 			if err != nil {
 				return err

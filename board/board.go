@@ -163,7 +163,7 @@ func (b Board) Start(ctx context.Context, id task.ID, by, agent string) (task.St
 	if start.Unfinished, err = b.Unfinished(ctx, s.DependsOn); err != nil {
 		return s, err
 	}
-	if s.Status.Name() == task.PlannedName { // else the status is what is wrong
+	if s.Status.Name == task.Planned { // else the status is what is wrong
 		if err := b.checkStart(ctx, agent, task.Worker); err != nil {
 			return s, err
 		}
@@ -197,9 +197,9 @@ func (b Board) Rests(ctx context.Context, s task.State) (bool, error) {
 // Proceed takes the next step of a task that starts by itself and waits for no other task. If no step is
 // possible the task fails with the reason, except that for a named task a missing model is an error.
 func (b Board) Proceed(ctx context.Context, s task.State, named bool) error {
-	step := task.Proceed{From: s.Status.Name(), Run: app.NewRunID(time.Now()), Agent: PlannerAgent}
+	step := task.Proceed{From: s.Status.Name, Run: app.NewRunID(time.Now()), Agent: PlannerAgent}
 	kind := task.Planner
-	if step.From == task.PlannedName {
+	if step.From == task.Planned {
 		step.Agent, kind = assignedAgent(s), task.Worker
 	}
 	err := b.checkStart(ctx, step.Agent, kind)
@@ -227,7 +227,7 @@ func (b Board) HandOn(ctx context.Context, id task.ID, by, agent, words string) 
 	if err != nil {
 		return s, err
 	}
-	if s.Status.Name() == task.PlannedName {
+	if s.Status.Name == task.Planned {
 		if words = strings.TrimSpace(words); words != "" {
 			if s, err = b.Do(ctx, id, by, task.Say{ID: NewMessageID(), Text: words}); err != nil {
 				return s, err
@@ -254,7 +254,7 @@ func (b Board) Say(ctx context.Context, id task.ID, by, message, words string) (
 	if err != nil {
 		return s, err
 	}
-	if !task.Final(s.Status.Name()) {
+	if !task.Final(s.Status.Name) {
 		return b.Do(ctx, id, by, say)
 	}
 	if s, err = b.rested(ctx, s); err != nil {
@@ -309,17 +309,17 @@ func (b Board) Remove(ctx context.Context, id task.ID) (held []task.ID, err erro
 		return nil, err
 	}
 	if s.Owes() {
-		return nil, &task.TransitionError{Task: id, From: s.Status.Name(), On: "rm", Why: fmt.Sprintf("an agent is at work: `pawl task pause %s` or `pawl task fail %[1]s` first", id)}
+		return nil, &task.TransitionError{Task: id, From: s.Status.Name, On: "rm", Why: fmt.Sprintf("an agent is at work: `pawl task pause %s` or `pawl task fail %[1]s` first", id)}
 	}
 	lease, err := b.ownAtRest(ctx, id)
 	if o, ok := errors.AsType[*store.OwnedError](err); ok {
-		return nil, &task.TransitionError{Task: id, From: s.Status.Name(), On: "rm", Why: o.By() + " drives it"}
+		return nil, &task.TransitionError{Task: id, From: s.Status.Name, On: "rm", Why: o.By() + " drives it"}
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer lease.Release()
-	if s.Status.Name() != task.CompletedName {
+	if s.Status.Name != task.Completed {
 		if held, err = b.holdDependents(ctx, id); err != nil {
 			return held, err
 		}

@@ -90,7 +90,7 @@ func (b Board) Merge(ctx context.Context, id task.ID, by string) (TaskMergeForm,
 		return TaskMergeForm{}, err
 	}
 	if s.Owes() {
-		return TaskMergeForm{}, &task.TransitionError{Task: id, From: s.Status.Name(), On: "merge", Why: fmt.Sprintf("an agent is at work in the copy: `pawl task pause %s` or `pawl task complete %[1]s` first", id)}
+		return TaskMergeForm{}, &task.TransitionError{Task: id, From: s.Status.Name, On: "merge", Why: fmt.Sprintf("an agent is at work in the copy: `pawl task pause %s` or `pawl task complete %[1]s` first", id)}
 	}
 	lease, err := b.ownAtRest(ctx, id) // none starts meanwhile
 	if err != nil {

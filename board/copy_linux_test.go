@@ -30,10 +30,10 @@ func TestADiscardedCopyHoldsNoHelperAndNoWatch(t *testing.T) {
 	var ids []task.ID
 	for range 3 {
 		id := p.isolated(ws, "work in a copy")
-		wait(t, ws, id, task.PlannedName)
+		wait(t, ws, id, task.Planned)
 		_, err := board.Of(ws).Start(t.Context(), id, "anna", "")
 		ok(t, err)
-		wait(t, ws, id, task.CompletedName)
+		wait(t, ws, id, task.Completed)
 		ids = append(ids, id)
 	}
 	if h, w := holds(t); h < helpers+len(ids) || w < watches+len(ids) {

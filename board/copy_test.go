@@ -73,12 +73,12 @@ func TestTwoTasksWorkInCopiesOfOneRepositoryAtOnce(t *testing.T) {
 	p.drives(ws, board.Options{})
 	left, right := p.isolated(ws, "write left"), p.isolated(ws, "write right")
 	for _, id := range []task.ID{left, right} {
-		wait(t, ws, id, task.PlannedName)
+		wait(t, ws, id, task.Planned)
 		_, err := board.Of(ws).Start(t.Context(), id, "anna", "")
 		ok(t, err)
 	}
 	for id, file := range map[task.ID]string{left: "left.txt", right: "right.txt"} {
-		s := wait(t, ws, id, task.CompletedName)
+		s := wait(t, ws, id, task.Completed)
 		if s.Copy == nil || s.Copy.UncommittedCount != 1 || s.Copy.Uncommitted[0] != "mine.txt" || s.Copy.Branch != "pawl/"+string(id) || s.Copy.From != "main" {
 			t.Fatalf("the card says of the copy: %+v", s.Copy)
 		}
@@ -117,17 +117,17 @@ func TestACopyIsKeptUntilItIsDiscardedOrItsTaskRemoved(t *testing.T) {
 	ws := p.open()
 	p.drives(ws, board.Options{})
 	id := p.isolated(ws, "write it")
-	wait(t, ws, id, task.PlannedName)
+	wait(t, ws, id, task.Planned)
 	_, err := board.Of(ws).Start(t.Context(), id, "anna", "")
 	ok(t, err)
-	s := wait(t, ws, id, task.FailedName)
+	s := wait(t, ws, id, task.Failed)
 	where := s.Copy.Dir
 	// A retry continues in the copy, with what is there.
 	_, err = board.Of(ws).Do(t.Context(), id, "anna", task.Retry{})
 	ok(t, err)
 	_, err = board.Of(ws).Start(t.Context(), id, "anna", "writer")
 	ok(t, err)
-	s = wait(t, ws, id, task.CompletedName)
+	s = wait(t, ws, id, task.Completed)
 	if content, err := os.ReadFile(filepath.Join(where, "b.txt")); err != nil || string(content) != "two\n" || s.Copy.Dir != where {
 		t.Errorf("%q, %v, %+v", content, err, s.Copy)
 	}
@@ -150,7 +150,7 @@ func TestACopyIsKeptUntilItIsDiscardedOrItsTaskRemoved(t *testing.T) {
 	ok(t, err)
 	_, err = board.Of(ws).Start(t.Context(), id, "anna", "writer")
 	ok(t, err)
-	s = wait(t, ws, id, task.CompletedName)
+	s = wait(t, ws, id, task.Completed)
 	if _, err := os.Stat(filepath.Join(s.Copy.Dir, "b.txt")); !os.IsNotExist(err) {
 		t.Errorf("the new copy has what was discarded: %v", err)
 	}
@@ -168,12 +168,12 @@ func TestATaskIsNotStartedWhereThereCanBeNoCopy(t *testing.T) {
 	ws := p.open()
 	p.drives(ws, board.Options{})
 	id := p.isolated(ws, "write it")
-	wait(t, ws, id, task.PlannedName)
+	wait(t, ws, id, task.Planned)
 	_, err := board.Of(ws).Start(t.Context(), id, "anna", "")
 	if err == nil || !strings.Contains(err.Error(), "not in a git repository") {
 		t.Errorf("%v", err)
 	}
-	if s := wait(t, ws, id, task.PlannedName); s.Copy != nil || len(s.Chain) != 1 {
+	if s := wait(t, ws, id, task.Planned); s.Copy != nil || len(s.Chain) != 1 {
 		t.Errorf("%+v", s)
 	}
 	for what, err := range map[string]error{
@@ -198,7 +198,7 @@ func TestATaskIsHandedOnWhileItsAgentWorks(t *testing.T) {
 	id := add(t, ws, "carry on")
 	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
-	wait(t, ws, id, task.PlannedName)
+	wait(t, ws, id, task.Planned)
 	_, err = board.Of(ws).Start(t.Context(), id, "anna", "")
 	ok(t, err)
 	s := until(t, ws, id, "waiting for a permission", func(s task.State) bool { return s.WaitsFor() == "permission" })
@@ -208,7 +208,7 @@ func TestATaskIsHandedOnWhileItsAgentWorks(t *testing.T) {
 	_, err = board.Of(ws).HandOn(t.Context(), id, "anna", "writer", "Only write.")
 	ok(t, err)
 	first := s.Chain[1].ID
-	s = wait(t, ws, id, task.CompletedName)
+	s = wait(t, ws, id, task.Completed)
 	if s.Chain[1].End.End != "interrupted" || s.Chain[2].Agent != "writer" || s.Report.Summary != "Written." || len(s.Permissions) > 0 {
 		t.Errorf("%+v", s)
 	}
@@ -237,10 +237,10 @@ func TestAnAgentWithIsolationWorksInACopy(t *testing.T) {
 	id := add(t, ws, "commit it")
 	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
-	wait(t, ws, id, task.PlannedName)
+	wait(t, ws, id, task.Planned)
 	_, err = board.Of(ws).Start(t.Context(), id, "anna", "apart")
 	ok(t, err)
-	s := wait(t, ws, id, task.CompletedName)
+	s := wait(t, ws, id, task.Completed)
 	d, err := board.Of(ws).Diff(t.Context(), id)
 	ok(t, err)
 	if s.Copy == nil || d.Commits != 1 || len(d.Files) != 1 {
@@ -260,7 +260,7 @@ func TestWhatOnlyChangesTheCopyRunsUnasked(t *testing.T) {
 	ws := p.open()
 	p.drives(ws, board.Options{})
 	id := p.isolated(ws, "Edit it.")
-	wait(t, ws, id, task.PlannedName)
+	wait(t, ws, id, task.Planned)
 	_, err := board.Of(ws).Start(t.Context(), id, "anna", "")
 	ok(t, err)
 	s := until(t, ws, id, "waiting for a permission", func(s task.State) bool { return s.WaitsFor() == "permission" })

@@ -17,7 +17,7 @@ func (b Board) Unfinished(ctx context.Context, on []task.ID) (unfinished []task.
 		if err != nil && !errors.Is(err, store.ErrNoTask) {
 			return nil, err
 		}
-		if err == nil && sum.Status != task.CompletedName {
+		if err == nil && sum.Status != task.Completed {
 			unfinished = append(unfinished, id)
 		}
 	}
@@ -44,7 +44,7 @@ func (b Board) heldBack(ctx context.Context, id task.ID, e task.Edit) (task.Edit
 
 // holdDependents makes the tasks that start by themselves after a task ones that do not, and returns them.
 func (b Board) holdDependents(ctx context.Context, id task.ID) (held []task.ID, err error) {
-	all, _, err := b.List(ctx, Query{Status: []string{string(task.PendingName), string(task.PlannedName)}})
+	all, _, err := b.List(ctx, Query{Status: []string{string(task.Pending), string(task.Planned)}})
 	for _, sum := range all {
 		if !sum.Starts || !slices.Contains(sum.DependsOn, id) {
 			continue

@@ -286,7 +286,7 @@ func (c *card) drive(ctx context.Context) {
 // load returns the task as it is now.
 func (c *card) load(ctx context.Context) (task.State, error) {
 	var err error
-	if c.log.State.Status == nil {
+	if c.log.State.Seq == 0 {
 		c.log, err = c.board.Log(ctx, c.id)
 	} else {
 		err = c.log.Read(ctx, c.id)

@@ -108,7 +108,7 @@ func until(t *testing.T, ws *app.Workspace, id task.ID, what string, is func(tas
 }
 
 func at(name task.StatusName) (string, func(task.State) bool) {
-	return string(name), func(s task.State) bool { return s.Status.Name() == name && !s.Owes() }
+	return string(name), func(s task.State) bool { return s.Status.Name == name && !s.Owes() }
 }
 
 func wait(t *testing.T, ws *app.Workspace, id task.ID, name task.StatusName) task.State {
@@ -149,14 +149,14 @@ func TestATaskIsPlannedAskedStartedAndCompleted(t *testing.T) {
 	}
 	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
-	s := wait(t, ws, id, task.AwaitingInputName)
+	s := wait(t, ws, id, task.AwaitingInput)
 	isTold("answers")
 	if q := s.OpenQuestions(); !slices.Equal(q, []string{"Hidden ones?", "Folders too?"}) {
 		t.Errorf("it asks %q", q)
 	}
 	_, err = board.Of(ws).Do(t.Context(), id, "anna", task.SubmitAnswers{Answers: []string{"Yes.", "No."}})
 	ok(t, err)
-	s = wait(t, ws, id, task.PlannedName)
+	s = wait(t, ws, id, task.Planned)
 	if len(s.Chain) != 1 || len(s.Chain[0].Assignments) != 2 || s.Chain[0].Prompted != 2 {
 		t.Errorf("the answers went back as %+v", s.Chain)
 	}
@@ -171,7 +171,7 @@ func TestATaskIsPlannedAskedStartedAndCompleted(t *testing.T) {
 	until(t, ws, id, "told", func(s task.State) bool { return s.Messages[0].State == task.MessageIsDelivered })
 	_, err = other.Decide(t.Context(), s.Permissions[0].Run, request.Decide{Call: s.Permissions[0].Call, Answer: run.Allow, By: "ben"})
 	ok(t, err)
-	s = wait(t, ws, id, task.CompletedName)
+	s = wait(t, ws, id, task.Completed)
 	if s.Report.Output != "3" || s.Messages[0].State != task.MessageIsDelivered || len(s.Permissions) != 0 {
 		t.Errorf("the task is %+v", s)
 	}
@@ -203,7 +203,7 @@ func TestACallOfAChildRunOfATaskIsAllowedFromElsewhere(t *testing.T) {
 	id := add(t, ws, "write it")
 	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
-	wait(t, ws, id, task.PlannedName)
+	wait(t, ws, id, task.Planned)
 	_, err = board.Of(ws).Start(t.Context(), id, "anna", "")
 	ok(t, err)
 	s := until(t, other, id, "waiting for a permission", func(s task.State) bool { return len(s.Permissions) == 1 })
@@ -215,7 +215,7 @@ func TestACallOfAChildRunOfATaskIsAllowedFromElsewhere(t *testing.T) {
 	if err != nil || !taken {
 		t.Errorf("taken: %t, %v", taken, err)
 	}
-	wait(t, ws, id, task.CompletedName)
+	wait(t, ws, id, task.Completed)
 	if _, err := os.Stat(filepath.Join(p.dir, "left")); err != nil {
 		t.Error(err)
 	}
@@ -232,20 +232,20 @@ func TestAPauseStopsTheRunAndAResumeContinuesIt(t *testing.T) {
 	id := add(t, ws, "Count the files.")
 	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
-	wait(t, ws, id, task.PlannedName)
+	wait(t, ws, id, task.Planned)
 	_, err = board.Of(ws).Start(t.Context(), id, "anna", "developer")
 	ok(t, err)
 	s := until(t, ws, id, "at work", func(s task.State) bool { return len(s.Chain) == 2 && s.Chain[1].Prompted == 1 })
 	_, err = board.Of(p.open()).Do(t.Context(), id, "anna", task.Pause{})
 	ok(t, err)
-	s = wait(t, ws, id, task.WaitingName)
+	s = wait(t, ws, id, task.Waiting)
 	_, state, err := ws.Load(t.Context(), s.Chain[1].ID)
 	if err != nil || state.Turn.End.End != run.EndInterrupted {
 		t.Errorf("the run ended %+v, %v", state.Turn.End, err)
 	}
 	_, err = board.Of(ws).Do(t.Context(), id, "anna", task.Resume{Words: "Work faster."})
 	ok(t, err)
-	s = wait(t, ws, id, task.CompletedName)
+	s = wait(t, ws, id, task.Completed)
 	if len(s.Chain) != 2 || len(s.Chain[1].Assignments) != 2 {
 		t.Errorf("it was resumed as %+v", s.Chain)
 	}
@@ -267,7 +267,7 @@ func TestADriverSeesWhatAnotherProcessDoesToTasksThatWait(t *testing.T) {
 		id := add(t, other, "wait for a person")
 		_, err := board.Of(other).Plan(t.Context(), id, "anna")
 		ok(t, err)
-		wait(t, other, id, task.PlannedName)
+		wait(t, other, id, task.Planned)
 		_, err = board.Of(other).Start(t.Context(), id, "anna", "")
 		ok(t, err)
 		until(t, other, id, "waiting for approval", func(s task.State) bool { return len(s.Permissions) == 1 })
@@ -280,7 +280,7 @@ func TestADriverSeesWhatAnotherProcessDoesToTasksThatWait(t *testing.T) {
 	until(t, other, told, "told", func(s task.State) bool { return s.Messages[0].State != task.MessageWaits })
 	_, err = board.Of(other).Do(t.Context(), paused, "anna", task.Pause{})
 	ok(t, err)
-	wait(t, other, paused, task.WaitingName)
+	wait(t, other, paused, task.Waiting)
 
 	s, err := board.Of(other).Load(t.Context(), allowed)
 	ok(t, err)
@@ -289,7 +289,7 @@ func TestADriverSeesWhatAnotherProcessDoesToTasksThatWait(t *testing.T) {
 	ok(t, err)
 	_, err = other.Decide(t.Context(), w.Run, request.Decide{Call: calls[0].Call.ID, Answer: run.Allow, Digest: calls[0].Digest, By: "anna"})
 	ok(t, err)
-	wait(t, other, allowed, task.CompletedName)
+	wait(t, other, allowed, task.Completed)
 }
 
 // A driver that ends leaves its tasks at work, and the next one continues them; so does one
@@ -302,18 +302,18 @@ func TestTheNextDriverContinues(t *testing.T) {
 	id := add(t, ws, "Count the files.")
 	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
-	wait(t, ws, id, task.PlannedName)
+	wait(t, ws, id, task.Planned)
 	_, err = board.Of(ws).Start(t.Context(), id, "anna", "")
 	ok(t, err)
 	until(t, ws, id, "at work", func(s task.State) bool { return len(s.Chain) == 2 && s.Chain[1].Prompted == 1 })
 	stop()
 	s, err := board.Of(ws).Load(t.Context(), id)
-	if err != nil || s.Status.Name() != task.ActiveName || !s.Owes() {
+	if err != nil || s.Status.Name != task.Active || !s.Owes() {
 		t.Fatalf("after the end of its driver the task is %+v, %v", s.Status, err)
 	}
 	ok(t, os.WriteFile(strings.TrimPrefix(p.env["PAWL_MODEL"], "script/"), []byte(report), 0o600))
 	ok(t, board.NewDriver(p.open(), board.Options{}).Drive(t.Context(), id))
-	s = wait(t, ws, id, task.CompletedName)
+	s = wait(t, ws, id, task.Completed)
 	if len(s.Chain) != 2 || len(s.Chain[1].Assignments) != 1 {
 		t.Errorf("it was continued as %+v", s.Chain)
 	}
@@ -340,13 +340,13 @@ func TestAnInterruptOfTheDriverInterruptsNoTask(t *testing.T) {
 		ok(t, board.NewDriver(ws, opt).Drive(interrupted))
 		s, err := board.Of(ws).Load(t.Context(), id)
 		ok(t, err)
-		if s.Status.Name() != task.PlanningName || !s.Owes() {
+		if s.Status.Name != task.Planning || !s.Owes() {
 			t.Fatalf("it is %+v, owed %+v", s.Status, s.Next())
 		}
 	}
 	ok(t, os.WriteFile(strings.TrimPrefix(p.env["PAWL_MODEL"], "script/"), []byte(plan), 0o600))
 	p.drives(p.open(), board.Options{})
-	wait(t, ws, id, task.PlannedName)
+	wait(t, ws, id, task.Planned)
 }
 
 func TestEveryFailureWritesAState(t *testing.T) {
@@ -358,17 +358,17 @@ func TestEveryFailureWritesAState(t *testing.T) {
 		want    task.StatusName
 		says    string
 	}{
-		{name: "the planner says that there can be no plan", replies: `{"calls":[{"tool":"planner-output","args":{"type":"error","error":"there are no files"}}]}`, want: task.FailedName, says: "there are no files"},
-		{name: "the planner never submits", replies: `{"text":"Looks good.","repeat":true}`, want: task.FailedName, says: `task-validator ended without calling planner-output, after 2 reminders; it said last: "Looks good."`},
-		{name: "there is no provider", replies: `{"text":"x"}`, env: map[string]string{"PAWL_MODEL": "anthropic/claude-x"}, want: task.FailedName, says: "could not be started"},
-		{name: "the script is gone", replies: `{"text":"x"}`, env: map[string]string{"PAWL_MODEL": "script/nowhere.jsonl"}, want: task.FailedName, says: "nowhere.jsonl"},
-		{name: "the provider refuses the key", replies: `{"error":{"status":401,"message":"bad key"},"times":99}`, want: task.FailedName, says: "task-validator failed: "},
-		{name: "the provider filters the answer", replies: `{"text":"I cannot","stop":"refusal"}`, want: task.FailedName, says: "the provider refused"},
-		{name: "a limit is reached", replies: `{"calls":[{"tool":"list","args":{}}],"repeat":true}`, env: map[string]string{"PAWL_MAX_STEPS": "2"}, want: task.WaitingName, says: "task-validator reached a limit"},
-		{name: "it goes round in circles", replies: `{"calls":[{"tool":"list","args":{}}],"repeat":true}`, want: task.WaitingName, says: "went round in circles"},
-		{name: "it asks", replies: plan + `{"when":{"first":"Carry out"},"calls":[{"tool":"ask","args":{"question":"Which colour?"}}]}`, want: task.WaitingName, says: "asks a question"},
-		{name: "the model answers nothing", replies: `{"text":"","repeat":true,"times":9}`, want: task.FailedName, says: "task-validator failed"},
-		{name: "it takes too long", replies: `{"text":"I think","hang":true}`, env: map[string]string{"PAWL_TIMEOUT": "300ms"}, want: task.WaitingName, says: "time limit"},
+		{name: "the planner says that there can be no plan", replies: `{"calls":[{"tool":"planner-output","args":{"type":"error","error":"there are no files"}}]}`, want: task.Failed, says: "there are no files"},
+		{name: "the planner never submits", replies: `{"text":"Looks good.","repeat":true}`, want: task.Failed, says: `task-validator ended without calling planner-output, after 2 reminders; it said last: "Looks good."`},
+		{name: "there is no provider", replies: `{"text":"x"}`, env: map[string]string{"PAWL_MODEL": "anthropic/claude-x"}, want: task.Failed, says: "could not be started"},
+		{name: "the script is gone", replies: `{"text":"x"}`, env: map[string]string{"PAWL_MODEL": "script/nowhere.jsonl"}, want: task.Failed, says: "nowhere.jsonl"},
+		{name: "the provider refuses the key", replies: `{"error":{"status":401,"message":"bad key"},"times":99}`, want: task.Failed, says: "task-validator failed: "},
+		{name: "the provider filters the answer", replies: `{"text":"I cannot","stop":"refusal"}`, want: task.Failed, says: "the provider refused"},
+		{name: "a limit is reached", replies: `{"calls":[{"tool":"list","args":{}}],"repeat":true}`, env: map[string]string{"PAWL_MAX_STEPS": "2"}, want: task.Waiting, says: "task-validator reached a limit"},
+		{name: "it goes round in circles", replies: `{"calls":[{"tool":"list","args":{}}],"repeat":true}`, want: task.Waiting, says: "went round in circles"},
+		{name: "it asks", replies: plan + `{"when":{"first":"Carry out"},"calls":[{"tool":"ask","args":{"question":"Which colour?"}}]}`, want: task.Waiting, says: "asks a question"},
+		{name: "the model answers nothing", replies: `{"text":"","repeat":true,"times":9}`, want: task.Failed, says: "task-validator failed"},
+		{name: "it takes too long", replies: `{"text":"I think","hang":true}`, env: map[string]string{"PAWL_TIMEOUT": "300ms"}, want: task.Waiting, says: "time limit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -419,7 +419,7 @@ func TestRunsAtOnceAreBoundedAndTheUrgentComeFirst(t *testing.T) {
 		order = append(order, slices.Index(ids, id))
 	}})
 	for _, id := range ids {
-		wait(t, ws, id, task.PlannedName)
+		wait(t, ws, id, task.Planned)
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -454,22 +454,22 @@ func TestTasksStartWhenThoseTheyDependOnAreCompleted(t *testing.T) {
 	other := p.open()
 	_, err := board.Of(other).Plan(t.Context(), first, "anna")
 	ok(t, err)
-	wait(t, other, first, task.PlannedName)
+	wait(t, other, first, task.Planned)
 	for _, id := range []task.ID{second, third, late} {
 		s, err := board.Of(other).Load(t.Context(), id)
 		ok(t, err)
-		if s.Status.Name() != task.PendingName {
-			t.Errorf("task %s is %s before the one that it depends on", id, s.Status.Name())
+		if s.Status.Name != task.Pending {
+			t.Errorf("task %s is %s before the one that it depends on", id, s.Status.Name)
 		}
 	}
 	_, err = board.Of(other).Start(t.Context(), first, "anna", "")
 	ok(t, err)
-	wait(t, other, third, task.CompletedName)
-	wait(t, other, late, task.CompletedName)
-	if s := wait(t, other, second, task.CompletedName); len(s.Chain) != 2 {
+	wait(t, other, third, task.Completed)
+	wait(t, other, late, task.Completed)
+	if s := wait(t, other, second, task.Completed); len(s.Chain) != 2 {
 		t.Errorf("it has the runs %+v", s.Chain)
 	}
-	wait(t, other, unsaid, task.PendingName)
+	wait(t, other, unsaid, task.Pending)
 }
 
 // A task that loses what it waited for starts by itself only if that was completed.
@@ -489,7 +489,7 @@ func TestATaskThatLosesADependencyDoesNotStart(t *testing.T) {
 	}
 	failed, done := add(t, ws, "Failed."), depends()
 	ok(t, board.NewDriver(ws, board.Options{}).Drive(t.Context(), done))
-	wait(t, ws, done, task.CompletedName)
+	wait(t, ws, done, task.Completed)
 	_, err := board.Of(ws).Do(t.Context(), failed, "anna", task.Cancel{})
 	ok(t, err)
 	edited, removed, both, said, after := depends(failed), depends(failed), depends(failed, done), depends(failed), depends(done)
@@ -508,10 +508,10 @@ func TestATaskThatLosesADependencyDoesNotStart(t *testing.T) {
 		t.Errorf("%v do not start after what was completed: %v", held, err)
 	}
 	p.drives(ws, board.Options{})
-	wait(t, ws, said, task.CompletedName)
-	wait(t, ws, after, task.CompletedName)
+	wait(t, ws, said, task.Completed)
+	wait(t, ws, after, task.Completed)
 	for _, id := range []task.ID{edited, removed, both} {
-		if s, err := board.Of(ws).Load(t.Context(), id); err != nil || s.Status.Name() != task.PendingName || s.Starts() {
+		if s, err := board.Of(ws).Load(t.Context(), id); err != nil || s.Status.Name != task.Pending || s.Starts() {
 			t.Errorf("task %s is %+v: %v", id, s.Status, err)
 		}
 	}
@@ -525,8 +525,8 @@ func TestATaskThatCannotStartByItselfSaysWhy(t *testing.T) {
 	s, err := board.Of(ws).Add(t.Context(), "anna", task.Created{Description: "Count.", Start: true, Isolation: task.Clone})
 	ok(t, err)
 	ok(t, board.NewDriver(ws, board.Options{}).Drive(t.Context(), s.Created.Task))
-	s = wait(t, ws, s.Created.Task, task.FailedName)
-	if f := s.Status.(task.Failed); f.Reason != "cannot_start" || !strings.Contains(f.Detail, "isolation") || s.Plan == nil {
+	s = wait(t, ws, s.Created.Task, task.Failed)
+	if f := s.Status; f.Reason != "cannot_start" || !strings.Contains(f.Detail, "isolation") || s.Plan == nil {
 		t.Errorf("the task is %+v", f)
 	}
 }
@@ -549,7 +549,7 @@ func TestATaskStartsWhenItsDependenciesAreCompleted(t *testing.T) {
 	for _, id := range []task.ID{first, second} {
 		_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 		ok(t, err)
-		wait(t, ws, id, task.PlannedName)
+		wait(t, ws, id, task.Planned)
 	}
 	if _, err := board.Of(ws).Start(t.Context(), second, "anna", ""); !errors.As(err, new(*task.TransitionError)) || !strings.Contains(err.Error(), string(first)) {
 		t.Errorf("started before what it depends on: %v", err)
@@ -557,7 +557,7 @@ func TestATaskStartsWhenItsDependenciesAreCompleted(t *testing.T) {
 	for _, id := range []task.ID{first, second} {
 		_, err := board.Of(ws).Start(t.Context(), id, "anna", "")
 		ok(t, err)
-		wait(t, ws, id, task.CompletedName)
+		wait(t, ws, id, task.Completed)
 	}
 }
 
@@ -628,13 +628,13 @@ func TestTheAgentIsGivenWhatIsAttached(t *testing.T) {
 	_, err = board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
 	ok(t, board.NewDriver(ws, board.Options{}).Drive(t.Context(), id))
-	wait(t, ws, id, task.AwaitingInputName)
+	wait(t, ws, id, task.AwaitingInput)
 	_, err = board.Of(ws).Attach(t.Context(), id, "anna", "second.md", strings.NewReader("a second file"))
 	ok(t, err)
 	_, err = board.Of(ws).Do(t.Context(), id, "anna", task.SubmitAnswers{Answers: []string{"This."}})
 	ok(t, err)
 	ok(t, board.NewDriver(ws, board.Options{}).Drive(t.Context(), id))
-	s = wait(t, ws, id, task.PlannedName)
+	s = wait(t, ws, id, task.Planned)
 	_, state, err := ws.Load(t.Context(), s.Chain[0].ID)
 	ok(t, err)
 	var told string
@@ -676,7 +676,7 @@ func TestAPlanCanOnlyBeForAnAgentThatThereIs(t *testing.T) {
 	id := add(t, ws, "Count.")
 	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
-	s := wait(t, ws, id, task.PlannedName)
+	s := wait(t, ws, id, task.Planned)
 	if s.Plan.AssignedAgent != "reviewer" {
 		t.Errorf("%+v", s.Plan)
 	}
@@ -707,12 +707,12 @@ func TestAHundredTasksWorkAtOnce(t *testing.T) {
 	}
 	p.drives(ws, board.Options{Runs: 100})
 	for _, id := range ids {
-		wait(t, ws, id, task.PlannedName)
+		wait(t, ws, id, task.Planned)
 		_, err := board.Of(ws).Start(t.Context(), id, "anna", "")
 		ok(t, err)
 	}
 	for _, id := range ids {
-		if s := wait(t, ws, id, task.CompletedName); len(s.Chain) != 2 {
+		if s := wait(t, ws, id, task.Completed); len(s.Chain) != 2 {
 			t.Errorf("task %s had the runs %+v", id, s.Chain)
 		}
 	}
@@ -738,7 +738,7 @@ func TestAnEditedPlanNamesAWorker(t *testing.T) {
 	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
 	ok(t, board.NewDriver(ws, board.Options{}).Drive(t.Context(), id))
-	s := wait(t, ws, id, task.PlannedName)
+	s := wait(t, ws, id, task.Planned)
 	for agent, want := range map[string]string{"plumber": `there is no agent "plumber"`, "task-validator": "is not a worker", "writer": ""} {
 		p := *s.Plan
 		p.AssignedAgent = agent
@@ -766,22 +766,22 @@ func TestAResumedRunHasWhatIsLeftOfTheBudgetThen(t *testing.T) {
 	id := s.Created.Task
 	_, err = board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
-	wait(t, ws, id, task.PlannedName)
+	wait(t, ws, id, task.Planned)
 	_, err = board.Of(ws).Start(t.Context(), id, "anna", "")
 	ok(t, err)
-	s = wait(t, ws, id, task.WaitingName)
-	if w := s.Status.(task.Waiting); w.Detail != "developer reached a limit: its budget of 1000 tokens is spent" || s.Advice() != "pawl task resume "+string(id)+" --budget-tokens …" {
+	s = wait(t, ws, id, task.Waiting)
+	if w := s.Status; w.Detail != "developer reached a limit: its budget of 1000 tokens is spent" || s.Advice() != "pawl task resume "+string(id)+" --budget-tokens …" {
 		t.Errorf("it waits: %s; next: %s", w.Detail, s.Advice())
 	}
 	_, err = board.Of(ws).Do(t.Context(), id, "anna", task.Resume{Words: "Once more.", Budget: &task.Budget{Tokens: 2000}})
 	ok(t, err)
-	s = wait(t, ws, id, task.WaitingName)
-	if w := s.Status.(task.Waiting); w.Detail != "developer reached a limit: its budget of 2000 tokens is spent" {
+	s = wait(t, ws, id, task.Waiting)
+	if w := s.Status; w.Detail != "developer reached a limit: its budget of 2000 tokens is spent" {
 		t.Errorf("it waits: %s", w.Detail)
 	}
 	_, err = board.Of(ws).Do(t.Context(), id, "anna", task.Resume{Words: "To the end.", Budget: &task.Budget{}})
 	ok(t, err)
-	wait(t, ws, id, task.CompletedName)
+	wait(t, ws, id, task.Completed)
 }
 
 func TestWordsForACompletedTaskContinueTheConversationOfItsRun(t *testing.T) {
@@ -795,16 +795,16 @@ func TestWordsForACompletedTaskContinueTheConversationOfItsRun(t *testing.T) {
 	id := add(t, ws, "Count the files.")
 	_, err := board.Of(ws).Plan(t.Context(), id, "anna")
 	ok(t, err)
-	wait(t, ws, id, task.PlannedName)
+	wait(t, ws, id, task.Planned)
 	_, err = board.Of(ws).Start(t.Context(), id, "anna", "")
 	ok(t, err)
-	wait(t, ws, id, task.CompletedName)
+	wait(t, ws, id, task.Completed)
 	said, err := board.Of(ws).Say(t.Context(), id, "anna", "m1", "Rename it.")
 	ok(t, err)
-	if said.Status.Name() != task.ActiveName {
-		t.Errorf("said to a completed task, it is %s", said.Status.Name())
+	if said.Status.Name != task.Active {
+		t.Errorf("said to a completed task, it is %s", said.Status.Name)
 	}
-	s := wait(t, ws, id, task.CompletedName)
+	s := wait(t, ws, id, task.Completed)
 	if r := s.Chain[1]; len(s.Chain) != 2 || s.Report.Summary != "Renamed." || len(r.Assignments) != 2 || r.Assignments[1].Reason != "say" {
 		t.Errorf("it continued as %+v, with the report %+v", s.Chain, s.Report)
 	}
@@ -817,7 +817,7 @@ func TestWordsForACompletedTaskContinueTheConversationOfItsRun(t *testing.T) {
 	ok(t, err)
 	_, err = board.Of(ws).Say(t.Context(), id, "anna", "m2", "And again.")
 	ok(t, err)
-	if s = wait(t, ws, id, task.CompletedName); len(s.Chain) != 3 || s.Report.Summary != "Counted again." {
+	if s = wait(t, ws, id, task.Completed); len(s.Chain) != 3 || s.Report.Summary != "Counted again." {
 		t.Errorf("it continued as %+v, with the report %+v", s.Chain, s.Report)
 	}
 }

@@ -72,8 +72,8 @@ func TestTheListOfTasksFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 15, 0, 0, 0, time.UTC)
 	all := []tasks.Summary{
-		{ID: "t-k3f9xy", Title: "the cart shows wrong totals, and it is unclear since which release", Status: tasks.WaitingName, WaitsFor: string(run.LoopStopped), Agent: "task-validator", Updated: now.Add(-5 * time.Minute)},
-		{ID: "t-abcdef", Title: "a\ttab and \x1b[31mcolour", Status: tasks.AwaitingInputName, WaitsFor: "answers", Updated: now.Add(-26 * time.Hour)},
+		{ID: "t-k3f9xy", Title: "the cart shows wrong totals, and it is unclear since which release", Status: tasks.Waiting, WaitsFor: string(run.LoopStopped), Agent: "task-validator", Updated: now.Add(-5 * time.Minute)},
+		{ID: "t-abcdef", Title: "a\ttab and \x1b[31mcolour", Status: tasks.AwaitingInput, WaitsFor: "answers", Updated: now.Add(-26 * time.Hour)},
 	}
 	columns := map[int]string{
 		0:  "TASK STATUS AGE AGENT COST TITLE",

@@ -146,7 +146,7 @@ func (inv *invocation) printTask(s tasks.State, asJSON bool) error {
 	if asJSON {
 		return inv.encode(forms.TaskFormOf(s))
 	}
-	line := fmt.Sprintf("task %s is %s", s.Created.Task, s.Status.Name().Words())
+	line := fmt.Sprintf("task %s is %s", s.Created.Task, s.Status.Name.Words())
 	if d := s.Summary().Detail; d != "" {
 		line += ": " + oneLine(d, 3*maxTitle)
 	}

@@ -117,7 +117,7 @@ func (a *taskAsker) asks(ctx context.Context, s tasks.State) (tasks.Action, erro
 	out := &printer{output: "text", stdout: a.inv.Stdout, stderr: a.held}
 	defer out.resume(false)
 	one := a.of(nil, out)
-	switch st := s.Status.(type) {
+	switch st := s.Status; st.Name {
 	case tasks.AwaitingInput:
 		open := s.OpenQuestions()
 		answers := make([]string, len(open))

@@ -435,7 +435,7 @@ func taskLines(all []tasks.Summary, now time.Time, width int) []string {
 	rows := [][]string{{"TASK", "STATUS", "AGE", "AGENT", "COST", "TITLE"}}
 	for _, s := range all {
 		status := s.Status.Words()
-		if s.WaitsFor != "" && s.Status != tasks.AwaitingInputName {
+		if s.WaitsFor != "" && s.Status != tasks.AwaitingInput {
 			status += " (" + cmp.Or(waitsForWords[s.WaitsFor], s.WaitsFor) + ")"
 		}
 		rows = append(rows, []string{string(s.ID), status, shortTime(now.Sub(s.Updated)), cmp.Or(s.Agent, "-"), costCell(s.Usage), oneLine(s.Title, maxTitle)})
@@ -498,7 +498,7 @@ func firstLine(s string) string {
 func taskPage(s tasks.State) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	status := s.Status.Name().Words()
+	status := s.Status.Name.Words()
 	if w, ok := s.Work(); ok {
 		status += fmt.Sprintf(" · %s · run %s", w.Agent, w.Run)
 	}

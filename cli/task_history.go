@@ -104,12 +104,12 @@ func (h *taskHistory) line(id tasks.ID, line string) {
 // next prints what a task that has come to rest needs of a person.
 func (h *taskHistory) next(id tasks.ID, status tasks.StatusName) {
 	switch status {
-	case tasks.AwaitingInputName, tasks.PlannedName, tasks.WaitingName, tasks.FailedName:
+	case tasks.AwaitingInput, tasks.Planned, tasks.Waiting, tasks.Failed:
 	default:
 		return
 	}
 	s, err := board.Of(h.ws).Load(context.Background(), id)
-	if err != nil || s.Status.Name() != status || s.Starts() {
+	if err != nil || s.Status.Name != status || s.Starts() {
 		return // it is told with what has happened since, or nothing is needed
 	}
 	for i, q := range s.OpenQuestions() {

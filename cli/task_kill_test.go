@@ -80,7 +80,7 @@ func TestATaskThatIsKilledAtAnyMomentHasOneReport(t *testing.T) {
 		}
 		for kills := 0; ; {
 			s := look()
-			if s.Status.Name() == tasks.CompletedName && !s.Owes() {
+			if s.Status.Name == tasks.Completed && !s.Owes() {
 				break
 			}
 			var kill time.Duration
@@ -91,9 +91,9 @@ func TestATaskThatIsKilledAtAnyMomentHasOneReport(t *testing.T) {
 			switch {
 			case s.Owes():
 				pawl(kill, "watch", "last")
-			case s.Status.Name() == tasks.PendingName:
+			case s.Status.Name == tasks.Pending:
 				pawl(kill, "plan", "last")
-			case s.Status.Name() == tasks.PlannedName:
+			case s.Status.Name == tasks.Planned:
 				pawl(kill, "start", "last")
 			default:
 				t.Fatalf("the task is %+v", s.Status)

@@ -408,7 +408,7 @@ func (inv *invocation) attendOnce(ctx context.Context, ws *app.Workspace, id tas
 		return s, err
 	}
 	if ctx.Err() != nil {
-		fmt.Fprintf(inv.Stderr, "task %s is %s; continue with `pawl task %s %s`\n", id, s.Status.Name().Words(), map[bool]string{true: "watch", false: "resume"}[s.Owes()], id)
+		fmt.Fprintf(inv.Stderr, "task %s is %s; continue with `pawl task %s %s`\n", id, s.Status.Name.Words(), map[bool]string{true: "watch", false: "resume"}[s.Owes()], id)
 		return s, exit{code: interruptCode(ctx)}
 	}
 	return s, nil
@@ -425,7 +425,7 @@ func (inv *invocation) taskResult(s tasks.State, asJSON bool) error {
 	id := s.Created.Task
 	code := exitDone
 	var hint string
-	switch st := s.Status.(type) {
+	switch st := s.Status; st.Name {
 	case tasks.AwaitingInput:
 		code, hint = exitPerson, fmt.Sprintf("answer with `pawl task answer %s \"…\"`, one argument for each question", id)
 	case tasks.Planned:
@@ -451,7 +451,7 @@ func (inv *invocation) taskResult(s tasks.State, asJSON bool) error {
 		return exit{code: code}
 	}
 	var lines []string
-	switch s.Status.(type) {
+	switch s.Status.Name {
 	case tasks.AwaitingInput, tasks.Waiting:
 		for i, q := range openQuestions(s) {
 			lines = append(lines, questionLines(i+1, q)...)
@@ -535,7 +535,7 @@ func change(inv *invocation, cmd *cobra.Command, action func(s tasks.State, args
 // run may have a little left to do after its result, or a killed process may have left its agent.
 func atRest(ctx context.Context, ws *app.Workspace, id tasks.ID) (tasks.State, error) {
 	s, err := board.Of(ws).Load(ctx, id)
-	if name := s.Status.Name(); err != nil || !s.Owes() || name == tasks.PlanningName || name == tasks.ActiveName {
+	if name := s.Status.Name; err != nil || !s.Owes() || name == tasks.Planning || name == tasks.Active {
 		return s, err
 	}
 	if err := board.NewDriver(ws, board.Options{}).Drive(ctx, id); err != nil {
@@ -591,7 +591,7 @@ func (inv *invocation) stopped(ctx context.Context, ws *app.Workspace, s tasks.S
 func stillStops(ctx context.Context, ws *app.Workspace, s tasks.State, runs []run.ID) (bool, error) {
 	for _, id := range runs {
 		if r, _ := s.Run(id); !r.Ended {
-			if work, ok := s.Work(); ok && work.Run == id && s.Status.Name() != tasks.WaitingName {
+			if work, ok := s.Work(); ok && work.Run == id && s.Status.Name != tasks.Waiting {
 				continue
 			}
 			return true, nil
@@ -632,7 +632,7 @@ agent that worked last does what is said, in the same conversation, and reports 
 		if err != nil {
 			return err
 		}
-		if *w.detach || !tasks.Final(before.Status.Name()) {
+		if *w.detach || !tasks.Final(before.Status.Name) {
 			return inv.printTask(s, *w.json)
 		}
 		return inv.attend(ctx, ws, id, before.Seq, *w.json)

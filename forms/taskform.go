@@ -75,19 +75,11 @@ type StatusForm struct {
 
 // TaskFormOf returns a task in that form.
 func TaskFormOf(s task.State) TaskForm {
-	f := TaskForm{ID: s.Created.Task, Title: s.Title(), Description: s.Description, Status: StatusForm{Name: s.Status.Name()}, May: s.May(),
+	f := TaskForm{ID: s.Created.Task, Title: s.Title(), Description: s.Description, Status: StatusForm{s.Status.Name, s.Status.Run, s.Status.Agent, s.Status.Reason, s.Status.Detail},
+		May:      s.May(),
 		WaitsFor: s.WaitsFor(), Plan: s.Plan, Questions: list(s.Questions), Report: s.Report, Permissions: list(s.Permissions), Messages: list(s.Messages),
 		Attachments: list(s.Attachments), Runs: list(s.Chain), Labels: list(s.Labels), Priority: s.Priority, DependsOn: list(s.DependsOn), Starts: s.Starts(), Budget: s.Budget, Isolation: s.Isolation, Copy: s.Copy,
 		Usage: view.UsageOf(s.Usage()), Source: s.Created.Source, Workspace: s.Created.Workspace, Created: s.CreatedAt, Updated: s.At, Seq: s.Seq}
-	if w, ok := s.Work(); ok {
-		f.Status.Run, f.Status.Agent = w.Run, w.Agent
-	}
-	switch st := s.Status.(type) {
-	case task.Waiting:
-		f.Status.Reason, f.Status.Detail = st.Reason, st.Detail
-	case task.Failed:
-		f.Status.Reason, f.Status.Detail = st.Reason, st.Detail
-	}
 	return f
 }
 

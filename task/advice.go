@@ -8,7 +8,7 @@ func (s State) Advice() string {
 		if s.Budget.Tokens > 0 && s.Usage().Total() >= s.Budget.Tokens {
 			flag = "--budget-tokens"
 		}
-		if s.Status.Name() == WaitingName {
+		if s.Status.Name == Waiting {
 			return "pawl task resume " + id + " " + flag + " …"
 		}
 		return "pawl task edit " + id + " " + flag + " …"
@@ -17,9 +17,9 @@ func (s State) Advice() string {
 		return "pawl task answer " + id + " \"…\""
 	}
 	verb := map[StatusName]string{
-		PendingName: "plan " + id, PlanningName: "watch " + id,
-		PlannedName: "start " + id, ActiveName: "watch " + id, WaitingName: "resume " + id + " -p \"…\"",
-		CompletedName: "say " + id + " \"…\"", FailedName: "retry " + id,
-	}[s.Status.Name()]
+		Pending: "plan " + id, Planning: "watch " + id,
+		Planned: "start " + id, Active: "watch " + id, Waiting: "resume " + id + " -p \"…\"",
+		Completed: "say " + id + " \"…\"", Failed: "retry " + id,
+	}[s.Status.Name]
 	return "pawl task " + verb
 }

@@ -17,7 +17,7 @@ func (k *card) completed() {
 	k.must("", Tell{Run: "w", ID: "m1"})
 	k.must("developer", submit("w", 1, aReport))
 	k.must("", ended("w", run.Completed))
-	k.wantStatus(CompletedName)
+	k.wantStatus(Completed)
 }
 
 func (k *card) start() StartRun {
@@ -42,7 +42,7 @@ func TestWordsForATaskThatHasEndedContinueItsConversation(t *testing.T) {
 		t.Error("a task continues with nothing")
 	}
 	k.must("anna", Say{ID: "m2", Text: "Rename it."})
-	k.wantStatus(ActiveName)
+	k.wantStatus(Active)
 	k.wantOwed("start/w/2")
 	if c := k.start(); c.New || c.Input != "Rename it." {
 		t.Errorf("the run is told %+v", c)
@@ -59,7 +59,7 @@ func TestWordsForATaskThatHasEndedContinueItsConversation(t *testing.T) {
 	}
 	k.must("", ended("w", run.Completed))
 	k.must("anna", Say{ID: "m3", Text: "Then not."})
-	k.wantStatus(ActiveName)
+	k.wantStatus(Active)
 	k.wantOwed("start/w/3")
 }
 
@@ -74,7 +74,7 @@ func TestWordsForAFailedPlanGoBackToThePlanner(t *testing.T) {
 	k.must("anna", StartPlanning{"p", "task-validator"})
 	k.must("", End{Run: "p", End: run.Ended{End: run.EndFailed, Detail: "no key"}})
 	k.must("anna", Say{ID: "m1", Text: "There is a key now."})
-	k.wantStatus(PlanningName)
+	k.wantStatus(Planning)
 	if c := k.start(); !c.New || c.Number != 2 || !strings.HasPrefix(c.Input, "Plan this task.") || !strings.HasSuffix(c.Input, "There is a key now.") {
 		t.Errorf("a run that never began is told %+v", c)
 	}

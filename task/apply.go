@@ -33,7 +33,7 @@ func (s *State) apply(e Event) error {
 		return refuse("an event without a payload")
 	case e.Seq != 0 && e.Seq != s.Seq+1:
 		return refuse("event %d after %d", e.Seq, s.Seq)
-	case created != (s.Status == nil):
+	case created != (s.Status.Name == ""):
 		return refuse("%T where the task has %d events", e.Payload, s.Seq)
 	}
 	if err := e.Payload.apply(s, e); err != nil {
@@ -48,7 +48,7 @@ func (p Created) apply(s *State, e Event) error {
 	if err := p.check(); err != nil {
 		return refuse("%v", err)
 	}
-	s.Created, s.CreatedAt, s.Description, s.Status = p, e.At, p.Description, Pending{}
+	s.Created, s.CreatedAt, s.Description, s.Status = p, e.At, p.Description, Status{Name: Pending}
 	s.Labels, s.Priority, s.DependsOn, s.Budget = p.Labels, p.Priority, p.DependsOn, p.Budget
 	s.Isolation, s.Start = p.Isolation, p.Start
 	return nil
@@ -79,21 +79,21 @@ func (p StatusChanged) apply(s *State, _ Event) error {
 	switch {
 	case err != nil:
 		return refuse("%v", err)
-	case p.From != s.Status.Name():
-		return refuse("a change from %s while the task is %s", p.From, s.Status.Name())
+	case p.From != s.Status.Name:
+		return refuse("a change from %s while the task is %s", p.From, s.Status.Name)
 	case !legal(p.From, p.To, p.Trigger):
 		return refuse("%s does not lead from %s to %s", p.Trigger, p.From, p.To)
 	}
-	if work, ok := atWork(to); ok {
+	if work, ok := to.atWork(); ok {
 		if r, ok := s.Run(work.Run); !ok || r.Agent != work.Agent || r.Ended {
 			return refuse("status %s with run %s, which has no open assignment", p.To, work.Run)
 		}
 	}
 	s.Status = to
-	if p.To == ActiveName || Final(p.To) {
+	if p.To == Active || Final(p.To) {
 		s.Start = false
 	}
-	if p.To != AwaitingInputName && p.To != WaitingName {
+	if p.To != AwaitingInput && p.To != Waiting {
 		s.dropQuestions()
 	}
 	return nil

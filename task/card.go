@@ -17,9 +17,9 @@ func (a Edit) do(s State) ([]Event, error) {
 	switch p := a.Edited; {
 	case p == Edited{}:
 		return nil, invalid("edit", "nothing to change: give a flag")
-	case p.Plan != nil && s.Status.Name() != PlannedName:
+	case p.Plan != nil && s.Status.Name != Planned:
 		return nil, s.not(onEdit, "the plan can be edited while the task is planned")
-	case p.Description != nil && s.Status.Name() != PendingName && s.Status.Name() != PlannedName && s.Status.Name() != FailedName:
+	case p.Description != nil && s.Status.Name != Pending && s.Status.Name != Planned && s.Status.Name != Failed:
 		return nil, s.not(onEdit, "the description can be edited before the task is started")
 	case p.Isolation != nil && s.Copy != nil:
 		return nil, s.not(onEdit, "it has a copy of the repository: merge or discard that first")
@@ -73,7 +73,7 @@ func (a Say) do(s State) ([]Event, error) {
 		return nil, err
 	}
 	queued := Event{Payload: MessageQueued{a.ID, a.Text}}
-	if !Final(s.Status.Name()) {
+	if !Final(s.Status.Name) {
 		return []Event{queued}, nil
 	}
 	return a.reopens(s, queued)
@@ -158,7 +158,7 @@ func (Discard) do(s State) ([]Event, error) {
 	switch {
 	case s.Copy == nil:
 		return nil, s.not("discard", "it has no copy")
-	case s.Owes(), s.Status.Name() == WaitingName:
+	case s.Owes(), s.Status.Name == Waiting:
 		return nil, s.not("discard", "its agent works in the copy, or will when it is resumed: complete or fail the task first")
 	}
 	return []Event{{Payload: CopyDiscarded{}}}, nil

@@ -168,7 +168,7 @@ type (
 
 // move returns the change of the status.
 func (s State) move(on Trigger, to StatusName, change StatusChanged) (Event, error) {
-	from := s.Status.Name()
+	from := s.Status.Name
 	if !legal(from, to, on) {
 		return Event{}, &TransitionError{Task: s.Created.Task, From: from, On: on}
 	}
@@ -187,7 +187,7 @@ func (s State) moved(on Trigger, to StatusName, change StatusChanged, before ...
 
 // not returns the error of an action that is not possible now.
 func (s State) not(on Trigger, why string) error {
-	return &TransitionError{Task: s.Created.Task, From: s.Status.Name(), On: on, Why: why}
+	return &TransitionError{Task: s.Created.Task, From: s.Status.Name, On: on, Why: why}
 }
 
 // checkText returns what is wrong with a text that must not be empty.

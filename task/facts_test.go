@@ -55,7 +55,7 @@ func TestWhatIsNotPossibleInAStatusIsRefused(t *testing.T) {
 			t.Errorf("%T of a pending task: %v", a, err)
 		}
 	}
-	if _, err := k.s.Apply(Event{Payload: StatusChanged{From: PendingName, To: CompletedName, Trigger: OnDone}}); !errors.Is(err, ErrOrder) {
+	if _, err := k.s.Apply(Event{Payload: StatusChanged{From: Pending, To: Completed, Trigger: OnDone}}); !errors.Is(err, ErrOrder) {
 		t.Errorf("a pending task is completed: %v", err)
 	}
 	k.must("anna", StartPlanning{"p", "task-validator"})
@@ -80,7 +80,7 @@ func TestAResultWithoutMeaningIsNotAccepted(t *testing.T) {
 	if err := k.try("developer", submit("w", 1, Report{Status: ReportBlocked, Summary: "Half."})); !errors.As(err, new(*InputError)) {
 		t.Errorf("blocked by nothing: %v", err)
 	}
-	k.wantStatus(ActiveName)
+	k.wantStatus(Active)
 }
 
 func TestAWorkerIsToldWhatThereIsAndNoMore(t *testing.T) {

@@ -53,7 +53,7 @@ func (c Notify) Key() string   { return "notify/" + string(c.Task) + "/" + c.For
 // read the log gets the same ones as a driver that never stopped.
 func (s State) Next() []Command {
 	var owed []Command
-	work, working := atWork(s.Status)
+	work, working := s.Status.atWork()
 	for _, r := range s.Chain {
 		if r.Ended || r.Parent != "" || working && r.ID == work.Run {
 			continue
@@ -93,18 +93,18 @@ func (s State) nextOf(work Work) []Command {
 
 func (s State) notify() Notify {
 	n := Notify{Task: s.Created.Task, For: s.WaitsFor()}
-	switch st := s.Status.(type) {
+	switch s.Status.Name {
 	case AwaitingInput:
 		n.Text = "the planner asks: " + shorten(first(s.OpenQuestions()), maxQuoted)
 	case Waiting:
-		n.Text = st.Detail
+		n.Text = s.Status.Detail
 	case Completed:
-		n.For, n.Text = string(CompletedName), "completed"
+		n.For, n.Text = string(Completed), "completed"
 		if s.Report != nil {
 			n.Text = s.Report.Summary
 		}
 	case Failed:
-		n.For, n.Text = string(FailedName), st.Detail
+		n.For, n.Text = string(Failed), s.Status.Detail
 	default:
 		if len(s.Permissions) > 0 {
 			p := s.Permissions[0]

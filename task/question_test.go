@@ -15,7 +15,7 @@ func (k *card) asks() {
 	k.must("anna", Start{Run: "w", Agent: "developer"})
 	k.must("", Prompt{"w", 1, 1})
 	k.must("", asked("w"))
-	k.wantStatus(WaitingName)
+	k.wantStatus(Waiting)
 }
 
 func TestAWorkersQuestionIsAQuestionOfItsTask(t *testing.T) {
@@ -35,7 +35,7 @@ func TestAWorkersQuestionIsAQuestionOfItsTask(t *testing.T) {
 		t.Error("an empty answer was taken")
 	}
 	k.must("anna", SubmitAnswers{[]string{" Neither: c. "}})
-	k.wantStatus(ActiveName)
+	k.wantStatus(Active)
 	k.wantOwed("start/w/2")
 	if c := k.start(); c.Input != "Neither: c." {
 		t.Errorf("the agent is told %q", c.Input)
@@ -80,7 +80,7 @@ func TestAPlannersQuestionInTheMiddleGoesBackToIt(t *testing.T) {
 	k.must("", Prompt{"p", 1, 1})
 	k.must("", asked("p"))
 	k.must("anna", SubmitAnswers{[]string{"a"}})
-	k.wantStatus(PlanningName)
+	k.wantStatus(Planning)
 	k.wantOwed("start/p/2")
 }
 

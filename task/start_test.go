@@ -14,21 +14,21 @@ func TestATaskThatStartsByItself(t *testing.T) {
 	if !k.s.Starts() || !k.s.Summary().Starts || k.s.Owes() {
 		t.Fatalf("the task is %+v", k.s.Summary())
 	}
-	k.must("", Proceed{From: PlannedName, Run: "w", Agent: "developer"}) // seen in another status
-	k.must("", Proceed{From: PlannedName, Cannot: "no model"})
-	k.wantStatus(PendingName)
-	k.must("", Proceed{From: PendingName, Run: "p", Agent: "task-validator"})
-	k.wantStatus(PlanningName)
+	k.must("", Proceed{From: Planned, Run: "w", Agent: "developer"}) // seen in another status
+	k.must("", Proceed{From: Planned, Cannot: "no model"})
+	k.wantStatus(Pending)
+	k.must("", Proceed{From: Pending, Run: "p", Agent: "task-validator"})
+	k.wantStatus(Planning)
 	k.wantOwed("start/p/1")
 	before := k.s.Seq
-	k.must("", Proceed{From: PendingName, Run: "q", Agent: "task-validator"}) // by another driver
+	k.must("", Proceed{From: Pending, Run: "q", Agent: "task-validator"}) // by another driver
 	if k.s.Seq != before {
 		t.Error("it was planned twice")
 	}
 	k.must("", Prompt{"p", 1, 1})
 	k.must("task-validator", submit("p", 1, someAsked))
 	k.must("", ended("p", run.Completed))
-	k.wantStatus(AwaitingInputName)
+	k.wantStatus(AwaitingInput)
 	if k.s.Starts() {
 		t.Error("it starts before its questions are answered")
 	}
@@ -39,13 +39,13 @@ func TestATaskThatStartsByItself(t *testing.T) {
 	if !k.s.Starts() {
 		t.Error("it does not start when it is planned")
 	}
-	k.must("", Proceed{From: PlannedName, Run: "w", Agent: "developer"})
-	k.wantStatus(ActiveName)
+	k.must("", Proceed{From: Planned, Run: "w", Agent: "developer"})
+	k.wantStatus(Active)
 	k.must("", Prompt{"w", 1, 1})
 	k.must("developer", submit("w", 1, aReport))
 	k.must("", ended("w", run.Completed))
 	k.must("anna", Reopen{})
-	k.wantStatus(PlannedName)
+	k.wantStatus(Planned)
 	if k.s.Starts() {
 		t.Error("a reopened task starts by itself")
 	}
@@ -56,19 +56,19 @@ func TestATaskThatCannotStartByItselfHasFailed(t *testing.T) {
 	k := newCard(t, Created{Budget: Budget{Cost: 0.5}})
 	starts := true
 	k.must("anna", Edit{Edited{Start: &starts}})
-	k.must("", Proceed{From: PendingName, Cannot: "no model"})
-	if f, ok := k.s.Status.(Failed); !ok || f.Reason != "cannot_start" || f.Detail != "no model" {
+	k.must("", Proceed{From: Pending, Cannot: "no model"})
+	if f := k.s.Status; f.Name != Failed || f.Reason != "cannot_start" || f.Detail != "no model" {
 		t.Fatalf("the task is %+v", k.s.Status)
 	}
 	k.must("anna", Retry{})
-	k.wantStatus(PendingName)
+	k.wantStatus(Pending)
 	if k.s.Starts() {
 		t.Error("a task that has failed starts by itself")
 	}
 	k.must("anna", Edit{Edited{Start: &starts}})
 	k.planned() // its budget is spent by that
-	k.must("", Proceed{From: PlannedName, Run: "w", Agent: "developer"})
-	if f, ok := k.s.Status.(Failed); !ok || f.Detail != "its budget of $0.50 is spent: it needs a higher one" {
+	k.must("", Proceed{From: Planned, Run: "w", Agent: "developer"})
+	if f := k.s.Status; f.Name != Failed || f.Detail != "its budget of $0.50 is spent: it needs a higher one" {
 		t.Errorf("the task is %+v", k.s.Status)
 	}
 }

@@ -17,7 +17,7 @@ type State struct {
 	Seq         int64     // events applied
 	At          time.Time // of the last one
 	CreatedAt   time.Time // of the first
-	Status      Status    // nil before the first event
+	Status      Status    // zero before the first event
 
 	Plan        *Plan
 	Questions   []Question // of agents, the oldest first
@@ -178,7 +178,7 @@ func (s *State) asks(id run.ID, call run.CallID) bool {
 
 // isAtWork reports whether a run is at work.
 func (s *State) isAtWork(id run.ID) bool {
-	work, ok := atWork(s.Status)
+	work, ok := s.Status.atWork()
 	return ok && work.Run == id
 }
 
@@ -195,10 +195,7 @@ func (s *State) change(id run.ID) *Run {
 
 // Work returns the run that is at work, or that can be resumed in waiting.
 func (s State) Work() (Work, bool) {
-	if w, ok := s.Status.(Waiting); ok {
-		return w.Work, true
-	}
-	return atWork(s.Status)
+	return s.Status.Work, s.Status.Run != ""
 }
 
 // Last returns the last run that is no child run.
@@ -222,7 +219,7 @@ func (s *State) planner() (Run, bool) {
 }
 
 // Final reports whether no agent works on the task and none will without a person.
-func Final(s StatusName) bool { return s == CompletedName || s == FailedName }
+func Final(s StatusName) bool { return s == Completed || s == Failed }
 
 // Usage returns what all runs of the task have used. That of child runs is part of their
 // parents'.
@@ -266,14 +263,14 @@ func (s State) OpenQuestions() []string {
 
 // WaitsFor says what the task needs of a person; empty: nothing now.
 func (s State) WaitsFor() string {
-	switch st := s.Status.(type) {
+	switch s.Status.Name {
 	case AwaitingInput:
 		return "answers"
 	case Waiting:
 		if len(s.OpenQuestions()) > 0 {
 			return "answers"
 		}
-		return st.Reason
+		return s.Status.Reason
 	}
 	if len(s.Permissions) > 0 {
 		return "permission"
@@ -285,13 +282,13 @@ func (s State) WaitsFor() string {
 // the budget, and a run is told more only when its turn has ended. A start can still be refused because of the
 // tasks that this one depends on, which its state does not have.
 func (s State) May() []Trigger {
-	return slices.DeleteFunc(mayIn(s.Status.Name()), func(on Trigger) bool { return s.refuses(on) })
+	return slices.DeleteFunc(mayIn(s.Status.Name), func(on Trigger) bool { return s.refuses(on) })
 }
 
 // refuses reports whether something is refused that the status allows.
 func (s State) refuses(on Trigger) bool {
-	w, waits := s.Status.(Waiting)
-	r, _ := s.Run(w.Run)
+	waits := s.Status.Name == Waiting
+	r, _ := s.Run(s.Status.Run)
 	switch on {
 	case OnPlan, OnStart:
 	case OnAnswers:
@@ -304,11 +301,11 @@ func (s State) refuses(on Trigger) bool {
 	case OnResume:
 		return !r.Ended // a higher budget can be given with it
 	case OnHandOn:
-		if waits && w.Kind == Planner {
+		if waits && s.Status.Kind == Planner {
 			return true
 		}
 	case OnSay:
-		if r, ok := s.Last(); !ok || !r.Ended || !legal(s.Status.Name(), r.Kind.working(), OnSay) {
+		if r, ok := s.Last(); !ok || !r.Ended || !legal(s.Status.Name, r.Kind.working(), OnSay) {
 			return true
 		}
 	default:
@@ -321,8 +318,8 @@ func (s State) refuses(on Trigger) bool {
 // Starts reports whether the task is planned, or its plan carried out, without another word of a person, as
 // soon as the tasks that it depends on are completed.
 func (s State) Starts() bool {
-	name := s.Status.Name()
-	return s.Start && (name == PendingName || name == PlannedName)
+	name := s.Status.Name
+	return s.Start && (name == Pending || name == Planned)
 }
 
 // A Summary is what a list of tasks shows of a task.
@@ -349,19 +346,17 @@ type Summary struct {
 
 // Summary returns the summary of the task.
 func (s State) Summary() Summary {
-	sum := Summary{ID: s.Created.Task, Title: s.Title(), Status: s.Status.Name(), WaitsFor: s.WaitsFor(), Labels: s.Labels,
+	sum := Summary{ID: s.Created.Task, Title: s.Title(), Status: s.Status.Name, WaitsFor: s.WaitsFor(), Labels: s.Labels,
 		Priority: s.Priority, DependsOn: s.DependsOn, Created: s.CreatedAt, Updated: s.At, Seq: s.Seq, Usage: s.Usage(), Owes: s.Owes(), Starts: s.Starts()}
 	if w, ok := s.Work(); ok {
 		sum.Agent, sum.Run = w.Agent, w.Run
 	}
-	switch st := s.Status.(type) {
+	switch s.Status.Name {
 	case AwaitingInput:
 		r, _ := s.planner()
 		sum.Agent, sum.Run = r.Agent, r.ID
-	case Waiting:
-		sum.Detail = st.Detail
-	case Failed:
-		sum.Detail = st.Detail
+	case Waiting, Failed:
+		sum.Detail = s.Status.Detail
 	}
 	return sum
 }

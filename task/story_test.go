@@ -258,10 +258,10 @@ func asJSON(t testing.TB, v any) string {
 func TestWhatAPersonMayDo(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[StatusName]string{
-		PendingName: "plan cancel", PlanningName: "pause cancel", AwaitingInputName: "answers cancel", PlannedName: "start cancel",
-		ActiveName:  "pause handoff complete fail cancel",
-		WaitingName: "answers resume handoff complete fail cancel",
-		FailedName:  "retry say", CompletedName: "reopen say",
+		Pending: "plan cancel", Planning: "pause cancel", AwaitingInput: "answers cancel", Planned: "start cancel",
+		Active:  "pause handoff complete fail cancel",
+		Waiting: "answers resume handoff complete fail cancel",
+		Failed:  "retry say", Completed: "reopen say",
 	} {
 		var got []string
 		for _, on := range mayIn(status) {
@@ -379,7 +379,7 @@ func TestEventsThatCannotFollow(t *testing.T) {
 	t.Parallel()
 	created := Event{Payload: Created{Task: "t1", Description: "x"}}
 	planning := []Event{created, {Run: "p", Payload: PlanningStarted{Assigned{Agent: "a", Number: 1}}},
-		{Run: "p", Payload: StatusChanged{From: PendingName, To: PlanningName, Trigger: OnPlan, Run: "p", Agent: "a"}}}
+		{Run: "p", Payload: StatusChanged{From: Pending, To: Planning, Trigger: OnPlan, Run: "p", Agent: "a"}}}
 	handed := append(slices.Clip(planning), Event{Run: "p", Payload: PlannerOutputSubmitted{Submission: Submission{Assignment: 1}}})
 	asking := append(slices.Clip(planning), Event{Run: "p", Payload: PermissionRequested{Call: "c_1"}})
 	for _, c := range []struct {
@@ -393,16 +393,16 @@ func TestEventsThatCannotFollow(t *testing.T) {
 		{nil, Event{Seq: 2, Payload: created.Payload}, "event 2 after 0"},
 		{planning, created, "task.Created where the task has 3 events"},
 		{planning, Event{Seq: 3, Payload: Edited{}}, "event 3 after 3"},
-		{planning, Event{Payload: StatusChanged{From: ActiveName, To: CompletedName, Trigger: OnComplete}}, "a change from active while the task is planning"},
-		{planning, Event{Payload: StatusChanged{From: PlanningName, To: CompletedName, Trigger: OnDone}}, "report_complete does not lead from planning to completed"},
-		{planning, Event{Payload: StatusChanged{From: PlanningName, To: "done", Trigger: OnDone}}, `status "done" does not exist`},
-		{planning, Event{Payload: StatusChanged{From: PlanningName, To: WaitingName, Trigger: OnPause}}, "status waiting without a run and its agent"},
-		{planning, Event{Payload: StatusChanged{From: PlanningName, To: PlannedName, Trigger: OnPlanned, Run: "p", Agent: "a"}}, "status planned with a run"},
-		{planning, Event{Payload: StatusChanged{From: PlanningName, To: WaitingName, Trigger: OnPause, Run: "p", Agent: "a", Reason: "x"}}, "without the kind of its agent and a reason"},
-		{planning, Event{Payload: StatusChanged{From: PlanningName, To: WaitingName, Trigger: OnPause, Run: "p", Agent: "a", Kind: Planner}}, "without the kind of its agent and a reason"},
-		{planning, Event{Payload: StatusChanged{From: PlanningName, To: FailedName, Trigger: OnCancel}}, "status failed without a reason"},
-		{planning[:2], Event{Payload: StatusChanged{From: PendingName, To: PlanningName, Trigger: OnPlan, Run: "q", Agent: "a"}}, "run q, which has no open assignment"},
-		{planning[:2], Event{Payload: StatusChanged{From: PendingName, To: PlanningName, Trigger: OnPlan, Run: "p", Agent: "b"}}, "run p, which has no open assignment"},
+		{planning, Event{Payload: StatusChanged{From: Active, To: Completed, Trigger: OnComplete}}, "a change from active while the task is planning"},
+		{planning, Event{Payload: StatusChanged{From: Planning, To: Completed, Trigger: OnDone}}, "report_complete does not lead from planning to completed"},
+		{planning, Event{Payload: StatusChanged{From: Planning, To: "done", Trigger: OnDone}}, `status "done" does not exist`},
+		{planning, Event{Payload: StatusChanged{From: Planning, To: Waiting, Trigger: OnPause}}, "status waiting without a run and its agent"},
+		{planning, Event{Payload: StatusChanged{From: Planning, To: Planned, Trigger: OnPlanned, Run: "p", Agent: "a"}}, "status planned with a run"},
+		{planning, Event{Payload: StatusChanged{From: Planning, To: Waiting, Trigger: OnPause, Run: "p", Agent: "a", Reason: "x"}}, "without the kind of its agent and a reason"},
+		{planning, Event{Payload: StatusChanged{From: Planning, To: Waiting, Trigger: OnPause, Run: "p", Agent: "a", Kind: Planner}}, "without the kind of its agent and a reason"},
+		{planning, Event{Payload: StatusChanged{From: Planning, To: Failed, Trigger: OnCancel}}, "status failed without a reason"},
+		{planning[:2], Event{Payload: StatusChanged{From: Pending, To: Planning, Trigger: OnPlan, Run: "q", Agent: "a"}}, "run q, which has no open assignment"},
+		{planning[:2], Event{Payload: StatusChanged{From: Pending, To: Planning, Trigger: OnPlan, Run: "p", Agent: "b"}}, "run p, which has no open assignment"},
 		{planning, Event{Payload: PlanningStarted{Assigned{Agent: "a", Number: 1}}}, "an assignment without a run and its agent"},
 		{planning, Event{Run: "q", Payload: PlanningStarted{Assigned{Number: 1}}}, "an assignment without a run and its agent"},
 		{planning, Event{Run: "q", Payload: PlanningStarted{Assigned{Agent: "a", Number: 2}}}, "assignment 2 of run q is not the next"},

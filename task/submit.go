@@ -55,7 +55,7 @@ func (s State) Takes(id run.ID, called string) error {
 	case s.isAtWork(id) && r.Prompted < len(r.Assignments):
 		return &SubmissionError{Kind: WrongAssignment, Tool: called, Why: fmt.Sprintf("run %s has not been told yet what it is asked for now: what it submits is of an earlier assignment", id)}
 	case !s.isAtWork(id):
-		return &SubmissionError{Kind: NotAtWork, Tool: called, Why: fmt.Sprintf("run %s is not at work for task %s, which is %s", id, s.Created.Task, s.Status.Name().Words())}
+		return &SubmissionError{Kind: NotAtWork, Tool: called, Why: fmt.Sprintf("run %s is not at work for task %s, which is %s", id, s.Created.Task, s.Status.Name.Words())}
 	}
 	return nil
 }
@@ -77,22 +77,22 @@ func (a Submit) plans(s State, o PlannerOutput) ([]Event, error) {
 	handed := Event{Run: a.Run, Payload: PlannerOutputSubmitted{a.Submission, o}}
 	switch o.Type {
 	case OutputPlan:
-		return s.moved(OnPlanned, PlannedName, StatusChanged{}, handed, Event{Run: a.Run, Payload: PlanningCompleted{o.Plan}})
+		return s.moved(OnPlanned, Planned, StatusChanged{}, handed, Event{Run: a.Run, Payload: PlanningCompleted{o.Plan}})
 	case OutputQuestions:
-		return s.moved(OnQuestions, AwaitingInputName, StatusChanged{}, handed, Event{Run: a.Run, Payload: PlanningQuestionsReturned{o.Questions}})
+		return s.moved(OnQuestions, AwaitingInput, StatusChanged{}, handed, Event{Run: a.Run, Payload: PlanningQuestionsReturned{o.Questions}})
 	}
 	failed := PlanningFailed{Reason: "planner_error", Detail: shorten(o.Error, MaxText)}
-	return s.moved(OnError, FailedName, StatusChanged{Reason: failed.Reason, Detail: failed.Detail}, handed, Event{Run: a.Run, Payload: failed})
+	return s.moved(OnError, Failed, StatusChanged{Reason: failed.Reason, Detail: failed.Detail}, handed, Event{Run: a.Run, Payload: failed})
 }
 
 func (a Submit) reports(s State, o Report) ([]Event, error) {
 	handed := Event{Run: a.Run, Payload: CompletionReportSubmitted{a.Submission, o}}
-	work, _ := atWork(s.Status)
+	work, _ := s.Status.atWork()
 	switch o.Status {
 	case ReportComplete:
-		return s.moved(OnDone, CompletedName, StatusChanged{}, handed)
+		return s.moved(OnDone, Completed, StatusChanged{}, handed)
 	case ReportBlocked:
-		return s.moved(OnBlocked, WaitingName, StatusChanged{Run: work.Run, Agent: work.Agent, Kind: Worker, Reason: "blocked", Detail: shorten(o.BlockedReason, MaxText)}, handed)
+		return s.moved(OnBlocked, Waiting, StatusChanged{Run: work.Run, Agent: work.Agent, Kind: Worker, Reason: "blocked", Detail: shorten(o.BlockedReason, MaxText)}, handed)
 	}
-	return s.moved(OnGivenUp, FailedName, StatusChanged{Reason: "reported_failed", Detail: shorten(o.Summary, MaxText)}, handed)
+	return s.moved(OnGivenUp, Failed, StatusChanged{Reason: "reported_failed", Detail: shorten(o.Summary, MaxText)}, handed)
 }

@@ -68,7 +68,7 @@ func (k *card) must(by string, a Action) {
 
 func (k *card) wantStatus(want StatusName) {
 	k.t.Helper()
-	if got := k.s.Status.Name(); got != want {
+	if got := k.s.Status.Name; got != want {
 		k.t.Fatalf("the task is %s, want %s", got, want)
 	}
 }
@@ -133,7 +133,7 @@ func (k *card) planned() {
 	k.must("", Prompt{"p", 1, 1})
 	k.must("task-validator", submit("p", 1, aPlan))
 	k.must("", ended("p", run.Completed))
-	k.wantStatus(PlannedName)
+	k.wantStatus(Planned)
 }
 
 func TestATaskFromItsCreationToItsReport(t *testing.T) {
@@ -144,7 +144,7 @@ func TestATaskFromItsCreationToItsReport(t *testing.T) {
 	k.must("", Prompt{"p", 1, 1})
 	k.wantOwed("drive/p")
 	k.must("task-validator", submit("p", 1, someAsked))
-	k.wantStatus(AwaitingInputName)
+	k.wantStatus(AwaitingInput)
 	k.wantOwed("drive/p") // it may still be ending
 	k.must("", ended("p", run.Completed))
 	k.wantOwed()
@@ -155,7 +155,7 @@ func TestATaskFromItsCreationToItsReport(t *testing.T) {
 		t.Errorf("one answer to two questions: %v", err)
 	}
 	k.must("anna", SubmitAnswers{[]string{"Yes.", "No."}})
-	k.wantStatus(PlanningName)
+	k.wantStatus(Planning)
 	k.wantOwed("start/p/2")
 	start := k.s.Next()[0].(StartRun)
 	if start.New || !strings.Contains(start.Input, "1. Hidden ones too?\nYes.") || !strings.Contains(start.Input, "2. Folders too?\nNo.") {
@@ -164,7 +164,7 @@ func TestATaskFromItsCreationToItsReport(t *testing.T) {
 	k.must("", Prompt{"p", 2, 2})
 	k.must("task-validator", submit("p", 2, aPlan))
 	k.must("", ended("p", run.Completed))
-	k.wantStatus(PlannedName)
+	k.wantStatus(Planned)
 	edited := aPlan.Plan
 	edited.Steps = []string{"count"}
 	k.must("anna", Edit{Edited{Plan: &edited}})
@@ -185,7 +185,7 @@ func TestATaskFromItsCreationToItsReport(t *testing.T) {
 	k.must("", Note{"w", ToolExecuted{Call: "c_1", Tool: "shell", Outcome: run.OK}})
 	k.must("developer", submit("w", 1, aReport))
 	k.must("", ended("w", run.Completed))
-	k.wantStatus(CompletedName)
+	k.wantStatus(Completed)
 	k.wantOwed()
 	if u := k.s.Usage(); u.Cost != 1 || u.Total() != 20 {
 		t.Errorf("its runs have used %+v", u)
@@ -226,7 +226,7 @@ func TestAPersonStopsTheRun(t *testing.T) {
 	for _, c := range []struct {
 		a    Action
 		want StatusName
-	}{{Pause{}, WaitingName}, {Complete{}, CompletedName}, {Fail{"no"}, FailedName}, {Cancel{}, FailedName}} {
+	}{{Pause{}, Waiting}, {Complete{}, Completed}, {Fail{"no"}, Failed}, {Cancel{}, Failed}} {
 		k := newCard(t, Created{})
 		k.planned()
 		k.must("anna", Start{Run: "w", Agent: "developer"})
@@ -234,7 +234,7 @@ func TestAPersonStopsTheRun(t *testing.T) {
 		k.must("anna", c.a)
 		k.wantStatus(c.want)
 		k.wantOwed("stop/w")
-		if c.want == WaitingName {
+		if c.want == Waiting {
 			var e *TransitionError
 			if err := k.try("anna", Resume{}); !errors.As(err, &e) || e.Code() != "INVALID_TRANSITION" {
 				t.Errorf("resumed while its run is being stopped: %v", err)
@@ -253,9 +253,9 @@ func TestAWaitingTaskContinuesInTheSameConversation(t *testing.T) {
 	k.must("anna", Start{Run: "w", Agent: "developer"})
 	k.must("", Prompt{"w", 1, 1})
 	k.must("developer", submit("w", 1, itsBlocked))
-	k.wantStatus(WaitingName)
+	k.wantStatus(Waiting)
 	k.must("", ended("w", run.Completed))
-	if d := k.s.Status.(Waiting).Detail; d != "no rights on /x" {
+	if d := k.s.Status.Detail; d != "no rights on /x" {
 		t.Errorf("it waits because %q", d)
 	}
 	k.must("anna", Say{ID: "m1", Text: "And be quick."})
@@ -266,7 +266,7 @@ func TestAWaitingTaskContinuesInTheSameConversation(t *testing.T) {
 	}
 	k.must("", Prompt{"w", 2, 2})
 	k.must("", ended("w", run.Asked))
-	k.wantStatus(WaitingName)
+	k.wantStatus(Waiting)
 	if err := k.try("anna", Resume{}); err == nil {
 		t.Error("a question was answered with nothing")
 	}
@@ -275,7 +275,7 @@ func TestAWaitingTaskContinuesInTheSameConversation(t *testing.T) {
 	k.must("developer", submit("w", 3, aReport))
 	k.must("", ended("w", run.Completed))
 	k.must("anna", Reopen{})
-	k.wantStatus(PlannedName)
+	k.wantStatus(Planned)
 	k.must("anna", Start{Run: "w2", Agent: "developer"})
 	if k.s.Chain[2].Assignments[0].Reason != "retry" {
 		t.Errorf("the chain is %+v", k.s.Chain)
@@ -295,14 +295,14 @@ func TestTheEndOfAnEarlierAssignmentEndsNothing(t *testing.T) {
 	k.must("", stopped) // as the run says it
 	k.must("anna", Resume{Words: "Go on."})
 	k.must("", stopped) // as the driver does
-	k.wantStatus(ActiveName)
+	k.wantStatus(Active)
 	if start, ok := k.s.Next()[0].(StartRun); !ok || start.Number != 2 {
 		t.Errorf("owed is %+v", k.s.Next())
 	}
 	k.must("", Prompt{"w", 2, 2})
 	stopped.Number = 2
 	k.must("", stopped)
-	k.wantStatus(WaitingName)
+	k.wantStatus(Waiting)
 }
 
 func TestAShutdownOfTheDriverLeavesTheTaskAtWork(t *testing.T) {
@@ -312,7 +312,7 @@ func TestAShutdownOfTheDriverLeavesTheTaskAtWork(t *testing.T) {
 	k.must("anna", Start{Run: "w", Agent: "developer"})
 	k.must("", Prompt{"w", 1, 1})
 	k.must("", End{Run: "w", Begun: true, End: run.Ended{End: run.EndInterrupted, Reason: string(run.ByShutdown)}})
-	k.wantStatus(ActiveName)
+	k.wantStatus(Active)
 	k.wantOwed("drive/w")
 }
 
@@ -343,11 +343,11 @@ func TestABudgetThatIsSpentStartsNothing(t *testing.T) {
 	}
 	k.must("", Prompt{"w", 1, 1})
 	k.must("", ended("w", run.LimitReached))
-	k.wantStatus(WaitingName)
+	k.wantStatus(Waiting)
 	if err := k.try("anna", Resume{}); err == nil || !strings.Contains(err.Error(), "its budget of $0.60 is spent") {
 		t.Errorf("resumed with nothing left: %v", err)
 	}
-	if w := k.s.Status.(Waiting); w.Detail != "developer reached a limit: its budget of $0.60 is spent" {
+	if w := k.s.Status; w.Detail != "developer reached a limit: its budget of $0.60 is spent" {
 		t.Errorf("it waits because %s", w.Detail)
 	}
 	if err := k.try("anna", Resume{Budget: &Budget{Cost: 0.9}}); err == nil || !strings.Contains(err.Error(), "its budget of $0.90 is spent") {
@@ -365,7 +365,7 @@ func TestABudgetThatIsSpentStartsNothing(t *testing.T) {
 	}
 	k.must("", Prompt{"w", 2, 2})
 	k.must("", ended("w", run.LimitReached)) // another limit, that of its steps
-	if w := k.s.Status.(Waiting); !strings.HasSuffix(w.Detail, "so it was") {
+	if w := k.s.Status; !strings.HasSuffix(w.Detail, "so it was") {
 		t.Errorf("it waits because %s", w.Detail)
 	}
 	k.must("anna", Edit{Edited{Budget: &Budget{Cost: 6}}})
@@ -389,23 +389,23 @@ func TestWhatTheEndOfATurnMeans(t *testing.T) {
 		{row{run.Completed, "", true, true, 0}, Submitted, ""},
 		{row{run.EndFailed, "crash", true, true, 0}, Submitted, ""},
 		{row{run.Completed, "", true, false, 0}, Missing, ""},
-		{row{run.Completed, "", true, false, 2}, Missing, FailedName},
-		{row{run.EndFailed, "output_missing", true, false, 2}, Missing, FailedName},
-		{row{run.EndFailed, "auth", false, false, 0}, NotBegun, FailedName},
-		{row{run.EndFailed, "auth", true, false, 0}, Broken, FailedName},
-		{row{run.EndRefused, "", true, false, 0}, Broken, FailedName},
-		{row{run.GuardrailStopped, "", true, false, 0}, Broken, FailedName},
-		{row{run.Asked, "question", true, false, 0}, Missing, WaitingName},
-		{row{run.EndInterrupted, "person", true, false, 0}, Missing, WaitingName},
+		{row{run.Completed, "", true, false, 2}, Missing, Failed},
+		{row{run.EndFailed, "output_missing", true, false, 2}, Missing, Failed},
+		{row{run.EndFailed, "auth", false, false, 0}, NotBegun, Failed},
+		{row{run.EndFailed, "auth", true, false, 0}, Broken, Failed},
+		{row{run.EndRefused, "", true, false, 0}, Broken, Failed},
+		{row{run.GuardrailStopped, "", true, false, 0}, Broken, Failed},
+		{row{run.Asked, "question", true, false, 0}, Missing, Waiting},
+		{row{run.EndInterrupted, "person", true, false, 0}, Missing, Waiting},
 		{row{run.EndInterrupted, "shutdown", true, false, 0}, Missing, ""},
-		{row{run.LimitReached, "max_steps", true, false, 0}, Missing, WaitingName},
-		{row{run.LoopStopped, "same_call", true, false, 0}, Missing, WaitingName},
-		{row{"something new", "", true, false, 0}, Broken, FailedName},
+		{row{run.LimitReached, "max_steps", true, false, 0}, Missing, Waiting},
+		{row{run.LoopStopped, "same_call", true, false, 0}, Missing, Waiting},
+		{row{"something new", "", true, false, 0}, Broken, Failed},
 	} {
 		x := OnExit(Worker, "developer", c.begun, run.Ended{End: c.end, Reason: c.reason, Detail: "why"}, c.submitted, c.reminders, "I did it.")
 		to := StatusName("")
 		for _, row := range transitions {
-			if row.From == ActiveName && row.On == x.Trigger {
+			if row.From == Active && row.On == x.Trigger {
 				to = row.To
 			}
 		}
@@ -459,7 +459,7 @@ func TestAnotherAgentCarriesOn(t *testing.T) {
 		t.Errorf("handed on to itself: %v", err)
 	}
 	k.must("anna", HandOn{Run: "w2", Agent: "reviewer", Words: "Only look."})
-	k.wantStatus(ActiveName)
+	k.wantStatus(Active)
 	k.wantOwed("stop/w") // before the other begins
 	if err := k.try("developer", submit("w", 1, aReport)); err == nil {
 		t.Error("a run that was left has handed in")
@@ -541,7 +541,7 @@ func TestHandoffsAreListedAndEndOnlyThemselves(t *testing.T) {
 	k.must("", Prompt{"w", 1, 1})
 	k.must("developer", HandOff{"w.c_1", AgentHandoffStarted{Parent: "w", Call: "c_1", Agent: "reviewer", Input: "look"}})
 	k.must("", EndHandoff{"w.c_1", AgentHandoffCompleted{End: run.Ended{End: run.EndFailed}, Usage: run.Usage{Input: 99}}})
-	k.wantStatus(ActiveName)
+	k.wantStatus(Active)
 	k.wantOwed("drive/w")
 	if err := k.try("reviewer", submit("w.c_1", 1, aReport)); err == nil {
 		t.Error("a child run handed in for the task")
@@ -609,7 +609,7 @@ func TestSimulationOfTasks(t *testing.T) {
 			text := []string{"", "words"}[rng.IntN(2)]
 			actions := []Action{
 				StartPlanning{fresh(), "task-validator"}, SubmitAnswers{[]string{"a", "b"}}, SubmitAnswers{[]string{"a"}},
-				Edit{Edited{Plan: &Plan{Summary: text}}}, Edit{Edited{Start: new(text != "")}}, Proceed{[]StatusName{PendingName, PlannedName}[rng.IntN(2)], fresh(), "developer", text}, Start{Run: fresh(), Agent: "developer"}, Pause{}, Resume{Words: text}, Complete{}, Fail{text}, Cancel{text},
+				Edit{Edited{Plan: &Plan{Summary: text}}}, Edit{Edited{Start: new(text != "")}}, Proceed{[]StatusName{Pending, Planned}[rng.IntN(2)], fresh(), "developer", text}, Start{Run: fresh(), Agent: "developer"}, Pause{}, Resume{Words: text}, Complete{}, Fail{text}, Cancel{text},
 				HandOn{fresh(), []string{"reviewer", "developer"}[rng.IntN(2)], text},
 				[]Action{RecordCopy{CopyMade{Dir: "/c", Branch: "b", Base: "1"}}, RecordMerge{CopyMerged{"b", text}}, Discard{}}[rng.IntN(3)],
 				Retry{}, Reopen{}, Say{ID: fmt.Sprint("m", rng.IntN(5)), Text: text}, Withdraw{fmt.Sprint("m", rng.IntN(5))}, Tell{Run: id, ID: fmt.Sprint("m", rng.IntN(5))}, Return{fmt.Sprint("m", rng.IntN(5))},
@@ -643,7 +643,7 @@ func TestSimulationOfTasks(t *testing.T) {
 			if err := k.try("x", a); err != nil && !isOurs(err) {
 				t.Fatalf("seed %d: %T: %v", seed, a, err)
 			}
-			reached[k.s.Status.Name()]++
+			reached[k.s.Status.Name]++
 			checkOffers(t, k.s)
 			working := 0
 			for _, c := range k.s.Next() {
@@ -691,12 +691,12 @@ func checkOffers(t testing.TB, s State) {
 		OnFail: Fail{}, OnCancel: Cancel{}, OnRetry: Retry{}, OnReopen: Reopen{}, OnHandOn: HandOn{Run: "new", Agent: "another"},
 	} {
 		if _, err := s.Do("anna", a); (err == nil) != slices.Contains(may, on) {
-			t.Fatalf("a task that is %s and owes %v may %q; %s: %v", s.Status.Name(), s.Next(), may, on, err)
+			t.Fatalf("a task that is %s and owes %v may %q; %s: %v", s.Status.Name, s.Next(), may, on, err)
 		}
 	}
-	if Final(s.Status.Name()) { // before, a message is always possible
+	if Final(s.Status.Name) { // before, a message is always possible
 		if _, err := s.Do("anna", Say{ID: "new", Text: "a"}); (err == nil) != slices.Contains(may, OnSay) {
-			t.Fatalf("a task that is %s and owes %v may %q; say: %v", s.Status.Name(), s.Next(), may, err)
+			t.Fatalf("a task that is %s and owes %v may %q; say: %v", s.Status.Name, s.Next(), may, err)
 		}
 	}
 }
@@ -738,8 +738,8 @@ func settle(t testing.TB, k *card) {
 		owed := k.s.Next()
 		owed = slices.DeleteFunc(owed, func(c Command) bool { _, n := c.(Notify); return n })
 		if len(owed) == 0 {
-			if _, working := atWork(k.s.Status); working {
-				t.Fatalf("task %s is %s and nothing is owed", k.s.Created.Task, k.s.Status.Name())
+			if _, working := k.s.Status.atWork(); working {
+				t.Fatalf("task %s is %s and nothing is owed", k.s.Created.Task, k.s.Status.Name)
 			}
 			return
 		}

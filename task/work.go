@@ -30,17 +30,17 @@ func (s State) assignTo(on Trigger, to StatusName, id run.ID, agent string, k Ki
 }
 
 func (a StartPlanning) do(s State) ([]Event, error) {
-	if s.Status.Name() != PendingName {
+	if s.Status.Name != Pending {
 		return nil, s.not(OnPlan, "")
 	}
 	input, messages := s.planInput()
-	return s.assignTo(OnPlan, PlanningName, a.Run, a.Agent, Planner, "start", input, messages)
+	return s.assignTo(OnPlan, Planning, a.Run, a.Agent, Planner, "start", input, messages)
 }
 
 func (a SubmitAnswers) do(s State) ([]Event, error) {
-	w, halted := s.Status.(Waiting)
+	w, halted := s.Status, s.Status.Name == Waiting
 	open := s.OpenQuestions()
-	if s.Status.Name() != AwaitingInputName && (!halted || len(open) == 0) {
+	if s.Status.Name != AwaitingInput && (!halted || len(open) == 0) {
 		return nil, s.not(OnAnswers, "")
 	}
 	if len(a.Answers) != len(open) {
@@ -60,12 +60,12 @@ func (a SubmitAnswers) do(s State) ([]Event, error) {
 	}
 	r, _ := s.planner() // whose questions have led to the status
 	words, messages := s.withMessages(input.String())
-	return s.assignTo(OnAnswers, PlanningName, r.ID, r.Agent, Planner, "answers", words, messages, Event{Payload: AnswersSubmitted(a)})
+	return s.assignTo(OnAnswers, Planning, r.ID, r.Agent, Planner, "answers", words, messages, Event{Payload: AnswersSubmitted(a)})
 }
 
 func (a Start) do(s State) ([]Event, error) {
 	switch {
-	case s.Status.Name() != PlannedName:
+	case s.Status.Name != Planned:
 		return nil, s.not(OnStart, "")
 	case len(a.Unfinished) > 0:
 		return nil, s.not(OnStart, "it depends on tasks that are not completed: "+joinIDs(a.Unfinished))
@@ -75,7 +75,7 @@ func (a Start) do(s State) ([]Event, error) {
 	if len(s.Chain) > 0 && s.Chain[len(s.Chain)-1].Kind == Worker {
 		reason = "retry"
 	}
-	return s.assignTo(OnStart, ActiveName, a.Run, a.Agent, Worker, reason, input, messages)
+	return s.assignTo(OnStart, Active, a.Run, a.Agent, Worker, reason, input, messages)
 }
 
 func joinIDs(ids []ID) string {
@@ -103,16 +103,16 @@ func (a HandOn) do(s State) ([]Event, error) {
 	if words := strings.TrimSpace(a.Words); words != "" {
 		input += "\n" + words + "\n"
 	}
-	return s.assignTo(OnHandOn, ActiveName, a.Run, a.Agent, Worker, "handoff", input, messages)
+	return s.assignTo(OnHandOn, Active, a.Run, a.Agent, Worker, "handoff", input, messages)
 }
 
 func (a Proceed) do(s State) ([]Event, error) {
-	if !s.Starts() || s.Owes() || s.Status.Name() != a.From {
+	if !s.Starts() || s.Owes() || s.Status.Name != a.From {
 		return nil, nil // it was changed since
 	}
 	if a.Cannot == "" {
 		var begin Action = Start{Run: a.Run, Agent: a.Agent}
-		if a.From == PendingName {
+		if a.From == Pending {
 			begin = StartPlanning{Run: a.Run, Agent: a.Agent}
 		}
 		events, err := begin.do(s)
@@ -124,24 +124,24 @@ func (a Proceed) do(s State) ([]Event, error) {
 			a.Cannot = e.Why
 		}
 	}
-	return s.moved(OnNotBegun, FailedName, StatusChanged{Reason: string(OnNotBegun), Detail: a.Cannot})
+	return s.moved(OnNotBegun, Failed, StatusChanged{Reason: string(OnNotBegun), Detail: a.Cannot})
 }
 
 func (a Pause) do(s State) ([]Event, error) {
-	work, ok := atWork(s.Status)
+	work, ok := s.Status.atWork()
 	if !ok {
 		return nil, s.not(OnPause, "")
 	}
 	k := Worker
-	if s.Status.Name() == PlanningName {
+	if s.Status.Name == Planning {
 		k = Planner
 	}
-	return s.moved(OnPause, WaitingName, StatusChanged{Run: work.Run, Agent: work.Agent, Kind: k, Reason: "paused", Detail: "paused by a person"})
+	return s.moved(OnPause, Waiting, StatusChanged{Run: work.Run, Agent: work.Agent, Kind: k, Reason: "paused", Detail: "paused by a person"})
 }
 
 func (a Resume) do(s State) ([]Event, error) {
-	w, ok := s.Status.(Waiting)
-	if !ok {
+	w := s.Status
+	if w.Name != Waiting {
 		return nil, s.not(OnResume, "")
 	}
 	if w.Reason == string(run.Asked) && strings.TrimSpace(a.Words) == "" {
@@ -168,9 +168,9 @@ func (a Resume) do(s State) ([]Event, error) {
 // working returns the status in which an agent of the kind works.
 func (k Kind) working() StatusName {
 	if k == Planner {
-		return PlanningName
+		return Planning
 	}
-	return ActiveName
+	return Active
 }
 
 // spent says which bound of the budget is reached.
@@ -203,15 +203,15 @@ func (b Budget) String() string {
 }
 
 func (a Complete) do(s State) ([]Event, error) {
-	return s.moved(OnComplete, CompletedName, StatusChanged{})
+	return s.moved(OnComplete, Completed, StatusChanged{})
 }
 
 func (a Fail) do(s State) ([]Event, error) {
-	return s.moved(OnFail, FailedName, StatusChanged{Reason: "failed_by_person", Detail: orDefault(a.Why, "a person said that it has failed")})
+	return s.moved(OnFail, Failed, StatusChanged{Reason: "failed_by_person", Detail: orDefault(a.Why, "a person said that it has failed")})
 }
 
 func (a Cancel) do(s State) ([]Event, error) {
-	return s.moved(OnCancel, FailedName, StatusChanged{Reason: "cancelled", Detail: orDefault(a.Why, "cancelled by a person")})
+	return s.moved(OnCancel, Failed, StatusChanged{Reason: "cancelled", Detail: orDefault(a.Why, "cancelled by a person")})
 }
 
 func orDefault(text, def string) string {
@@ -222,15 +222,15 @@ func orDefault(text, def string) string {
 }
 
 func (a Retry) do(s State) ([]Event, error) {
-	to := PendingName
+	to := Pending
 	if s.Plan != nil {
-		to = PlannedName
+		to = Planned
 	}
 	return s.moved(OnRetry, to, StatusChanged{})
 }
 
 func (a Reopen) do(s State) ([]Event, error) {
-	return s.moved(OnReopen, PlannedName, StatusChanged{})
+	return s.moved(OnReopen, Planned, StatusChanged{})
 }
 
 func (a Prompt) do(s State) ([]Event, error) {
@@ -273,12 +273,12 @@ func (a End) do(s State) ([]Event, error) {
 		if r.Kind == Planner {
 			events = append(events, Event{Run: a.Run, Payload: PlanningFailed{Reason: x.Reason, Detail: x.Detail}})
 		}
-		return s.moved(x.Trigger, FailedName, StatusChanged{Reason: x.Reason, Detail: x.Detail}, events...)
+		return s.moved(x.Trigger, Failed, StatusChanged{Reason: x.Reason, Detail: x.Detail}, events...)
 	}
 	if a.End.End == run.Asked && a.Question.Question != "" {
 		events = append(events, Event{Run: a.Run, Payload: a.Question})
 	}
-	return s.moved(x.Trigger, WaitingName, StatusChanged{Run: r.ID, Agent: r.Agent, Kind: r.Kind, Reason: x.Reason, Detail: x.Detail}, events...)
+	return s.moved(x.Trigger, Waiting, StatusChanged{Run: r.ID, Agent: r.Agent, Kind: r.Kind, Reason: x.Reason, Detail: x.Detail}, events...)
 }
 
 // maxSaid bounds what a task keeps of an agent's last answer, in bytes; the run's log has

@@ -117,7 +117,7 @@ func (l *Log) do(ctx context.Context, id task.ID, by string, a task.Action) (tas
 				return l.State, err
 			}
 		}
-		if _, create := a.(task.Create); create && l.State.Status != nil {
+		if _, create := a.(task.Create); create && l.State.Seq > 0 {
 			return l.State, fmt.Errorf("task %s is there already", id)
 		}
 		b := l.batch(id)

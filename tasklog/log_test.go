@@ -224,11 +224,11 @@ func TestWhatIsDoneToATaskIsReturned(t *testing.T) {
 	b := board{t, storetest.NewMemory()}
 	b.create("t1")
 	s, err := Do(t.Context(), b.mem, "t1", "anna", task.Cancel{Why: "no"})
-	if f, ok := s.Status.(task.Failed); err != nil || !ok || f.Detail != "no" || s.Seq != 2 {
+	if f := s.Status; err != nil || f.Name != task.Failed || f.Detail != "no" || s.Seq != 2 {
 		t.Errorf("after it was cancelled it is %+v: %v", s.Status, err)
 	}
 	again, err := Do(t.Context(), b.mem, "t1", "anna", task.Cancel{})
-	if err == nil || again.Seq != 2 || again.Status.Name() != task.FailedName {
+	if err == nil || again.Seq != 2 || again.Status.Name != task.Failed {
 		t.Errorf("what was refused left it %+v: %v", again.Status, err)
 	}
 	row, err := b.mem.Task(t.Context(), "t1")

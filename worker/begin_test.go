@@ -112,7 +112,7 @@ func TestWhoShowsATaskIsToldThatItWaits(t *testing.T) {
 		if got := told.Load(); got == nil || *got != "" {
 			t.Errorf("told %v, want that it waits for nothing", got)
 		}
-		r.wantTask(task.PlannedName)
+		r.wantTask(task.Planned)
 	})
 }
 

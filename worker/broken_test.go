@@ -197,7 +197,7 @@ func TestWhatTheStoreCannotDoIsAnError(t *testing.T) {
 					d := r.createPlanner()
 					assign(d, 1, "Plan it.")
 					r.run(d)
-					r.wantTask(task.PlannedName)
+					r.wantTask(task.Planned)
 					c := r.w.Config
 					c.Store = brokenStore{r.mem, op}
 					c.TaskOf = taskOf(&tasklog.Tasks{Store: c.Store})

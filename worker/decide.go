@@ -21,6 +21,7 @@ const byPerson = "person"
 type inspection struct {
 	tools     *tool.Registry // of the configuration in which it was inspected
 	intent    tool.Intent
+	result    string           // that the call submits, in the form in which it is stored
 	err       error            // for the model
 	judgement *judge.Judgement // nil: it was not judged yet
 }
@@ -32,7 +33,7 @@ func (d *Runner) inspect(s run.State, c run.Call) *inspection {
 		return i
 	}
 	i := &inspection{tools: tools}
-	i.intent, i.err = d.intent(s, tools, c)
+	i.err = d.ask(s, i, c)
 	d.inspected[c.ID] = i
 	return i
 }
@@ -45,24 +46,30 @@ func (d *Runner) leads(id run.CallID) []string {
 	return nil
 }
 
-// intent asks the tool of a call what it would do.
-func (d *Runner) intent(s run.State, tools *tool.Registry, c run.Call) (tool.Intent, error) {
+// ask asks the tool of a call what it would do.
+func (d *Runner) ask(s run.State, i *inspection, c run.Call) error {
 	args := d.arguments(c)
 	if args.err != nil {
-		return tool.Intent{}, args.err
+		return args.err
 	}
-	if err := d.notGranted(s, tools, c.Tool); err != nil {
-		return tool.Intent{}, err
+	err := d.notGranted(s, i.tools, c.Tool)
+	if err != nil {
+		return err
 	}
-	if err := tools.Validate(c.Tool, args.json); err != nil {
-		return tool.Intent{}, err
+	if _, submission := d.tools(s.Config); submission != nil && c.Tool == s.Config.Output.Tool {
+		i.result, err = submission.Value(args.json)
+	} else {
+		err = i.tools.Validate(c.Tool, args.json)
 	}
-	t, _ := tools.Get(c.Tool)
-	in, err := t.Inspect(d.env, args.json)
-	if err == nil && in.As != "" { // an external agent asks for a tool of its own: what its agent may use holds for that
-		err = d.notGranted(s, tools, in.As)
+	if err != nil {
+		return err
 	}
-	return in, err
+	t, _ := i.tools.Get(c.Tool)
+	i.intent, err = t.Inspect(d.env, args.json)
+	if err == nil && i.intent.As != "" { // an external agent asks for a tool of its own: what its agent may use holds for that
+		err = d.notGranted(s, i.tools, i.intent.As)
+	}
+	return err
 }
 
 // judge returns the judgement of a call. The error says why there is none, and is for the model; source

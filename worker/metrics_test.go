@@ -44,7 +44,7 @@ func TestTheFiguresOfATaskAreThoseOfItsRun(t *testing.T) {
 		if err := wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		r.wantTask(task.PlannedName)
+		r.wantTask(task.Planned)
 		if _, err := r.tasks(r.mem).Submit(t.Context(), tasklog.Request{Task: "t1", Run: "r", Tool: "planner-output", Payload: []byte(goodPlan)}); err == nil {
 			t.Error("a second plan was accepted")
 		}

@@ -157,20 +157,17 @@ func (d *Runner) bySchema(s run.State, p run.Replied) (value, problem string) {
 		}
 	}
 	text := strings.TrimSpace(s.Unfinished() + run.PlainText(p.Parts))
-	tools, submission := d.tools(s.Config)
+	_, submission := d.tools(s.Config)
 	if text == "" || submission == nil { // the run's own remedy for an empty answer comes first
 		return "", ""
 	}
 	if !json.Valid([]byte(text)) {
 		return "", "The answer is not JSON."
 	}
-	if err := tools.Validate(s.Config.Output.Tool, json.RawMessage(text)); err != nil {
-		what := strings.TrimPrefix(err.Error(), "wrong arguments for "+s.Config.Output.Tool+": ") // it was not called
-		return "", "The answer does not fit the schema: " + strings.TrimSuffix(what, ".") + "."
-	}
 	value, err := submission.Value(json.RawMessage(text))
 	if err != nil {
-		return "", err.Error()
+		what := strings.TrimPrefix(err.Error(), "wrong arguments for "+s.Config.Output.Tool+": ") // it was not called
+		problem = "The answer does not fit the schema: " + strings.TrimSuffix(what, ".") + "."
 	}
-	return value, ""
+	return value, problem
 }

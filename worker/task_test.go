@@ -59,7 +59,7 @@ func (r *rig) task() task.State {
 
 func (r *rig) wantTask(want task.StatusName) {
 	r.t.Helper()
-	if got := r.task().Status.Name(); got != want {
+	if got := r.task().Status.Name; got != want {
 		r.t.Errorf("the task is %s, want %s", got, want)
 	}
 }
@@ -105,7 +105,7 @@ func TestARunAndItsTaskChangeTogether(t *testing.T) {
 		if err := wait(t.Context()); err != nil || s.Turn.End.End != run.Completed {
 			t.Errorf("ended %+v, %v", s.Turn.End, err)
 		}
-		r.wantTask(task.PlannedName)
+		r.wantTask(task.Planned)
 		want := []string{"agent_prompted", "tool_executed", "output_reminder_sent", "tool_executed", "planner_output_submitted", "planning_completed",
 			"status_changed", "tool_executed", "tool_executed", "agent_completed"}
 		if diff := cmp.Diff(want, r.history()); diff != "" {
@@ -152,7 +152,7 @@ func TestAKillAtAnyAppendLeavesRunAndTaskEqual(t *testing.T) {
 				_, err := d.Run(t.Context())
 				_ = d.Close()
 				if err == nil {
-					r.wantTask(task.PlannedName)
+					r.wantTask(task.Planned)
 					return
 				}
 				r.crash()
@@ -174,7 +174,7 @@ func TestAKillAtAnyAppendLeavesRunAndTaskEqual(t *testing.T) {
 					}
 					r.run(d)
 				}
-				r.wantTask(task.PlannedName)
+				r.wantTask(task.Planned)
 				if a, b := len(logged[run.Submitted](t, r)), strings.Count(strings.Join(r.history(), " "), "planner_output_submitted"); a != 1 || b != 1 {
 					t.Errorf("append %d: %d submissions in the run and %d in the task", n, a, b)
 				}
@@ -203,7 +203,7 @@ func TestATaskThatAPersonPausedTakesNoResult(t *testing.T) {
 		d := r.createPlanner()
 		assign(d, 1, "Plan it.")
 		s := r.run(d)
-		r.wantTask(task.WaitingName)
+		r.wantTask(task.Waiting)
 		if n := len(logged[run.Submitted](t, r)); n != 0 || s.Submission().Value != "" {
 			t.Errorf("the run has %d submissions", n)
 		}
@@ -250,7 +250,7 @@ func TestACallThatWaitsForAPersonShowsOnTheTask(t *testing.T) {
 		d = r.open()
 		d.Post(t.Context(), request.Decide{Call: "c_1", Answer: run.Allow, By: "anna"})
 		r.run(d)
-		r.wantTask(task.PlannedName)
+		r.wantTask(task.Planned)
 		events, err := tasklog.Events(t.Context(), r.mem, "t1", 0, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -323,7 +323,7 @@ func TestWhatASubmissionFromOutsideIsAnswered(t *testing.T) {
 		d := r.createExternal(run.Config{Output: plannerOutput})
 		assign(d, 1, "Plan it.")
 		r.run(d)
-		r.wantTask(task.PlannedName)
+		r.wantTask(task.Planned)
 		ctx := t.Context()
 		r.crash() // the run has ended, and the process with it
 		refused(ctx, "k3", "planner-output", goodPlan, task.AlreadySubmitted)
@@ -415,7 +415,7 @@ func TestOfFiftyCallersOneSubmits(t *testing.T) {
 			if !kill && (won != 1 || lost != 49) {
 				t.Errorf("%d won and %d lost", won, lost)
 			}
-			r.wantTask(task.FailedName)
+			r.wantTask(task.Failed)
 		})
 	}
 }
@@ -432,7 +432,7 @@ func TestAChildRunOfATaskIsListedAndEndsOnlyItself(t *testing.T) {
 		d := r.createPlanner()
 		assign(d, 1, "Plan it.")
 		r.run(d)
-		r.wantTask(task.PlannedName)
+		r.wantTask(task.Planned)
 		k := r.task()
 		if len(k.Chain) != 2 || k.Chain[1].ID != theChild || k.Chain[1].Parent != "r" || k.Chain[1].Call != "c_1" || !k.Chain[1].Ended || k.Chain[1].Output != `{"n":3}` {
 			t.Errorf("the chain is %+v", k.Chain)
@@ -469,10 +469,10 @@ func TestAFullDiskLeavesATaskThatCanBeResumed(t *testing.T) {
 			t.Errorf("the run ended with %v", err)
 		}
 		_ = d.Close()
-		r.wantTask(task.PlanningName)
+		r.wantTask(task.Planning)
 		full = false
 		r.does("", task.End{Run: "r", Begun: true, End: run.Ended{End: run.EndInterrupted, Reason: "storage", Detail: "the disk is full"}})
-		r.wantTask(task.WaitingName)
+		r.wantTask(task.Waiting)
 		r.does("anna", task.Resume{})
 		d = r.open()
 		wait := d.PostForTask([]task.Action{task.Prompt{Run: "r", Number: 2}})
@@ -480,7 +480,7 @@ func TestAFullDiskLeavesATaskThatCanBeResumed(t *testing.T) {
 		if err := wait(t.Context()); err != nil {
 			t.Error(err)
 		}
-		r.wantTask(task.PlannedName)
+		r.wantTask(task.Planned)
 	})
 }
 
@@ -558,7 +558,7 @@ func TestATaskThatCannotBeReadTakesNoResult(t *testing.T) {
 		if err := errors.Join(err, d.Close()); !errors.Is(err, errBroken) {
 			t.Errorf("the run ended with %v", err)
 		}
-		r.wantTask(task.PlanningName)
+		r.wantTask(task.Planning)
 		if n := len(logged[run.Submitted](t, r)); n != 0 {
 			t.Errorf("the run has %d submissions", n)
 		}

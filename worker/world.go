@@ -93,21 +93,14 @@ func refusedBy(source string, id run.CallID, reason string) run.CallDecided {
 
 // Submit reads the result that a call hands in.
 func (d world) Submit(s run.State, c run.CallState) (value, problem string) {
-	args := d.arguments(c.Call)
-	if args.err != nil {
-		return "", args.err.Error()
-	}
-	_, submission := d.tools(s.Config)
-	value, err := submission.Value(args.json)
-	if err != nil { // it fitted when the call was inspected
-		return "", err.Error()
+	i := d.inspect(s, c.Call)
+	if i.err != nil { // it fitted when the call was inspected
+		return "", i.err.Error()
 	}
 	if d.task != nil {
-		if problem := d.task.Takes(s, c, value); problem != "" {
-			return "", problem
-		}
+		problem = d.task.Takes(s, c, i.result)
 	}
-	return value, ""
+	return i.result, problem
 }
 
 // Partial returns what has streamed of the request under way.
