@@ -226,7 +226,7 @@ func printed(t *testing.T, schema map[string]any) string {
 // jsonSchema returns the schema of all commands.
 func jsonSchema(t *testing.T) map[string]any {
 	t.Helper()
-	s := schemas{defs: map[string]any{}, comments: fieldComments(t, ".", "../app", "../output", "../permission", "../provider", "../config", "../worker/retention", "../view", "../run")}
+	s := schemas{defs: map[string]any{}, comments: fieldComments(t, ".", "../app", "../board", "../report", "../output", "../permission", "../provider", "../config", "../worker/retention", "../view", "../run")}
 	commands := map[string]any{}
 	for name, forms := range jsonForms {
 		var any []any
