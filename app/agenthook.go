@@ -120,11 +120,14 @@ func (w *Workspace) hookVerdict(id run.ID, state run.State, k external.Kind, ask
 		}
 		mode = permission.Default
 	}
+	// Of a tool that pawl has none for, only a rule decides: the agent has lists of those that do nothing. So
+	// it has of commands that read, but it does not see where a link or a folder leads, nor what is secret.
+	r.ReadsUnconfined = true
 	d := p.Decide(id, mode, r)
-	switch {
-	case d.Verdict == permission.Deny && (d.Source != "mode" || in.As != permissionName):
+	switch unknown := in.As == permissionName; {
+	case d.Verdict == permission.Deny && (!unknown || d.Source != "mode"):
 		return permission.Deny, because(d), nil
-	case d.Verdict == permission.Ask && (d.Rule != "" || d.Source == "policy" || in.Sandbox == run.Unconfined):
+	case d.Verdict == permission.Ask && (!unknown || d.Rule != "" || d.Source == "policy"):
 		return permission.Ask, because(d), nil
 	}
 	// In this mode only what a rule denies, or might deny, does not run.

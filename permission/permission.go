@@ -102,6 +102,9 @@ type Request struct {
 	// read-only, without secrets and without a network. Only then does a command
 	// run because it is classified as reading; see [run.ReadOnly].
 	EnforcesReadOnly bool
+	// ReadsUnconfined: what is classified as reading may run outside of a sandbox. Then it reads the
+	// secrets below a folder, too, which is judged.
+	ReadsUnconfined bool
 	// LocalPrograms are the programs of the command that PATH finds in the
 	// workspace: their names say nothing about what they do.
 	LocalPrograms []string

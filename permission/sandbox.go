@@ -57,7 +57,7 @@ func (t *evaluation) confineReading() {
 		t.add(kindSandbox, "", atMode, byMode(Deny, t.m, "only reading is allowed, and no sandbox here keeps a command to it"))
 	case !t.r.EnforcesReadOnly:
 		t.readOnly = false
-		if len(t.classified) > 0 {
+		if len(t.classified) > 0 && !t.r.ReadsUnconfined {
 			t.add(kindSandbox, "", atDefault, byDefault(Ask, quote(t.classified[0].text)+" is classified as reading, and no sandbox here keeps it to that"))
 		}
 	case !t.readOnly:
