@@ -123,7 +123,16 @@ func (h *taskHistory) next(id tasks.ID, status tasks.StatusName) {
 func (h *taskHistory) session(ctx context.Context, asks *taskAsker) func(tasks.ID, *app.Session) {
 	return func(id tasks.ID, s *app.Session) {
 		_ = h.show(id) // what cannot be read now is printed later
-		if m := permission.ModeOf(s.Config().Mode); m != permission.Default && !h.asJSON {
+		m := permission.ModeOf(s.Config().Mode)
+		given := m
+		if c, err := h.ws.Config(); err == nil && c.Has("mode", true) {
+			given = permission.ModeOf(c.Get("mode"))
+		}
+		switch {
+		case h.asJSON:
+		case given != m:
+			h.line(id, fmt.Sprintf("%s stays in mode %s: %s is for runs that begin; to change it: pawl runs set %s --mode %s", s.ID(), m, given, s.ID(), given))
+		case m != permission.Default:
 			h.line(id, fmt.Sprintf("%s works in mode %s", s.ID(), m))
 		}
 		state := s.State()
