@@ -99,7 +99,7 @@ func (s *script) ownWork() bool {
 				return p.speculative || !idles(p, p.info())
 			}
 			command, rest := p.git()
-			return p.greps() || p.recurses() || len(p.info().hazards) > 0 || !p.info().reads && !is("git/"+command, ownWork) ||
+			return p.greps() || p.recurses() || len(p.info().hazards) > 0 || !p.info().reads && !commandOf("git", command).is(ownWork) ||
 				slices.ContainsFunc(rest, func(w word) bool { return hasAny(w.text, "--no-index", "--pathspec-from-file") })
 		})
 }

@@ -195,10 +195,9 @@ func (t *evaluation) goesBelow(p *simpleCommand, l *commandInfo, effect Verdict)
 func (p *simpleCommand) goesThrough() bool {
 	name := path.Base(p.program())
 	if name == "git" {
-		return has("checkout restore rm mv clean stash", p.words[1].text)
+		return len(p.words) > 1 && commandOf("git", p.words[1].text).is(goesThrough)
 	}
-	return has("rm cp mv tar bsdtar zip rsync find fd fdfind ln pax cpio 7z 7za ag ack ugrep zgrep chmod chown chgrp gofmt gzip gunzip bzip2 xz zstd shred install scp", name) ||
-		p.packs() || p.actsHere()
+	return is(name, goesThrough) || p.packs() || p.actsHere()
 }
 
 // packs reports whether p is a Python that puts folders into an archive or hands them out.
@@ -377,7 +376,7 @@ func (t *evaluation) mayMakeLinks(p *simpleCommand) bool {
 		return false
 	case name == "git":
 		command, _ := p.git()
-		return !gitMakesNoLinks[command]
+		return !commandOf("git", command).is(makesNoLinks)
 	case name == "cp": // a link that it is given is followed
 		return slices.ContainsFunc(p.words[1:], func(w word) bool {
 			letters, ok := shortOptions(w.text)
@@ -386,9 +385,6 @@ func (t *evaluation) mayMakeLinks(p *simpleCommand) bool {
 	}
 	return !is(name, makesNoLinks)
 }
-
-// gitMakesNoLinks are commands of git that leave the files of the workspace as they are.
-var gitMakesNoLinks = set("add branch commit config fetch ls-remote notes push remote tag")
 
 // redirectRules returns the deny rules that may speak of a redirection.
 func (t *evaluation) redirectRules(rd redirect) []Rule {

@@ -173,13 +173,12 @@ func takesAll(p *simpleCommand) bool {
 // changesDir reports whether words before a command, or a command's own, make it run
 // in another directory.
 func changesDir(name string, words []word) bool {
-	switch name {
-	case "git":
+	if name == "git" {
 		return slices.ContainsFunc(words, func(w word) bool {
 			return strings.HasPrefix(w.text, "--git-dir") || strings.HasPrefix(w.text, "--work-tree")
 		})
-	case "env", "sudo", "doas", "unshare", "nsenter", "find", "fd", "fdfind", "tar", "bsdtar", "make", "gmake", "ninja", "go", "cargo", "npm", "pnpm", "yarn", "bundle", "systemd-run":
-	default:
+	}
+	if !is(name, changesFolder) {
 		return false
 	}
 	if len(words) > maxEmbedded {

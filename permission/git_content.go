@@ -21,7 +21,7 @@ type content struct {
 // shown returns what a git command may show.
 func (t *evaluation) shown(p *simpleCommand) content {
 	command, rest := p.git()
-	if command == "" || is("git/"+command, quiet) && !patches(command, rest) {
+	if command == "" || commandOf("git", command).is(quiet) && !patches(command, rest) {
 		return content{}
 	}
 	summary := slices.ContainsFunc(rest, isSummary) && !slices.ContainsFunc(rest, isPatchOption)
@@ -124,7 +124,7 @@ func namesObjects(words []word) bool {
 // patches reports whether options or operands make a git command show differences that is quiet without them,
 // or make it exchange what is committed with another folder of this machine.
 func patches(command string, words []word) bool {
-	letters, _ := wordsOf("git/"+command, quiet)
+	letters := commandOf("git", command).words[quiet]
 	for _, w := range words {
 		given, short := shortOptions(w.text)
 		switch {

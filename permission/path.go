@@ -170,8 +170,9 @@ type preparedNames struct {
 	patterns [][2]string // what stands before and after the *
 }
 
-func names(list ...string) nameList {
+func names(section string) nameList {
 	return lazy.Value(func() preparedNames {
+		list := namesOf(section)
 		l := preparedNames{plain: make(map[string]bool, len(list))}
 		for _, n := range list {
 			if before, after, ok := strings.Cut(n, "*"); ok {

@@ -7,8 +7,8 @@ import (
 
 func TestATableOfProgramsIsReadWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	all, err := parsePrograms("# a comment\nrm del = deletes, named\n\ngit = asks git, means add commit\n\tstatus\nls = means\n")
-	if err != nil || len(all) != 4 || all["del"].facts != deletes|named || all["git"].words[means] != "add commit status" || all["ls"].facts != means || all["ls"].words[means] != "" {
+	all, err := parsePrograms("# a comment\nrm del = deletes, named\n\ngit = asks git, means add commit\n\tstatus\nls = means\ngit/log = reads\n")
+	if err != nil || len(all.programs) != 4 || all.programs["del"].facts != deletes|named || all.programs["git"].words[means] != "add commit status" || all.programs["ls"].facts != means || all.programs["ls"].words[means] != "" || !all.commands["git/log"].is(reads) {
 		t.Errorf("read as %+v, %v", all, err)
 	}
 	for text, want := range map[string]string{
@@ -18,6 +18,8 @@ func TestATableOfProgramsIsReadWholeOrNotAtAll(t *testing.T) {
 		"rm = deletes more":        `there is no fact "deletes more"`,
 		"rm = deletes, deletes":    "twice",
 		"rm = deletes\nrm = named": "rm stands in two lines",
+		"rm = reads minds":         `there are no operands "minds"`,
+		"rm = wraps x":             `"x" is no number of operands`,
 	} {
 		if _, err := parsePrograms(text + "\n"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
@@ -29,8 +31,10 @@ func TestATableOfProgramsIsReadWholeOrNotAtAll(t *testing.T) {
 func TestEveryFactIsExplainedAndUsed(t *testing.T) {
 	t.Parallel()
 	var used fact
-	for _, p := range programs() {
-		used |= p.facts
+	for _, some := range []map[string]*program{programs().programs, programs().commands} {
+		for _, p := range some {
+			used |= p.facts
+		}
 	}
 	head, _, _ := strings.Cut(programsText, "\n\n")
 	for name, f := range facts {

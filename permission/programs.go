@@ -44,53 +44,9 @@ const (
 	pages                      // names of manual pages; a path is formatted, and may include files
 )
 
-// readers are the programs that are classified as reading, apart from those with an
-// inspect function of their own. The hazards are those that the manuals of GNU
-// coreutils 9.7, grep 3.12, ripgrep 15, fd 10, and the BSD programs of macOS 15 have;
-// read 2026-11-20.
-var readers = lazy.Value(func() map[string]reader {
-	all := map[string]reader{
-		"head": {values: "nc"}, "tail": {values: "nc"}, "cut": {values: "bcdf"}, "paste": {values: "d"}, "join": {values: "t"}, "column": {values: "s"},
-		"stat": {values: "c"}, "du": {values: "dB"}, "shasum": {values: "a"}, "fmt": {values: "w"},
-		"grep": grep, "egrep": grep, "fgrep": grep, "jq": {operands: scriptThen},
-		"rg": {operands: scriptThen, values: "gtTeABCmMdjEr", hazard: hazard{short: "z", long: "--pre --hostname-bin --search-zip"}},
-		"fd": fd, "fdfind": fd,
-		"uniq": {operands: oneFile, values: "fsw"}, "xxd": {operands: oneFile, values: "clgso", hazard: hazard{short: "r"}},
-		"sort": {values: "kt", hazard: hazard{short: "oT", long: "--output --temporary-directory --compress-program --files0-from"}},
-		"diff": {values: "CUWxFI", hazard: hazard{short: "l", long: "--paginate"}}, "colordiff": {values: "CU"}, "diff3": {hazard: hazard{long: "--diff-program"}},
-		"file":   {hazard: hazard{short: "CmzZf", long: "--compile --magic-file --uncompress --uncompress-noreport --files-from"}},
-		"tree":   {values: "LPI", hazard: hazard{short: "oR", long: "--output --fromfile --fromtabfile --infofile --gitfile"}},
-		"date":   {values: "d", operands: plusOnly, hazard: hazard{short: "sf", long: "--set --file"}},
-		"base64": {values: "w", hazard: hazard{short: "o", long: "--output"}}, "iconv": {values: "ft", hazard: hazard{short: "o", long: "--output"}}, "shuf": {values: "n", hazard: hazard{short: "o", long: "--output"}},
-		"zcat": {hazard: hazard{short: "r", long: "--recursive"}}, "xzcat": {hazard: hazard{long: "--files --files0"}}, "strings": {hazard: hazard{prefixes: "@"}}, "gofmt": {hazard: hazard{short: "w", single: "w cpuprofile"}},
-		"man": {operands: pages, hazard: hazards["man"]}, "printf": {operands: texts, hazard: hazard{short: "v"}},
-		"hostname": {operands: noOperands, hazard: hazard{short: "bF", long: "--boot --file"}}, "ss": {operands: noOperands, hazard: hazard{short: "KDF", long: "--kill --diag --filter"}},
-		"test": {operands: files, hazard: hazard{single: "v R"}}, "[": {operands: files, hazard: hazard{single: "v R"}}, "bc": {hazard: hazard{short: "f", long: "--file"}},
-	}
-	for name := range set(`ls cat wc nl tac rev comm fold expand unexpand od hexdump cmp df cksum md5sum sha1sum sha224sum sha256sum sha384sum
-		sha512sum b2sum sum readlink realpath cd bzcat tsort zipinfo`) {
-		all[name] = reader{}
-	}
-	for name := range set(`basename dirname : echo seq sleep tr id groups uname nproc uptime free tty locale getconf which type whereis apropos whatis numfmt factor
-		pgrep pidof cal expr break continue exit return true false pwd whoami sw_vers`) {
-		all[name] = reader{operands: texts}
-	}
-	for name := range set("arch who w lscpu lsblk netstat vmstat look") {
-		all[name] = reader{operands: noOperands}
-	}
-	return all
-})
-
-var (
-	grep = reader{operands: scriptThen, values: "ABDdem"}
-	fd   = reader{operands: scriptThen, values: "tedEjcS", hazard: hazard{short: "xX", long: "--exec --exec-batch"}}
-)
-
-// listing are programs that read with these words at their beginning. Names of
-// packages and keys are no files.
-var listing = map[string][]string{
-	"npm": {"ls", "list", "ll", "la", "explain", "why", "root", "prefix", "help", "config get", "config list", "config ls", "c get", "pkg get"},
-	"pip": {"list", "freeze", "show", "check"}, "pip3": {"list", "freeze", "show", "check"},
+// kindsOfOperands are the operands of a program that reads, as programs.txt calls them.
+var kindsOfOperands = map[string]operands{
+	"": files, "texts": texts, "script": scriptThen, "one": oneFile, "none": noOperands, "formats": plusOnly, "pages": pages,
 }
 
 // inspect returns what is known of p.
@@ -129,16 +85,17 @@ func inspect(p *simpleCommand) commandInfo {
 			}
 		}
 	default:
-		k, ok := readers()[name]
-		if !ok {
+		known := programOf(name)
+		k := known.reader
+		if !known.is(reads) {
 			c = commandInfo{paths: possiblePaths(words), hazards: hazardsOf(name, words)}
-			if c.reads = lists(name, words); c.reads && len(c.hazards) > 0 && c.hazards[0] == words[0].text {
+			if c.reads = onlyLists(name, words); c.reads && len(c.hazards) > 0 && c.hazards[0] == words[0].text {
 				c.hazards = c.hazards[1:] // npm config, which is followed by get here
 			}
 			break
 		}
 		c = k.inspect(words)
-		c.optionsSafe = k.hazard == hazard{} && (k.operands == files || k.operands == texts || k.operands == scriptThen)
+		c.optionsSafe = !known.is(anyHazard) && (k.operands == files || k.operands == texts || k.operands == scriptThen)
 		c.textOnly = c.optionsSafe && k.operands == texts
 		c.hazards = append(c.hazards, moreHazards(name, words)...)
 	}
@@ -153,8 +110,8 @@ func inspect(p *simpleCommand) commandInfo {
 	return c
 }
 
-// lists reports whether the words of a program say that it only lists something.
-func lists(name string, words []word) bool {
+// onlyLists reports whether the words of a program say that it only lists something.
+func onlyLists(name string, words []word) bool {
 	if name == "npm" && len(words) == 1 && words[0].text == "run" {
 		return true
 	}
@@ -169,8 +126,9 @@ func lists(name string, words []word) bool {
 				return strings.HasPrefix(w.text, "-") || name == "tar" && strings.Contains(w.text, ":")
 			})
 	}
-	for _, begin := range listing[name] {
-		fields := strings.Fields(begin)
+	begins, _ := wordsOf(name, lists)
+	for begin := range strings.FieldsSeq(begins) {
+		fields := strings.Split(begin, "+")
 		if len(words) >= len(fields) && !slices.ContainsFunc(words[:len(fields)], func(w word) bool { return w.kind != static }) && slices.EqualFunc(words[:len(fields)], fields, func(w word, s string) bool { return w.text == s }) {
 			return true
 		}
@@ -225,7 +183,7 @@ func (k reader) inspect(words []word) commandInfo {
 			case k.operands == texts:
 				continue
 			case k.operands == noOperands, k.operands == oneFile && operand > 1, k.operands == plusOnly && !strings.HasPrefix(t, "+"),
-				k.operands == pages && looksLikePath(t), k.prefixes != "" && k.names(t):
+				k.operands == pages && looksLikePath(t), len(k.prefixes) > 0 && k.names(t):
 				c.hazards = append(c.hazards, t)
 			}
 			if k.operands != plusOnly || !strings.HasPrefix(t, "+") {

@@ -5,44 +5,6 @@ import (
 	"strings"
 )
 
-// gitReads are git's commands that only read, whatever their operands are,
-// unless an option in gitHazards is given.
-var gitReads = set(`status log show diff blame annotate shortlog rev-parse rev-list ls-files ls-tree describe
-	name-rev cat-file grep merge-base whatchanged diff-tree diff-index show-ref for-each-ref show-branch
-	check-ignore check-attr check-mailmap count-objects var version cherry range-diff verify-pack show-index help`)
-
-// gitCovered are git's other commands that a wildcard covers. Every other word in
-// that place may be an alias of the repository, or runs programs, takes orders from
-// others, or deletes what no commit holds: a rule has to spell it.
-var gitCovered = set(`add apply archive bisect branch bundle checkout checkout-index cherry-pick clone commit commit-tree config fetch format-patch
-	fsck hash-object init interpret-trailers ls-remote merge merge-file merge-tree mktag mktree mv notes pack-refs pull push read-tree rebase reflog remote
-	rerere reset restore revert rm sparse-checkout stash stripspace submodule switch symbolic-ref tag worktree write-tree`)
-
-// gitHazards are options that run a program or write a file in one git command or
-// another. git completes abbreviations of options, so theirs count too. From
-// the manuals of git 2.51, read 2026-11-20.
-var gitHazards = []string{
-	"--output", "--output-directory", "--ext-diff", "--textconv", "--filters", "--open-files-in-pager",
-	"--upload-pack", "--receive-pack", "--exec", "--exec-path", "--paginate", "--config", "--config-env",
-	"--template", "--git-dir", "--work-tree", "--extcmd", "--tool", "--edit-description", "--sign", "--gpg-sign",
-	"--show-signature", "--web", "--info", "--man", "--upload-archive", "--strategy", "--interactive", "--unsafe-paths",
-	"--remerge-diff", "--diff-merges", "--dd", "--rename-section",
-}
-
-// gitLetters are the short options that do so, by command. git takes several written
-// together, and a value right after the letter, so a letter counts wherever it is.
-var gitLetters = map[string]string{
-	"grep": "O", "rebase": "xisS", "clone": "uc", "fetch": "u", "pull": "usS", "archive": "o", "format-patch": "o", "help": "wim",
-	"merge": "sS", "commit": "S", "cherry-pick": "S", "revert": "S", "tag": "su", "add": "fi", "am": "S", "stash": "a",
-}
-
-// gitLong are further long options, by command: they write a file, or take in what is
-// ignored or named by the input.
-var gitLong = map[string]string{
-	"add": "--force", "stash": "--all", "hash-object": "--stdin-paths", "read-tree": "--index-output", "interpret-trailers": "--in-place",
-	"checkout-index": "--prefix",
-}
-
 // inspectGit looks at the words after "git".
 func inspectGit(words []word) commandInfo {
 	var c commandInfo
@@ -62,8 +24,9 @@ func inspectGit(words []word) commandInfo {
 		return c
 	}
 	command, rest := words[i].text, words[i+1:]
-	c.reads = gitReads[command] || gitLists(command, rest)
-	if !gitReads[command] && !gitCovered[command] {
+	known := commandOf("git", command)
+	c.reads = known.is(reads) || gitLists(command, rest)
+	if !known.is(reads | covered) {
 		c.hazards = append(c.hazards, command)
 	}
 	looksUp := c.reads && command == "config" // its operands are keys and no settings
@@ -99,13 +62,14 @@ func gitFolder(words []word) (folder string) {
 
 // gitHazard reports whether a word makes a git command run or write something.
 func gitHazard(command, t string) bool {
+	own := commandOf("git", command).reader.hazard
 	switch {
 	case t == "--text", t == "--info" && command != "help": // whole options, not the beginnings of others
 		return false
 	case strings.HasPrefix(t, "--"):
-		return hasAny(t, gitHazards...) || gitLong[command] != "" && hasAny(t, gitLong[command])
+		return hasAny(t, programOf("git").reader.long...) || hasAny(t, own.long...)
 	case strings.HasPrefix(t, "-"):
-		return strings.ContainsAny(t, gitLetters[command]) || strings.Contains(t, "ext::")
+		return strings.ContainsAny(t, own.short) || strings.Contains(t, "ext::")
 	}
 	switch command {
 	case "bisect":
@@ -133,16 +97,9 @@ func gitSets(t string) bool {
 	return !strings.HasPrefix(t, "user.") && !strings.HasPrefix(t, "color.") && !strings.HasPrefix(t, "init.defaultbranch") && !strings.HasPrefix(t, "pull.")
 }
 
-// gitListing are the words that make a git command which can do more only list.
-var gitListing = map[string]string{
-	"stash": "list show", "notes": "list show", "worktree": "list", "submodule": "status", "bisect": "log", "reflog": "show list", "remote": "get-url",
-	"config": "--get --get-all --get-regexp --list -l get list",
-	"branch": "--list -l --contains --no-contains --merged --no-merged --points-at", "tag": "--list -l --contains --no-contains --merged --no-merged --points-at -n",
-}
-
 // gitLists reports whether a command that can do more only lists this time.
 func gitLists(command string, words []word) bool {
-	first, operands, listing := "", 0, false
+	first, operands, listing, begins := "", 0, false, commandOf("git", command).words[lists]
 	for command == "config" && len(words) > 0 && has("--global --local --system --worktree --show-origin --show-scope --name-only -z --null", words[0].text) {
 		words = words[1:]
 	}
@@ -155,7 +112,7 @@ func gitLists(command string, words []word) bool {
 		case !strings.HasPrefix(name, "-"):
 			operands++
 		case command != "branch" && command != "tag" && command != "symbolic-ref":
-		case has(gitListing[command], name):
+		case has(begins, name):
 			listing = true
 		case command != "symbolic-ref" && !has("-a --all -r --remotes -v -vv --verbose --show-current --sort --format --column --no-column -i --ignore-case", name),
 			command == "symbolic-ref" && !has("--short -q --quiet", name):
@@ -170,9 +127,9 @@ func gitLists(command string, words []word) bool {
 	case "remote":
 		return len(words) == 0 || len(words) == 1 && has("-v --verbose", first) || first == "get-url"
 	case "reflog":
-		return first == "" || strings.HasPrefix(first, "-") || has(gitListing[command], first)
+		return first == "" || strings.HasPrefix(first, "-") || has(begins, first)
 	case "config":
-		return first != "" && has(gitListing[command], first) || len(words) == 1 && operands == 1 && strings.Contains(first, ".")
+		return first != "" && has(begins, first) || len(words) == 1 && operands == 1 && strings.Contains(first, ".")
 	}
-	return first != "" && has(gitListing[command], first)
+	return first != "" && has(begins, first)
 }

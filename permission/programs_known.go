@@ -6,9 +6,6 @@ import (
 	"strings"
 )
 
-// goRunsNothing are the commands of go that run its own tools alone.
-var goRunsNothing = set("build vet fmt list version doc help mod")
-
 // mayRunOthers reports whether p may run programs that the command does not tell: it is
 // a script, an interpreter, a build tool, or not known. What a wrapper runs is a part of
 // its own.
@@ -32,7 +29,7 @@ func (t *evaluation) mayRunOthers(p *simpleCommand, l *commandInfo) bool {
 	case is(name, runsNothing), setsSafely(p):
 		return false
 	case name == "go":
-		return unknownWords || len(hazards) > 0 || len(p.words) < 2 || !goRunsNothing[p.words[1].text]
+		return unknownWords || len(hazards) > 0 || len(p.words) < 2 || !commandOf("go", p.words[1].text).is(runsNothing)
 	case name == "sed":
 		hazards = slices.DeleteFunc(slices.Clone(hazards), func(h string) bool {
 			return strings.HasPrefix(h, "--in-place") || strings.HasPrefix(strings.TrimLeft(h, "-nErsuz"), "i") && !strings.HasPrefix(h, "--") && strings.HasPrefix(h, "-")

@@ -7,18 +7,6 @@ import (
 	"pawl/internal/lazy"
 )
 
-// goHazards are options of the go command by which it runs a program of one's
-// choice, reads other settings, or writes a file of that name, and its commands
-// that run programs or install. From "go help build", "go help testflag" and
-// "go help" of Go 1.26, read 2026-11-20.
-var (
-	goHazards  = set("exec toolexec vettool overlay modfile modcacherw C fuzzcachedir pkgdir o cpuprofile memprofile blockprofile mutexprofile coverprofile trace outputdir fixtool w gccgoflags")
-	goCommands = set("run generate tool install get fix clean work bug telemetry")
-)
-
-// goReads are go's commands that read, if no option is a hazard.
-var goReads = set("version env list doc help graph why verify")
-
 // inspectGo looks at the words after "go". Options after -args count too: whether
 // that is an option, or the value of one before it, only go knows.
 func inspectGo(words []word) commandInfo {
@@ -26,8 +14,8 @@ func inspectGo(words []word) commandInfo {
 	if len(words) == 0 {
 		return c
 	}
-	command := words[0].text
-	if goCommands[command] || strings.HasPrefix(command, "-") {
+	command, known := words[0].text, programOf("go")
+	if has(known.reader.commands, command) || strings.HasPrefix(command, "-") {
 		c.hazards = append(c.hazards, command)
 	}
 	if command == "mod" && len(words) > 1 {
@@ -35,7 +23,7 @@ func inspectGo(words []word) commandInfo {
 			c.hazards = append(c.hazards, "edit")
 		}
 	}
-	reads := goReads[strings.TrimPrefix(command, "mod ")]
+	reads := has(known.words[lists], strings.TrimPrefix(command, "mod "))
 	for i, w := range words[1:] {
 		option, isOption := strings.CutPrefix(w.text, "-")
 		name, value, _ := strings.Cut(strings.TrimPrefix(option, "-"), "=")
@@ -48,7 +36,7 @@ func inspectGo(words []word) commandInfo {
 				c.hazards = append(c.hazards, w.text)
 			}
 		}
-		if isOption && (goHazards[strings.TrimPrefix(name, "test.")] || strings.Contains(value, "-toolexec")) || strings.Contains(w.text, "-extld") || strings.Contains(w.text, "-fplugin") {
+		if isOption && (has(known.reader.single, strings.TrimPrefix(name, "test.")) || strings.Contains(value, "-toolexec")) || strings.Contains(w.text, "-extld") || strings.Contains(w.text, "-fplugin") {
 			c.hazards = append(c.hazards, w.text)
 		}
 		reads = reads && (command != "env" || !strings.Contains(w.text, "=")) && !(isOption && has("export compiled mod u", name))

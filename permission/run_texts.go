@@ -13,9 +13,14 @@ func takesData(p *simpleCommand, l *commandInfo) bool {
 	if len(l.hazards) > 0 && !is(name, runsNothing) {
 		return false
 	}
-	_, hazards := hazards[name]
-	return l.reads || l.textOnly || is(name, runsNothing) || is(name, runsByHazard) || is(name, setsTheShell) || is(name, asksGit) || hazards && !is(name, runsItsWords) ||
+	return l.reads || l.textOnly || is(name, runsNothing|runsByHazard|setsTheShell|asksGit) || hazardsKnown(name) && !is(name, runsItsWords) ||
 		is(name, isShell) && p.readsText
+}
+
+// hazardsKnown reports whether a program that does not only read is known by its hazards, so that its other
+// words are none.
+func hazardsKnown(name string) bool {
+	return is(name, anyHazard) && !is(name, reads|asksGit|language)
 }
 
 // maxTexts bounds how many words of one command are read as commands.
@@ -53,7 +58,7 @@ func (p *simpleCommand) runsByRule(l *commandInfo, rules []Rule, budget *int) (r
 	if p.innerAt > 0 {
 		words = p.words[1:p.innerAt]
 	}
-	_, known := hazards[path.Base(p.program())]
+	known := hazardsKnown(path.Base(p.program()))
 	operands := 0
 	for i, w := range words {
 		if !strings.HasPrefix(w.text, "-") {
@@ -144,8 +149,7 @@ func textsIn(word string, rules []Rule) []string {
 			end = len(text)
 		}
 		name := path.Base(text[:end])
-		_, wraps := wrappers[name]
-		if wraps || is(name, isShell) || is(name, joins) || slices.ContainsFunc(rules, func(r Rule) bool { return r.names(name) }) {
+		if is(name, wraps|isShell|joins) || slices.ContainsFunc(rules, func(r Rule) bool { return r.names(name) }) {
 			texts = append(texts, asShell.Replace(text))
 		}
 	}

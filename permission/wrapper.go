@@ -24,63 +24,6 @@ type wrapper struct {
 	input bool
 }
 
-// wrappers are the programs that are looked through. Of an option that is not
-// here nobody knows whether it takes a value; then every later word may be the
-// command. From the manuals of GNU coreutils 9, util-linux 2.40, findutils 4.10,
-// sudo 1.9 and moreutils, read 2026-11-20.
-var wrappers = map[string]wrapper{
-	"env":         {flags: "i0v", values: "uC", assigns: true},
-	"sudo":        {flags: "AbEHiKknPSsV", values: "CDghpRrtTuU", assigns: true, input: true},
-	"doas":        {flags: "Lns", values: "aCu", input: true},
-	"xargs":       {flags: "0oprtx", values: "adEILnPs"},
-	"timeout":     {flags: "v", values: "ks", operands: 1, transparent: true},
-	"nice":        {values: "n", transparent: true},
-	"nohup":       {},
-	"setsid":      {flags: "cfw"},
-	"time":        {flags: "pqv", values: "f", transparent: true},
-	"command":     {flags: "p"},
-	"builtin":     {},
-	"exec":        {flags: "cl", values: "a"},
-	"stdbuf":      {values: "eio"},
-	"ionice":      {flags: "t", values: "cn", transparent: true},
-	"taskset":     {operands: 1},
-	"chrt":        {flags: "bfior", operands: 1},
-	"chroot":      {operands: 1, input: true},
-	"unshare":     {flags: "mufinpUCTrc", input: true},
-	"nsenter":     {flags: "a", input: true},
-	"flock":       {flags: "sxnuFo", values: "wE", operands: 1},
-	"strace":      {flags: "cfFhiqrtTvVxyz", values: "abeEIoOpPsSuUX"},
-	"ltrace":      {},
-	"watch":       {flags: "bcdegtpx", values: "n"},
-	"parallel":    {texts: true, input: true},
-	"busybox":     {},
-	"toybox":      {},
-	"caffeinate":  {flags: "disu", values: "tw"},
-	"pkexec":      {},
-	"runuser":     {flags: "lm", values: "gGu", input: true},
-	"unbuffer":    {},
-	"script":      {flags: "aefq", input: true},
-	"entr":        {flags: "acdnprz", texts: true},
-	"rlwrap":      {},
-	"torsocks":    {},
-	"catchsegv":   {},
-	"fakeroot":    {},
-	"npx":         {flags: "y", values: "p"},
-	"bunx":        {},
-	"pnpx":        {},
-	"uvx":         {},
-	"pipx":        {operands: 1},
-	"proxychains": {}, "proxychains4": {}, "firejail": {}, "bwrap": {}, "systemd-run": {}, "dbus-run-session": {}, "xvfb-run": {},
-	"numactl": {}, "prlimit": {}, "setpriv": {}, "capsh": {}, "gosu": {operands: 1}, "su-exec": {operands: 1}, "sg": {operands: 1, input: true}, "newgrp": {operands: 1, input: true},
-	"start-stop-daemon": {}, "daemonize": {}, "ts": {}, "chronic": {}, "ifne": {}, "hyperfine": {texts: true}, "concurrently": {texts: true}, "perf": {guessed: true}, "valgrind": {}, "rr": {},
-	"watchexec": {texts: true}, "nodemon": {texts: true}, "ld.so": {}, "ld-linux-x86-64.so.2": {}, "dotenv": {}, "direnv": {}, "uv": {operands: 1}, "poetry": {operands: 1}, "pdm": {operands: 1}, "pipenv": {operands: 1}, "bundle": {operands: 1}, "mise": {}, "asdf": {}, "conda": {}, "nix-shell": {}, "nix": {},
-	"setarch": {guessed: true}, "linux32": {}, "linux64": {}, "i386": {}, "i686": {}, "x86_64": {}, "choom": {guessed: true}, "uclampset": {guessed: true}, "cgexec": {guessed: true}, "proot": {guessed: true},
-	"chpst": {guessed: true}, "daemon": {guessed: true}, "gdb": {guessed: true}, "lldb": {guessed: true},
-	"coproc": {}, "noglob": {}, "nocorrect": {}, "pwsh": {texts: true, input: true}, "cmd": {texts: true, input: true}, "powershell": {texts: true, input: true}, "wsl": {texts: true, input: true}, "distrobox": {}, "toolbox": {},
-	"screen": {texts: true}, "tmux": {texts: true}, "expect": {texts: true, input: true}, "socat": {texts: true}, "crond": {}, "logsave": {operands: 1}, "cpulimit": {}, "tsp": {},
-	"batch": {input: true}, "at": {input: true, texts: true},
-}
-
 // toHost is ssh with the options of a login; with others (-N, -W, -n) its input goes to no shell.
 var toHost = wrapper{flags: "46AaCgKkMqTtvXxYy", values: "BbcDEeFIiJLlmoPpRSw", operands: 1}
 
@@ -115,8 +58,8 @@ func (r *scriptReader) unwrap(p *simpleCommand) {
 	if name == "crontab" && !p.speculative && (len(p.words) == 1 || slices.ContainsFunc(p.words, func(w word) bool { return w.text == "-" })) {
 		r.isUnknown("crontab that reads its commands from standard input")
 	}
-	w, ok := wrappers[name]
-	if !ok || name == "command" && asksOnly(p) {
+	w := programOf(name).wrapper
+	if !is(name, wraps) || name == "command" && asksOnly(p) {
 		return
 	}
 	i, sure, assigned := w.command(p.words)
@@ -195,9 +138,7 @@ func (r *scriptReader) inner(p *simpleCommand, words []word, speculative bool) {
 
 // wrapsAnother reports whether there is anything to look through in p.
 func wrapsAnother(p *simpleCommand) bool {
-	name := path.Base(p.program())
-	_, wraps := wrappers[name]
-	return wraps || is(name, isShell) || is(name, joins)
+	return is(path.Base(p.program()), wraps|isShell|joins)
 }
 
 // command returns where the command begins among the words of a wrapper, and
