@@ -10,6 +10,7 @@ import (
 	"pawl/agent"
 	"pawl/config"
 	"pawl/external"
+	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
 	"pawl/store"
@@ -35,6 +36,8 @@ type Task struct {
 	// Limits are at most those of each turn, beside the settings'; zero fields: no more.
 	Limits run.Limits
 
+	// Rules hold in a new run alone, beside its agent's.
+	Rules []permission.Rule
 	// Dir is where it works; "": in the workspace.
 	Dir string
 
@@ -78,8 +81,8 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(a.Rules) > 0 { // it is owned now: a sweep leaves its rules alone
-		if err := s.policy.AddRules(c.Run, a.Rules); err != nil {
+	if rules := slices.Concat(a.Rules, t.Rules); len(rules) > 0 { // it is owned now: a sweep leaves its rules alone
+		if err := s.policy.AddRules(c.Run, rules); err != nil {
 			return nil, errors.Join(err, r.Close())
 		}
 	}

@@ -28,7 +28,7 @@ import (
 func agentsCommand(inv *invocation) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "agents",
-		Short: "List, show, write and check agents",
+		Short: "List, show, write, check and test agents",
 		Long: `Works with agents: configurations of runs with instructions, tools, a model, permissions
 and a required result. Each is a file in your folder agents, beside config.toml, or in
 .pawl/agents of the workspace, which needs trust; some are built in.`,
@@ -37,7 +37,7 @@ and a required result. Each is a file in your folder agents, beside config.toml,
   pawl run --agent auditor -p "look at package store"`,
 	})
 	for _, c := range []func(*invocation) *cobra.Command{
-		agentsListCommand, agentsShowCommand, agentsAddCommand, agentsEditCommand, agentsRmCommand, agentsCheckCommand,
+		agentsListCommand, agentsShowCommand, agentsAddCommand, agentsEditCommand, agentsRmCommand, agentsCheckCommand, agentsTestCommand,
 	} {
 		cmd.AddCommand(c(inv))
 	}
@@ -513,6 +513,62 @@ Exit codes: 0 all can run, 1 some cannot.`,
 		}
 		return nil
 	})
+}
+
+func agentsTestCommand(inv *invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "test NAME",
+		Short: "Let an agent do a tiny task, and say what holds",
+		Long: `Lets an agent, or a program such as claude-code, do a tiny task in a run of its own, and says what
+that has shown: that it runs, is logged in, submits a result, does nothing that needs approval, continues its
+conversation, and can be stopped. It makes a few small requests to the model.
+
+Exit codes: 0 nothing has failed, 1 something has.`,
+		Example: "  pawl agents test builder\n  pawl agents test codex --json",
+		Args:    oneAgent,
+	}
+	cmd.ValidArgsFunction = inv.completeAgents
+	asJSON := jsonFlag(cmd)
+	open := func(*pflag.FlagSet) (*app.Workspace, error) {
+		opt := inv.options(nil)
+		opt.Drives = true
+		return app.Open(opt)
+	}
+	return inWorkspace(cmd, open, func(ctx context.Context, ws *app.Workspace, args []string) error {
+		form := agentTestForm{Name: args[0]}
+		var failed error
+		id, err := ws.ProveAgent(ctx, args[0], func(p app.AgentProof) {
+			form.Items = append(form.Items, p)
+			if p.State == "failed" {
+				failed = exit{code: exitFailed}
+			}
+			if !*asJSON {
+				line := fmt.Sprintf("%-11s %s", p.What, p.State)
+				if p.Why != "" {
+					line += ": " + visible(oneLine(p.Why, 300))
+				}
+				fmt.Fprintln(inv.Stdout, line)
+			}
+		})
+		if errors.As(err, new(*agent.NotFoundError)) {
+			return usage("%w", err)
+		}
+		form.Run = id
+		switch {
+		case *asJSON:
+			err = errors.Join(err, inv.encode(form))
+		case id != "":
+			inv.notice(fmt.Sprintf("see `pawl runs show %s`", id))
+		}
+		return cmp.Or(err, failed)
+	})
+}
+
+// An agentTestForm is what a test of an agent has shown, as JSON.
+type agentTestForm struct {
+	Name  string           `json:"name"`
+	Run   run.ID           `json:"run,omitempty"`
+	Items []app.AgentProof `json:"items"`
 }
 
 // An agentCheckForm is whether an agent can run, as JSON.

@@ -42,6 +42,7 @@ var jsonForms = map[string][]any{
 	"agents list":         {forms.List[forms.AgentForm]{}},
 	"agents rm":           {forms.AgentFileForm{}},
 	"agents show":         {forms.AgentForm{}},
+	"agents test":         {agentTestForm{}},
 	"config":              {forms.ConfigForm{}},
 	"config get":          {forms.SettingForm{}},
 	"config set":          {forms.SettingForm{}},

@@ -258,6 +258,7 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 	pawl(0, "agents", "edit", "auditor", "--description", "Looks for all risks", "--json")
 	is(pawl(0, "agents", "show", "auditor", "--json"), "description", "Looks for all risks")
 	pawl(0, "agents", "check", "auditor", "--json")
+	is(pawl(1, "agents", "test", "auditor", "--json"), "name", "auditor") // its script submits nothing
 	is(pawl(0, "agents", "rm", "auditor", "--json"), "name", "auditor")
 	pawl(0, "serve", "token", "--json")
 	covered["serve link"] = true // it needs a server: see TestAServerEndsInOrder
