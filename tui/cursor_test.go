@@ -77,6 +77,7 @@ func TestForAnInputMethodTheCursorIsWhereTextIsEdited(t *testing.T) {
 		c.asks(map[run.CallID]permission.Request{"c_1": {Command: "make"}}, call("c_1", "shell", `{"command":"make"}`))
 		at(c, "hidden") // a key answers
 		c.presses("a", "a")
+		c.passes(standing)
 		c.presses("e", "e")
 		c.presses("enter", "")
 		c.presses("ctrl+u", "")

@@ -37,7 +37,7 @@ type storing struct {
 	answer  run.Answer
 	rules   permission.Rules // as they would be stored, but for their scope
 	scope   int              // of the rules, in render.Scopes
-	letters string           // that were pressed so far: text, if the person goes on to type
+	spent   bool             // a letter was pressed in it
 	fits    bool
 	printed bool
 	edit    *ruleEdit // nil: the rule is not being edited
@@ -213,10 +213,7 @@ func (d *dialog) step() (g *guard, whole bool) {
 }
 
 func (d *dialog) text() string {
-	if s := d.storing; s != nil {
-		d.storing = nil
-		return s.letters + s.release()
-	}
+	d.storing = nil
 	return d.release()
 }
 
@@ -232,17 +229,16 @@ func (d *dialog) key(m *model, name, text string) ([]effect, bool) {
 		}
 		return d.storingKey(m, name, text)
 	}
-	if _, ok := render.ChoiceOf(name, render.Choices(d.calls[0])); ok && d.held == "d" && m.now.Sub(d.since) >= fluent {
-		d.release() // it has done its work, and this is no word
-	}
-	if d.held != "" {
-		switch {
-		case name == "enter" && !m.together:
-			return d.perform(m, d.release()), true
-		case text != "":
-			m.intoInput(d)
-			return nil, false
-		}
+	choices := render.Choices(d.calls[0])
+	before := d.held
+	switch _, answers := render.ChoiceOf(name, choices); {
+	case before == "", before == "d" && answers && len(name) == 1 && d.takes(m):
+	case name == "enter" && !m.together:
+		return d.perform(m, d.letter()), true
+	case text != "" || name == "enter":
+		m.intoInput(d)
+		return nil, false
+	default:
 		d.release()
 		if name == "esc" || name == "backspace" {
 			return nil, true // the letter is taken back
@@ -254,7 +250,6 @@ func (d *dialog) key(m *model, name, text string) ([]effect, bool) {
 	if !d.takes(m) {
 		return nil, false
 	}
-	choices := render.Choices(d.calls[0])
 	switch name {
 	case "down":
 		d.picked = (d.picked + 1) % len(choices)
@@ -272,42 +267,34 @@ func (d *dialog) key(m *model, name, text string) ([]effect, bool) {
 		}
 		return d.perform(m, choices[d.picked].Key), true
 	case "d":
-		d.printed = true
+		d.printed, d.held, m.typed = true, "d", m.now // what is printed is to be read first
 		m.print(d.everything(m)...)
-		d.hold(m, "d")
 		return nil, true
 	}
 	i := slices.IndexFunc(choices, func(c render.Choice) bool { return c.Key == name })
 	if i < 0 {
 		return nil, false
 	}
+	d.held, d.picked = before+name, -1
 	if choices[i].Stores() && d.readable(m) {
 		effects := d.perform(m, name)
-		d.storing.letters = name
+		d.held, d.storing.spent = before+name, before != ""
 		return effects, true
 	}
-	d.hold(m, name)
-	d.picked = -1
 	return nil, true
 }
 
 func (d *dialog) chosen() string {
-	if s := d.storing; s != nil {
-		return map[string]string{"e": "edit", "y": "store"}[s.held]
+	if d.storing != nil {
+		return map[string]string{"e": "edit", "y": "store"}[d.letter()]
 	}
-	c, _ := render.ChoiceOf(d.held, render.Choices(d.calls[0]))
+	c, _ := render.ChoiceOf(d.letter(), render.Choices(d.calls[0]))
 	return c.Word
 }
 
 // perform answers with the choice that has a key.
 func (d *dialog) perform(m *model, key string) []effect {
-	if s := d.storing; s != nil {
-		if key == "e" {
-			s.letters, s.edit = "", &ruleEdit{}
-			s.edit.text.SetText(s.rules[0].String())
-		}
-		return nil
-	}
+	d.release()
 	choice, ok := render.ChoiceOf(key, render.Choices(d.calls[0]))
 	if !ok { // d, which has done its work
 		return nil
@@ -335,26 +322,45 @@ const notWhole = "this call is not shown whole: d shows all of it"
 
 // refuses reports whether the letter that was pressed needs more of the call than was shown.
 func (d *dialog) refuses(m *model) bool {
-	choice, ok := render.ChoiceOf(d.held, render.Choices(d.calls[0]))
+	choice, ok := render.ChoiceOf(d.letter(), render.Choices(d.calls[0]))
 	return ok && d.storing == nil && needsAll(choice) && !d.readable(m)
 }
 
-// storingKey is a key in the second step.
+// storingKey is a key in the second step, which takes one letter.
 func (d *dialog) storingKey(m *model, name, text string) ([]effect, bool) {
 	s := d.storing
-	held := s.release()
 	rescope := func(by int) {
 		s.scope = (s.scope + by + len(render.Scopes)) % len(render.Scopes)
 		s.guard = guard{} // it has to be read again
 	}
+	if text != "" {
+		if s.spent || !s.takes(m) || !slices.Contains([]string{"d", "e", "s", "y"}, name) {
+			m.intoInput(d)
+			return nil, false
+		}
+		d.held, s.spent = d.held+name, true
+		switch name {
+		case "d":
+			s.printed, m.typed = true, m.now
+			m.print(append(d.everything(m), d.ruleLines(m, m.width)...)...)
+		case "s":
+			rescope(1)
+		}
+		return nil, true
+	}
+	chosen := d.chosen()
 	switch {
+	case name == "enter" && !m.input.editor.Empty():
+		return nil, false
 	case name == "enter" && m.together:
 		m.hint = "nothing was stored: enter came together with other keys"
-	case name == "enter" && held == "e":
-		return d.perform(m, held), true
+		return nil, true
+	case name == "enter" && chosen == "edit":
+		s.edit = &ruleEdit{}
+		s.edit.text.SetText(s.rules[0].String())
 	case name == "enter" && !s.fits && !s.printed:
 		m.hint = "the rule is not shown whole: d shows all of it"
-	case name == "enter" && !s.readable(m):
+	case name == "enter" && !(s.readable(m) && s.ready(m)):
 		m.hint = "nothing was stored yet: read the rule, then press enter"
 	case name == "enter":
 		rules, err := d.calls[0].Rules(s.answer, render.Scopes[s.scope], s.rules)
@@ -364,32 +370,17 @@ func (d *dialog) storingKey(m *model, name, text string) ([]effect, bool) {
 		}
 		return d.answer(m, s.answer, rules), true
 	case name == "esc", name == "ctrl+c", name == "backspace":
-		if held == "" {
+		if chosen == "" {
 			d.storing = nil
 		}
 	case name == "tab", name == "right":
 		rescope(1)
 	case name == "left":
 		rescope(-1)
-	case m.together && text != "":
-		s.held = held
-		m.intoInput(d)
-		return nil, false
-	case held == "" && name == "s":
-		s.letters += name
-		rescope(1)
-	case held == "" && (name == "e" || name == "y"):
-		s.hold(m, name)
-	case held == "" && name == "d":
-		s.letters, s.printed = s.letters+name, true
-		m.print(append(d.everything(m), d.ruleLines(m, m.width)...)...)
-	case text != "":
-		s.held = held
-		m.intoInput(d)
-		return nil, false
 	default:
 		return nil, false
 	}
+	d.held, s.spent = "", false // no word goes on after such a key
 	return nil, true
 }
 
@@ -397,7 +388,7 @@ func (d *dialog) storingKey(m *model, name, text string) ([]effect, bool) {
 func (d *dialog) answer(m *model, answer run.Answer, rules permission.Rules) []effect {
 	call := d.calls[0]
 	m.sent[ofCall(call)] = true
-	d.storing, d.held = nil, "" // what was pressed was the answer
+	d.text() // it was the answer
 	m.printDecision(answer, rules)
 	decision := request.Decide{Call: call.Call.ID, Answer: answer, Rules: rules, Digest: call.Digest}
 	d.drop(m, ofCall(call))
@@ -515,7 +506,7 @@ func (d *dialog) choiceLines(m *model, width int, rules bool) []string {
 			key = render.Faint
 		}
 		spans := []render.Span{{Text: c.Label}}
-		if i == d.picked || c.Key == d.held {
+		if i == d.picked || c.Key == d.letter() {
 			mark, label = m.Paint(render.Accent, m.Glyph(render.GlyphSelected))+" ", render.Bold
 		}
 		spans[0].Paint = label
@@ -536,7 +527,7 @@ func (d *dialog) shortChoices(m *model, width int) []string {
 	var spans []render.Span
 	for i, c := range render.Choices(d.calls[0]) {
 		words, p := c.Key+" "+c.Word, render.Plain
-		if i == d.picked || c.Key == d.held {
+		if i == d.picked || c.Key == d.letter() {
 			words, p = m.Glyph(render.GlyphSelected)+words, render.Bold
 		}
 		spans = append(spans, render.Span{Text: words, Paint: p}, render.Span{Text: m.Dot(), Paint: render.Faint})
@@ -578,7 +569,11 @@ func (d *dialog) storingLines(m *model, call []string, head, width, height int) 
 		if s.readable(m) {
 			keys = render.Plain
 		}
-		words := strings.Join([]string{"enter: store", "s: where", "e: edit", "d: show all", "esc: back"}, m.Dot())
+		parts := []string{"enter: store", "s: where", "e: edit", "d: show all", "esc: back"}
+		if s.spent {
+			parts = []string{"enter: store", "tab: where", "esc: back"}
+		}
+		words := strings.Join(parts, m.Dot())
 		step = append(step, render.Hang("    ", m.Wrap([]render.Span{{Text: words, Paint: keys}}, width-4, false))...)
 	}
 	s.fits = len(step) <= height

@@ -494,8 +494,14 @@ func TestNoLineThatNamesAKeyIsCut(t *testing.T) {
 			c.presses("y", "y")
 			c.presses("enter", "")
 		}, nil},
-		"rule":        {func(c *scene) { decides(c); c.presses("a", "a") }, []string{"enter: store", "s: where", "e: edit", "d: show all", "esc: back"}},
-		"rule edited": {func(c *scene) { decides(c); c.presses("a", "a"); c.presses("e", "e"); c.presses("enter", "") }, []string{"enter: use this rule", "esc: back"}},
+		"rule": {func(c *scene) { decides(c); c.presses("a", "a") }, []string{"enter: store", "s: where", "e: edit", "d: show all", "esc: back"}},
+		"rule edited": {func(c *scene) {
+			decides(c)
+			c.presses("a", "a")
+			c.passes(standing)
+			c.presses("e", "e")
+			c.presses("enter", "")
+		}, []string{"enter: use this rule", "esc: back"}},
 		"rule unread": {func(c *scene) { decides(c); c.presses("a", "a"); c.presses("enter", "") }, nil},
 		"long call": {func(c *scene) {
 			command := strings.Repeat("echo building\n", 60)

@@ -10,15 +10,15 @@ import (
 //
 //   - after the step has been drawn and has stood for some time since,
 //   - when the person has typed nothing else for some time, and the input is empty,
-//   - one at a time: a letter chooses, and Enter answers. With another letter it becomes text, however
-//     slowly that follows.
+//   - one at a time: a letter chooses, and Enter answers. With another letter all of them become text, in
+//     the order they were typed and however slowly they followed. A step that a letter has opened takes one
+//     letter of its own when it has stood, and one that has printed (d) when it has and the person is calm.
 //
 // Keys that arrive together, as a slow line or a program sends them, and pastes are text.
 type guard struct {
 	drawn time.Time // when the step was first drawn; zero: not yet
 	whole time.Time // when all of it was
-	held  string    // the letter that was pressed last; empty: none
-	since time.Time // when it was pressed
+	held  string    // the letters that were pressed, for which no Enter came
 }
 
 const (
@@ -26,8 +26,6 @@ const (
 	standing = 700 * time.Millisecond
 	// calm is how long the person must not have typed anything else.
 	calm = 1200 * time.Millisecond
-	// fluent is how soon another letter follows one that was done at once (d) if both are text.
-	fluent = 500 * time.Millisecond
 )
 
 // shown is a step that was drawn.
@@ -66,13 +64,13 @@ func (g *guard) settling(m *model) bool {
 	return !g.drawn.IsZero() && m.input.editor.Empty() && !g.ready(m)
 }
 
-// hold holds a letter, until the next key says what it is.
-func (g *guard) hold(m *model, letter string) { g.held, g.since = letter, m.now }
+// letter returns the letter that was pressed last; "": none.
+func (g *guard) letter() string { return g.held[max(0, len(g.held)-1):] }
 
-// release returns the letter that is held, which it is no more.
-func (g *guard) release() (letter string) {
-	letter, g.held = g.held, ""
-	return letter
+// release returns the letters that are held, which they are no more.
+func (g *guard) release() (letters string) {
+	letters, g.held = g.held, ""
+	return letters
 }
 
 // An asking pane asks the person for something that was not asked for by a key.

@@ -98,6 +98,107 @@ func TestWhatIsTypedIsNeverAnAnswer(t *testing.T) {
 	}
 }
 
+// Words of the letters that answer are words too. However fast they are typed, with Enter at the same pace, they
+// decide nothing; what they are is in the input or was sent, whole. What answers are: one letter; in the second
+// step one more, when it can have been read; and after d, when what it has printed can have been read, one more.
+func TestWordsOfTheLettersThatAnswerAreWords(t *testing.T) {
+	t.Parallel()
+	letters := strings.Split("adensvwy", "")
+	var words []string
+	for _, a := range letters {
+		for _, b := range letters {
+			words = append(words, a+b)
+			for _, c := range letters {
+				words = append(words, a+b+c)
+			}
+		}
+	}
+	words = append(words, "dead", "needy", "asdy", "says", "days", "nasa", "sandy", "advanced", "data is gone", "dad", "and so", "aesthetic", "da capo", "ads are bad")
+	for _, pause := range []time.Duration{50, 200, 300, 400, 550, 650, 690, 750, 800, 1000, 1190, 1250, 2000, 3000} {
+		pause := pause * time.Millisecond
+		t.Run(pause.String(), func(t *testing.T) {
+			t.Parallel()
+			for _, word := range words {
+				c := asked(t, 80, 24, "make", run.Confined)
+				for _, r := range word {
+					c.types(r)
+					c.passes(pause)
+				}
+				first, last := word[:1], word[len(word)-1:]
+				answer := len(word) == 2 && (strings.Contains("av", first) && strings.Contains("desy", last) && pause >= standing || // in the second step
+					first == "d" && strings.Contains("ynwav", last) && pause >= calm)
+				text := c.input.editor.Text()
+				if text != word && !answer || c.answered("c_1") {
+					t.Fatalf("%q: the input has %q; decided %t", word, text, c.answered("c_1"))
+				}
+				if !answer && c.ask.storing != nil {
+					t.Fatalf("%q: the second step is still there", word)
+				}
+				c.presses("enter", "")
+				c.passes(pause)
+				if decided := c.answered("c_1"); decided && !answer || !answer && !c.awaits && c.input.editor.Text() != word {
+					t.Fatalf("%q and enter: decided %t, the input has %q", word, decided, c.input.editor.Text())
+				}
+				if c.ask != nil && c.ask.storing != nil && c.ask.storing.edit == nil && c.ask.storing.spent {
+					t.Fatalf("%q and enter: the second step is still there", word)
+				}
+			}
+		})
+	}
+}
+
+// types types a character.
+func (c *scene) types(r rune) {
+	c.Helper()
+	name := string(r)
+	if r == ' ' {
+		name = "space"
+	}
+	c.presses(name, string(r))
+}
+
+// One letter alone is an answer at any pace, and the second step takes one more when it can have been read: tab
+// goes on where another letter would be text.
+func TestTheSecondStepTakesOneLetter(t *testing.T) {
+	t.Parallel()
+	c := asked(t, 80, 24, "make all", run.Confined)
+	c.presses("a", "a")
+	c.passes(standing)
+	c.presses("s", "s")
+	c.shows("Always allow, everywhere:", "enter: store · tab: where · esc: back")
+	c.passes(calm)
+	c.presses("tab", "")
+	c.shows("Always allow, in this run:", "s: where")
+	c.passes(standing)
+	c.presses("s", "s")
+	c.shows("Always allow, in this folder:")
+	c.passes(calm)
+	c.presses("s", "s")
+	c.shows("Allow this time", "› ss")
+	if c.answered("c_1") || c.ask.storing != nil {
+		t.Error("two letters are an answer")
+	}
+
+	c = asked(t, 80, 24, "make all", run.Confined)
+	c.presses("v", "v")
+	c.passes(calm)
+	c.presses("y", "y")
+	c.shows("enter: store · esc: take it back")
+	c.presses("backspace", "")
+	c.shows("Never allow, in this folder:")
+	c.presses("enter", "")
+	c.shows("never allowed · stored: deny shell(make all) in this folder")
+
+	c = asked(t, 80, 24, "make all", run.Confined) // with words in the input, enter is for the words
+	c.presses("a", "a")
+	c.take(inserted{"hello"})
+	c.passes(calm)
+	c.presses("enter", "")
+	if c.answered("c_1") || !c.awaits {
+		t.Errorf("decided %t, sent %t", c.answered("c_1"), c.awaits)
+	}
+}
+
 func approvalOf(call run.Call, r permission.Request) app.Approval {
 	a := app.Approval{Run: "r", Call: call, Explanation: permission.Rules(nil).Explain(r, permission.Default), Proposal: permission.Rules(nil).Propose(r, permission.Default, nil)}
 	a.Request = r
@@ -249,6 +350,7 @@ func TestARuleIsEditedAndShownAgain(t *testing.T) {
 	t.Parallel()
 	c := asked(t, 80, 24, "make all", run.Confined)
 	c.presses("a", "a")
+	c.passes(standing)
 	c.presses("e", "e")
 	c.shows("enter: edit")
 	c.presses("enter", "")
@@ -279,6 +381,7 @@ func TestARuleThatDoesNotCoverTheCallIsNotStored(t *testing.T) {
 		for key, covers := range map[string]string{"a": "shell(make *)", "v": "shell(make all)"} {
 			c := asked(t, 80, 24, "make all", run.Confined)
 			c.presses(key, key)
+			c.passes(standing)
 			c.presses("e", "e")
 			c.presses("enter", "")
 			edit := c.ask.storing.edit
@@ -304,6 +407,7 @@ func TestARuleThatLiftsTheSandboxSaysSo(t *testing.T) {
 		c.shows("shell(npm install left-pad) "+words, "Never allow   shell(npm install left-pad) in this folder")
 		c.presses("a", "a")
 		c.shows("Always allow, in this folder:\n    shell(npm install left-pad) " + words)
+		c.passes(standing)
 		c.presses("e", "e")
 		c.presses("enter", "")
 		c.presses("ctrl+u", "")

@@ -35,6 +35,7 @@ func TestAScreenReaderReadsEachStateOnce(t *testing.T) {
 	p.reads()
 	p.presses("a")
 	p.sees("Always allow, in this folder:", "shell(touch *)")
+	p.reads()
 	p.presses("s")
 	p.sees("Always allow, everywhere:")
 	p.reads()

@@ -113,7 +113,7 @@ func (q *question) key(m *model, name, text string) ([]effect, bool) {
 		return nil, true
 	}
 	if q.option(name) != "" {
-		q.hold(m, name)
+		q.held = name
 		q.selected = -1
 		return nil, true
 	}
