@@ -30,7 +30,7 @@ func TestEveryEndHasItsExitCode(t *testing.T) {
 		{end: run.Ended{End: run.EndInterrupted, Reason: string(run.ByWait)}, want: 130},
 		{end: run.Ended{End: run.EndInterrupted, Reason: string(run.ByShutdown)}, want: 143},
 	} {
-		s := run.State{Turn: run.Turn{N: 1, End: c.end}}
+		s := run.State{Turn: run.Turn{TurnSummary: run.TurnSummary{N: 1, End: c.end}}}
 		if c.open {
 			s.Turn.Phase = run.Calling
 		}

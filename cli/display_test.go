@@ -130,7 +130,7 @@ func (w *watching) work() string {
 	w.mu.Lock()
 	w.shown.Streams = false
 	w.mu.Unlock()
-	w.summary(run.State{Created: run.Created{Run: "r"}, Turn: run.Turn{N: 1, End: run.Ended{End: run.Completed}, Tally: run.Tally{Steps: 2}}}, result{Steps: 2},
+	w.summary(run.State{Created: run.Created{Run: "r"}, Turn: run.Turn{TurnSummary: run.TurnSummary{N: 1, End: run.Ended{End: run.Completed}, Tally: run.Tally{Steps: 2}}}}, result{Steps: 2},
 		[]app.Denial{{Call: "c_4", Tool: "shell", Input: json.RawMessage(`{"command":"git push origin HEAD"}`), Flag: "--allow 'shell(git push *)'"}}, "")
 	w.draw()
 	frame("the turn has ended")
@@ -289,7 +289,7 @@ func TestNothingOfTheModelReachesTheTerminalRaw(t *testing.T) {
 	w.events(bad, settled("c_2", evil), settled("c_3", "Edited "+evil+": 1 line added, 1 line removed.\n@@ -1 +1 @@\n-"+evil+"\n+"+evil, run.FileChange{Path: evil, After: "1"}))
 	w.update(view.Update{Notice: evil})
 	w.events(run.Interrupted{Cause: run.ByPerson}, run.Synthesized{Text: evil}, run.Ended{End: run.EndInterrupted, Detail: evil})
-	w.summary(run.State{Turn: run.Turn{N: 1, End: run.Ended{End: run.EndFailed, Detail: evil, Jobs: []run.Job{{ID: "j", Command: evil}}}}},
+	w.summary(run.State{Turn: run.Turn{TurnSummary: run.TurnSummary{N: 1, End: run.Ended{End: run.EndFailed, Detail: evil, Jobs: []run.Job{{ID: "j", Command: evil}}}}}},
 		result{Question: &app.Question{Text: evil, Options: []string{evil}}}, []app.Denial{{Tool: evil, Flag: evil}}, evil)
 	w.close0()
 }

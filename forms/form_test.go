@@ -72,12 +72,12 @@ func TestTheConditionOfARun(t *testing.T) {
 		want   app.Condition
 	}{
 		{"no turn", run.Turn{}, false, app.New},
-		{"a request is under way", run.Turn{N: 1, Phase: run.Requesting}, true, app.Working},
-		{"its process was killed", run.Turn{N: 1, Phase: run.Requesting}, false, app.Killed},
-		{"a call needs approval, at a terminal", run.Turn{N: 1, Phase: run.Calling, Calls: []*run.CallState{&asked}}, true, app.Waiting},
-		{"a call needs approval, and its process has ended", run.Turn{N: 1, Phase: run.Calling, Calls: []*run.CallState{&asked}}, false, app.Waiting},
-		{"it has asked a question", run.Turn{N: 1, Calls: []*run.CallState{&question}, End: run.Ended{End: run.Asked}}, false, app.Waiting},
-		{"it is done, and its process has other work", run.Turn{N: 1, End: run.Ended{End: run.Completed}}, true, app.Ended},
+		{"a request is under way", run.Turn{TurnSummary: run.TurnSummary{N: 1}, Phase: run.Requesting}, true, app.Working},
+		{"its process was killed", run.Turn{TurnSummary: run.TurnSummary{N: 1}, Phase: run.Requesting}, false, app.Killed},
+		{"a call needs approval, at a terminal", run.Turn{TurnSummary: run.TurnSummary{N: 1}, Phase: run.Calling, Calls: []*run.CallState{&asked}}, true, app.Waiting},
+		{"a call needs approval, and its process has ended", run.Turn{TurnSummary: run.TurnSummary{N: 1}, Phase: run.Calling, Calls: []*run.CallState{&asked}}, false, app.Waiting},
+		{"it has asked a question", run.Turn{TurnSummary: run.TurnSummary{N: 1, End: run.Ended{End: run.Asked}}, Calls: []*run.CallState{&question}}, false, app.Waiting},
+		{"it is done, and its process has other work", run.Turn{TurnSummary: run.TurnSummary{N: 1, End: run.Ended{End: run.Completed}}}, true, app.Ended},
 	} {
 		s := run.State{Created: run.Created{Run: "r"}, Turn: c.turn}
 		if got := app.ConditionOf(s, c.driven); got != c.want {

@@ -74,7 +74,6 @@ type Run struct {
 	// The fields below belong to the goroutine that records.
 	requested   time.Time // when the request in flight started; zero: none is, or not in this process
 	interrupted time.Time // when the interrupt was recorded
-	turn        run.Tally // the open one
 }
 
 // Run returns what counts a run that begins or is resumed in this process.
@@ -87,8 +86,7 @@ func (r *Run) Stopping(at time.Time) { r.stopping.CompareAndSwap(0, at.UnixNano(
 // Recorded counts events that have become durable. before is the state that they follow.
 func (r *Run) Recorded(before run.State, events []run.Event) {
 	m := r.m
-	r.turn = before.Turn.Tally
-	interrupting := before.Turn.Open() && before.Turn.Interrupt.Cause != ""
+	turn := before.Turn.TurnSummary
 	tools, submits := map[run.CallID]string{}, map[run.CallID]bool{}
 	tool := func(id run.CallID) string {
 		if name, ok := tools[id]; ok {
@@ -98,10 +96,9 @@ func (r *Run) Recorded(before run.State, events []run.Event) {
 		return c.Tool
 	}
 	for _, e := range events {
-		r.turn.Add(e.Payload)
+		interrupting := turn.Interrupt.Cause != ""
+		turn.Add(e.Payload)
 		switch p := e.Payload.(type) {
-		case run.Prompted:
-			r.turn = run.Tally{}
 		case run.RequestStarted:
 			r.requested = e.At
 		case run.Replied:
@@ -141,7 +138,7 @@ func (r *Run) Recorded(before run.State, events []run.Event) {
 			if interrupting {
 				continue // a second one, which only takes back the words of the first
 			}
-			interrupting, r.interrupted = true, e.At
+			r.interrupted = e.At
 			m.interrupts.add(1, string(p.Cause))
 			if p.Cause == run.ByWait {
 				m.decisions.add(1, string(run.Wait), tool(p.Call), "person")
@@ -149,9 +146,8 @@ func (r *Run) Recorded(before run.State, events []run.Event) {
 			r.answered(e.At)
 		case run.Ended:
 			m.turns.add(1, string(p.End))
-			m.turnSteps.add(float64(r.turn.Steps))
+			m.turnSteps.add(float64(turn.Steps))
 			r.ended(e.At)
-			interrupting = false
 		}
 	}
 }

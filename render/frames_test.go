@@ -136,7 +136,7 @@ func work(s render.Style, width int) string {
 	p.update(view.Update{Delta: &view.Delta{Text: answer[cut:strings.Index(answer, "every")]}})
 	frame("code streams")
 	p.events(run.Replied{Stop: run.StopEndTurn, Parts: []run.Part{run.Text(answer)}}, run.Ended{Driven: 32 * time.Second, End: run.Completed})
-	p.PrintEnd(render.End{Words: "completed", Undo: "/undo", State: run.State{Turn: run.Turn{N: 1, Tally: run.Tally{Steps: 2}, End: run.Ended{End: run.Completed}}}})
+	p.PrintEnd(render.End{Words: "completed", Undo: "/undo", State: run.State{Turn: run.Turn{TurnSummary: run.TurnSummary{N: 1, Tally: run.Tally{Steps: 2}, End: run.Ended{End: run.Completed}}}}})
 	frame("the answer")
 	fmt.Fprintf(&out, "== the details of the calls\n")
 	for _, i := range p.items {
@@ -212,7 +212,7 @@ func commands(s render.Style, width int) string {
 	step("It is right.", asked("c_10", "todo", `{"items":[{"text":"find the bug","status":"done"},{"text":"repair it","status":"done"},{"text":"run all tests","status":"done"}]}`))
 	runs("c_10", "The list is stored.")
 	p.events(run.RequestStarted{Purpose: run.ForStep, Attempt: 1}, run.Replied{Stop: run.StopEndTurn, Parts: []run.Part{run.Text("All tests pass.")}}, run.Ended{Driven: 48 * time.Second, End: run.Completed})
-	p.PrintEnd(render.End{Words: "completed", State: run.State{Turn: run.Turn{N: 1, Tally: run.Tally{Steps: 4}, End: run.Ended{End: run.Completed}}}})
+	p.PrintEnd(render.End{Words: "completed", State: run.State{Turn: run.Turn{TurnSummary: run.TurnSummary{N: 1, Tally: run.Tally{Steps: 4}, End: run.Ended{End: run.Completed}}}}})
 	frame("the end")
 	return out.String()
 }

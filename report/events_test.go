@@ -13,6 +13,33 @@ import (
 	"pawl/view"
 )
 
+// counted says of each type of event which of the places that count events take it into account: the
+// summary of a turn, the summary of a run in lists, the statistics.
+var counted = map[string]string{
+	"run_created":          "turn list",
+	"run_configured":       "turn list",
+	"prompted":             "turn list stats",
+	"said":                 "",
+	"withdrawn":            "",
+	"request_started":      "turn list stats",
+	"request_failed":       "turn list stats",
+	"replied":              "turn list stats",
+	"observed":             "turn list stats",
+	"resumed":              "",
+	"call_received":        "",
+	"call_inspected":       "stats",
+	"call_decided":         "stats",
+	"approval_invalidated": "",
+	"call_started":         "",
+	"call_settled":         "turn list stats",
+	"told":                 "turn stats",
+	"submitted":            "",
+	"interrupted":          "turn list stats",
+	"compacted":            "",
+	"synthesized":          "",
+	"turn_ended":           "turn list stats",
+}
+
 // TestEveryEventIsHandledWhereverEventsAreRead decodes an event of each documented type, so that a
 // new one is not forgotten in one of the places that read logs.
 func TestEveryEventIsHandledWhereverEventsAreRead(t *testing.T) {
@@ -41,10 +68,70 @@ func TestEveryEventIsHandledWhereverEventsAreRead(t *testing.T) {
 			}
 		}
 		v := reflect.New(reflect.TypeOf(e.Payload)).Elem()
+		fill(v)
+		want, known := counted[m[1]]
+		if got := counters(v.Interface().(run.Payload)); !known || got != want {
+			t.Errorf("%s: it is counted in %q, and the table of this test says %q (in it: %t)", name, got, want, known)
+		}
+		v.SetZero()
 		if usage := v.FieldByName("Usage"); usage.IsValid() {
 			usage.Set(reflect.ValueOf(run.Usage{Output: 1}))
 			if run.Spent(v.Interface().(run.Payload)).Output != 1 {
 				t.Errorf("%s: its usage is not counted", name)
+			}
+		}
+	}
+}
+
+// counters names the places that take an event into account.
+func counters(p run.Payload) string {
+	var names []string
+	e := run.Event{Seq: 1, At: time.Unix(1, 0), Payload: p}
+	var turn run.TurnSummary
+	if turn.Add(p); !reflect.DeepEqual(turn, run.TurnSummary{}) {
+		names = append(names, "turn")
+	}
+	var list store.Summary
+	if list.Add(e); !reflect.DeepEqual(list, store.Summary{Seq: e.Seq, Updated: e.At}) {
+		names = append(names, "list")
+	}
+	stats := func(events ...run.Event) Stats {
+		r := newTally(time.Time{}).begin()
+		for _, e := range events {
+			r.event(e)
+		}
+		r.counted = true
+		r.end("open")
+		return r.stats()
+	}
+	if !reflect.DeepEqual(stats(e), stats()) {
+		names = append(names, "stats")
+	}
+	return strings.Join(names, " ")
+}
+
+// fill sets every field of a payload, but for what a copy of an event, a cached answer or a repeated step says.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("x")
+		switch v.Type() {
+		case reflect.TypeFor[run.Purpose]():
+			v.SetString(string(run.ForStep))
+		case reflect.TypeFor[run.TellReason]():
+			v.SetString(string(run.TellOutput))
+		}
+	case reflect.Int, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Float64:
+		v.SetFloat(1)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() {
+				fill(v.Field(i))
 			}
 		}
 	}

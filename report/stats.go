@@ -96,8 +96,7 @@ type runTally struct {
 	tools   map[run.CallID]string
 	model   string // of the request under way
 	run     run.Tally
-	turn    run.Tally
-	open    bool // a turn that began in the time is open
+	turn    run.TurnSummary // of the events in the time
 }
 
 func (t *tally) begin() *runTally { return &runTally{tally: t, tools: map[run.CallID]string{}} }
@@ -110,7 +109,7 @@ func (r *runTally) end(open string) {
 	r.runs++
 	r.out.Steps += r.run.Steps
 	r.perRun = append(r.perRun, r.run.Steps)
-	if r.open {
+	if r.turn.Ongoing() {
 		r.endTurn(open)
 	}
 }
@@ -120,7 +119,6 @@ func (r *runTally) endTurn(end string) {
 	r.out.Ends[end]++
 	r.out.Turns++
 	r.perTurn = append(r.perTurn, r.turn.Steps)
-	r.open = false
 }
 
 func (r *runTally) event(e run.Event) {
@@ -144,8 +142,6 @@ func (r *runTally) event(e run.Event) {
 		r.spend(cmp.Or(r.model, "external"), run.Spent(e.Payload))
 	}
 	switch f := e.Payload.(type) {
-	case run.Prompted:
-		r.open, r.turn = true, run.Tally{}
 	case run.CallInspected:
 		r.out.Calls++
 	case run.CallDecided:

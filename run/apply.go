@@ -89,7 +89,7 @@ func (s *State) transition(e Event) error {
 	if err := e.Payload.apply(s, e); err != nil {
 		return err
 	}
-	t.Tally.Add(e.Payload)
+	t.TurnSummary.Add(e.Payload)
 	s.Tally.Add(e.Payload)
 	if t.counted = counted; t.N == n {
 		t.driven = driven
@@ -168,7 +168,6 @@ func (s *State) applyTold(p Told) error {
 	case TellPromised:
 		t.streaks[promised]++
 	case TellOutput:
-		s.assignment.reminders++
 		s.assignment.problem = ""
 	}
 	t.tell(p.Text)
@@ -227,6 +226,5 @@ func (s *State) applyEnded(p Ended) error {
 		s.flush()
 	}
 	t.Phase = Idle
-	t.End = p
 	return nil
 }

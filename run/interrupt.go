@@ -107,7 +107,6 @@ func (s *State) applyInterrupted(p Interrupted) error {
 		return refuse("an interrupt without a cause")
 	case t.Phase == Interrupting && len(t.Interrupt.Then) > 0:
 		s.Returned = append(slices.Clip(s.Returned), Words{ID: "then_" + itoa(t.N), Parts: append(slices.Clip(t.Interrupt.Then), p.Then...)})
-		t.Interrupt.Then = nil
 		return nil
 	case t.Phase == Interrupting:
 		return refuse("interrupted already")
@@ -136,8 +135,7 @@ func (s *State) applyInterrupted(p Interrupted) error {
 	}
 	s.stopAgent()
 	t.Request = Operation{}
-	p.Partial = nil
-	t.Interrupt, t.Phase = p, Interrupting
+	t.Phase = Interrupting
 	t.ending = p.end(*s)
 	s.giveBack()
 	t.Words = nil                          // messages of pawl's own are obsolete

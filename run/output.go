@@ -17,7 +17,6 @@ type Submission struct {
 type assignment struct {
 	n          int // 1, 2, …
 	submission Submission
-	reminders  int
 	problem    string // why the last answer is not the result; empty: it was not meant to be
 }
 
@@ -51,7 +50,7 @@ const maxReminders = 2
 // remind returns the next reminder, or the end of the turn if there were enough.
 func (s *State) remind() (Ended, Told) {
 	a := &s.assignment
-	if a.reminders < maxReminders {
+	if s.Turn.Reminders < maxReminders {
 		text := Reminder(s.Config.Output)
 		if a.problem != "" || s.Config.Output.Tool == "" {
 			text = "Your answer must be JSON that fits the requested schema, and nothing else."
@@ -63,9 +62,9 @@ func (s *State) remind() (Ended, Told) {
 		}
 		return Ended{}, Told{Reason: TellOutput, Text: text}
 	}
-	detail := fmt.Sprintf("no result was submitted after %d reminders.", a.reminders)
+	detail := fmt.Sprintf("no result was submitted after %d reminders.", s.Turn.Reminders)
 	if tool := s.Config.Output.Tool; tool != "" {
-		detail = fmt.Sprintf("no result was submitted with %s after %d reminders.", tool, a.reminders)
+		detail = fmt.Sprintf("no result was submitted with %s after %d reminders.", tool, s.Turn.Reminders)
 	}
 	if a.problem != "" {
 		detail += " " + a.problem

@@ -99,7 +99,7 @@ func (s *State) applyRequestFailed(e Event, p RequestFailed) error {
 	if p.Again && !s.again(p) {
 		return refuse("a step that does not begin again")
 	}
-	if p.Reminder && (!s.owesOutput() || s.assignment.reminders == 0 || t.Request.Purpose != ForStep && t.Request.Purpose != ForAgent) {
+	if p.Reminder && (!s.owesOutput() || t.Reminders == 0 || t.Request.Purpose != ForStep && t.Request.Purpose != ForAgent) {
 		return refuse("the time of a reminder is over where none was given")
 	}
 	t.guard.model += max(0, e.At.Sub(t.Request.started))
@@ -109,10 +109,9 @@ func (s *State) applyRequestFailed(e Event, p RequestFailed) error {
 		t.streaks[empty], t.streaks[cut] = 0, 0
 		return nil
 	}
-	if t.Request.Failures == 0 {
+	if t.Failures == 0 {
 		t.Request.failing = s.Driven(e.At)
 	}
-	t.Request.Failures++
 	if p.Kind.broken() {
 		t.Request.broken++
 	}

@@ -52,7 +52,7 @@ func (s *State) patience() time.Duration {
 // since its first failure, and at least the waits so far, which the clock cannot change.
 func (s *State) retrying(now time.Time) time.Duration {
 	r := &s.Turn.Request
-	if r.Failures == 0 {
+	if s.Turn.Failures == 0 {
 		return 0
 	}
 	return max(r.waited, s.Driven(now)-r.failing)
@@ -78,7 +78,7 @@ func (s *State) retryAfter(now time.Time, p RequestFailed) time.Duration {
 // one.
 func (s *State) backoff() time.Duration {
 	t := &s.Turn
-	bound := min(retryMax, retryBase<<min(t.Request.Failures, 16))
+	bound := min(retryMax, retryBase<<min(t.Failures, 16))
 	key := fmt.Sprintf("%s %d.%d %s %d", s.Created.Run, t.N, t.Steps, t.Request.Purpose, t.Request.Attempt)
 	hash := sha256.Sum256([]byte(key))
 	share := float64(int(hash[0])<<16|int(hash[1])<<8|int(hash[2])) / (1 << 24)
@@ -109,7 +109,7 @@ func (s *State) hasFallback() bool {
 // replaced.
 func (s *State) unavailable(e Event, p RequestFailed) string {
 	why := s.Config.Model + " is not available: " + p.Reason
-	if n := s.Turn.Request.Failures; n > 1 {
+	if n := s.Turn.Failures + 1; n > 1 {
 		why += fmt.Sprintf("; gave up after %d attempts in %v", n, s.retrying(e.At).Round(time.Second))
 	}
 	return why
@@ -142,8 +142,8 @@ func (s *State) gaveUp(e Event, p RequestFailed) Ended {
 		detail += fmt.Sprintf("; the provider asks to wait %v, until %s, and a request is retried for %v, of which %v are left: continue after that time",
 			p.Asked.Round(time.Second), e.At.Add(p.Asked).UTC().Format("2006-01-02 15:04:05 MST"), s.patience(), max(0, s.patience()-tried).Round(time.Second))
 		return Ended{End: EndFailed, Reason: string(p.Kind), Detail: detail}
-	case r.Failures > 1:
-		detail += fmt.Sprintf("; gave up after %d attempts in %v", r.Failures, tried.Round(time.Second))
+	case s.Turn.Failures > 0:
+		detail += fmt.Sprintf("; gave up after %d attempts in %v", s.Turn.Failures+1, tried.Round(time.Second))
 	}
 	if next := afterFailure[p.Kind]; next != "" {
 		detail += "; " + next

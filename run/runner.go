@@ -431,7 +431,7 @@ func (m *maker) perform(c Command) error {
 // request begins a request that is owed, unless its time is over or has not come.
 func (m *maker) request(c Command, wait time.Duration, started RequestStarted) error {
 	if m.reminderOver(started.Purpose) {
-		f := RequestFailed{Kind: ErrTimeout, Reason: fmt.Sprintf("no result was submitted within %v of reminder %d", m.s.reminder(), m.s.assignment.reminders), Reminder: true}
+		f := RequestFailed{Kind: ErrTimeout, Reason: fmt.Sprintf("no result was submitted within %v of reminder %d", m.s.reminder(), m.s.Turn.Reminders), Reminder: true}
 		if m.s.Turn.Phase == Requesting {
 			_, f.Usage = m.world.Partial(m.s.NextCall())
 			return m.record(f)
@@ -478,10 +478,10 @@ func (s *State) reminder() time.Duration { return cmp.Or(s.Config.Reminder, Defa
 // The time is measured from when this process first saw that a request is owed after it.
 func (m *maker) reminderOver(p Purpose) bool {
 	a, limit := m.s.assignment, m.s.reminder()
-	if m.in.Closed || a.reminders == 0 || !m.s.owesOutput() || limit < 0 || p != ForStep && p != ForAgent {
+	if m.in.Closed || m.s.Turn.Reminders == 0 || !m.s.owesOutput() || limit < 0 || p != ForStep && p != ForAgent {
 		return false
 	}
-	if key := fmt.Sprintf("%d.%d", a.n, a.reminders); m.r.reminder.key != key {
+	if key := fmt.Sprintf("%d.%d", a.n, m.s.Turn.Reminders); m.r.reminder.key != key {
 		m.r.reminder.key, m.r.reminder.until = key, m.now.Add(limit)
 	}
 	return !m.now.Before(m.r.reminder.until)

@@ -409,14 +409,13 @@ func (l *life) append(e Event, closed bool) error {
 			l.saw(sawStepAttempts)
 		}
 	case RequestFailed:
-		r := &l.book.s.Turn.Request
 		switch {
 		case p.RetryAfter > l.book.s.patience() || p.RetryAfter > 0 && p.RetryAfter < p.Asked:
 			return fmt.Errorf("a retry after %v where %v was asked for", p.RetryAfter, p.Asked)
 		case p.Kind != ErrOverloaded || p.RetryAfter > 0:
 		case p.Asked > l.book.s.patience():
 			l.saw(sawTooLongWait)
-		case r.Failures > 2:
+		case l.book.s.Turn.Failures > 2:
 			l.saw(sawGaveUp)
 		}
 	case Interrupted:

@@ -51,11 +51,9 @@ type State struct {
 
 // A Turn is from something said to the agent until the agent yields.
 type Turn struct {
-	N     int // 1, 2, …; 0 before the first
+	TurnSummary
 	Phase Phase
-	Tally
-	Asked int   // calls
-	End   Ended // once it has ended
+	Asked int // calls
 
 	// Calls are those of the last message, in order; in an external turn, those received
 	// in it. A CallState does not change: a call that advances gets a new one.
@@ -63,8 +61,6 @@ type Turn struct {
 	// Words are the messages that the next request delivers: the person's and pawl's own.
 	Words   []Words
 	Request Operation
-	// Interrupt is the turn's interrupt; its Cause is empty if there was none.
-	Interrupt Interrupted
 	// Account has a line per settled call of the turn.
 	Account []Line
 
@@ -137,16 +133,15 @@ type Words struct {
 
 // An Operation is the model request or external turn that is owed or in flight.
 type Operation struct {
-	Purpose  Purpose
-	Attempt  int
-	Failures int           // in a row
-	Deaths   int           // of processes, in a row
-	Wait     time.Duration // before the next attempt, since the last one failed
-	Reason   string        // why the last one failed, while the next one waits
+	Purpose Purpose
+	Attempt int
+	Deaths  int           // of processes, in a row
+	Wait    time.Duration // before the next attempt, since the last one failed
+	Reason  string        // why the last one failed, while the next one waits
 
-	broken     int           // of Failures: answers that could not be used
+	broken     int           // of the failures in a row: answers that could not be used
 	lateDeaths int           // of Deaths: those of an attempt that was observed
-	failing    time.Duration // time the turn had been driven at the first of Failures
+	failing    time.Duration // time the turn had been driven at the first of them
 	waited     time.Duration // sum of the waits since then
 	failedAt   time.Time
 	started    time.Time

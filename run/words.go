@@ -4,7 +4,8 @@ import "slices"
 
 // open begins a turn.
 func (s *State) open() {
-	s.Turn = Turn{N: s.Turn.N + 1, Phase: Ready, owned: s.Turn.owned}
+	last := &s.Turn.TurnSummary // Add makes of it that of the new turn
+	s.Turn = Turn{TurnSummary: TurnSummary{N: last.N, Reminders: last.Reminders, output: last.output}, Phase: Ready, owned: s.Turn.owned}
 	s.reconfigured = false
 	s.window.tooLong = false
 }

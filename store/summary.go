@@ -45,21 +45,16 @@ func (s *Summary) Add(e run.Event) {
 		s.Parent, s.Workspace, s.Model, s.Created, s.Forked = p.Parent, p.Workspace, p.Config.Model, e.At, p.ForkedFrom
 		s.Name = p.Config.Name
 	case run.Configured:
-		if p.Change.Model != nil {
-			s.Model = *p.Change.Model
-		}
-		if p.Change.Name != nil {
-			s.Name = *p.Change.Name
-		}
+		c := p.Change.Apply(run.Config{Model: s.Model, Name: s.Name})
+		s.Model, s.Name = c.Model, c.Name
 	case run.Prompted:
-		s.End, s.Reason = "", ""
-		s.Turns++
 		if s.Title == "" {
 			s.Title = title(run.PlainText(p.Parts))
 		}
-	case run.Ended:
-		s.End, s.Reason = p.End, p.Reason
 	}
+	turn := run.TurnSummary{N: s.Turns, End: run.Ended{End: s.End, Reason: s.Reason}}
+	turn.Add(e.Payload)
+	s.Turns, s.End, s.Reason = turn.N, turn.End.End, turn.End.Reason
 }
 
 // title returns the first line of text that is not blank, cut to maxTitle characters.

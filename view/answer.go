@@ -42,9 +42,6 @@ func (p *Projection) requestStarted(f run.RequestStarted) {
 	if f.Purpose == run.ForSynthesis {
 		p.endCarried()
 	}
-	if f.Attempt <= 1 {
-		p.turn.failures = 0
-	}
 	p.answer = answer{seq: p.event.Seq, purpose: f.Purpose}
 	p.messages(Steering, Delivered)
 	if f.Purpose == run.ForSummary {
@@ -55,8 +52,7 @@ func (p *Projection) requestStarted(f run.RequestStarted) {
 
 func (p *Projection) requestFailed(f run.RequestFailed) {
 	p.endAnswer()
-	p.turn.failures++
-	p.note(1, failureWords(f), Note{Kind: NoteFailed, Detail: f.Reason, Error: f.Kind, Attempt: p.turn.failures, Wait: f.RetryAfter})
+	p.note(1, failureWords(f), Note{Kind: NoteFailed, Detail: f.Reason, Error: f.Kind, Attempt: p.turn.Failures, Wait: f.RetryAfter})
 }
 
 // delta adds a piece of the answer that streams.
@@ -231,7 +227,6 @@ func (p *Projection) endCarried() {
 }
 
 func (p *Projection) replied(f run.Replied) {
-	p.turn.failures = 0
 	p.answer.done = true
 	text := run.PlainText(f.Parts)
 	switch p.purpose() {

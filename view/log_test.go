@@ -161,7 +161,7 @@ func checkFrom(t *testing.T, log []run.Event, n int) {
 					all = append(all, fmt.Sprint(item.ID, c.Title(), c.Class, c.Outcome, c.Attempt, c.Decision, c.Child))
 				case item.Message != nil:
 					all = append(all, fmt.Sprint(item.ID, *item.Message, item.Text))
-				case item.Note != nil && item.Note.Kind != view.NoteReminder: // those are counted
+				case item.Note != nil:
 					all = append(all, fmt.Sprint(item.ID, item.Text))
 				}
 			}

@@ -140,7 +140,7 @@ func (p *Projection) Update(u Update) []Item {
 		p.dropAnswer()
 	case u.Progress != nil:
 		p.progress(*u.Progress)
-	case u.Stopping != nil && !p.turn.interrupted:
+	case u.Stopping != nil && !p.turn.interrupted():
 		if e := p.entry(p.interruptID(), KindNote); e.item.Note == nil {
 			e.item.Text = "stopping"
 			e.item.Note = &Note{Kind: NoteInterrupted, Cause: u.Stopping.Cause}
@@ -171,7 +171,7 @@ func (p *Projection) entry(id string, kind Kind) *entry {
 		if p.entries == nil {
 			p.entries = map[string]*entry{}
 		}
-		e = &entry{item: Item{ID: id, Kind: kind, Turn: p.turn.n}}
+		e = &entry{item: Item{ID: id, Kind: kind, Turn: p.turn.N}}
 		p.entries[id] = e
 		p.open = append(p.open, e)
 	}
@@ -229,22 +229,23 @@ func (p *Projection) note(n int, text string, note Note) {
 	p.finish(e)
 }
 
-func (p *Projection) interruptID() string { return "interrupt-" + strconv.Itoa(p.turn.n) }
+func (p *Projection) interruptID() string { return "interrupt-" + strconv.Itoa(p.turn.N) }
 
 // apply applies an event.
 func (p *Projection) apply(e run.Event) {
 	p.event = e
+	first := p.turn.Interrupt
 	if !p.known() {
 		p.turn.Add(e.Payload)
 	}
-	p.dispatch(e)
+	p.dispatch(e, first)
 	p.event = run.Event{}
 }
 
 // known reports whether the totals of the event are part of the state that From was given.
 func (p *Projection) known() bool { return p.event.Seq != 0 && p.event.Seq <= p.seeded }
 
-func (p *Projection) dispatch(e run.Event) {
+func (p *Projection) dispatch(e run.Event, first run.Interrupted) {
 	switch f := e.Payload.(type) {
 	case run.Created:
 		p.created(f)
@@ -290,7 +291,7 @@ func (p *Projection) dispatch(e run.Event) {
 		e.item.Text = f.Value
 		p.finish(e)
 	case run.Interrupted:
-		p.interrupted(f)
+		p.interrupted(f, first)
 	case run.Compacted:
 		text := fmt.Sprintf("context compacted, about %d tokens freed", f.Freed)
 		p.note(1, text, Note{Kind: NoteCompacted, Detail: f.Summary, Freed: f.Freed})
@@ -342,8 +343,7 @@ func (p *Projection) told(f run.Told) {
 	case run.TellMode:
 		return // the mode itself is shown
 	case run.TellOutput:
-		p.turn.reminders++
-		text = fmt.Sprintf("no valid result yet; the model is asked again (%d)", p.turn.reminders)
+		text = fmt.Sprintf("no valid result yet; the model is asked again (%d)", p.turn.Reminders)
 	}
 	p.note(1, text, Note{Kind: NoteReminder, Detail: f.Text, Call: f.Call, Tell: f.Reason})
 }

@@ -10,25 +10,15 @@ import (
 
 // A turn is the open turn of a projection, or the last one.
 type turn struct {
-	n           int
-	open        bool
-	interrupted bool
-	failures    int // of requests, in a row
-	reminders   int
-	then        []run.Part // what the person said with the interrupt
-	run.Tally
+	run.TurnSummary
 	files   []File
 	refused []Refusal
 }
 
 // turnOf returns the turn of a state.
 func turnOf(s run.State) turn {
-	t := turn{n: s.Turn.N, open: s.Turn.Open(), interrupted: s.Turn.Phase == run.Interrupting, Tally: s.Turn.Tally,
-		failures: s.Turn.Request.Failures}
-	if t.interrupted {
-		t.then = s.Turn.Interrupt.Then
-	}
-	if !t.open {
+	t := turn{TurnSummary: s.Turn.TurnSummary}
+	if !t.Ongoing() {
 		return t
 	}
 	for _, l := range s.Turn.Account {
@@ -41,6 +31,9 @@ func turnOf(s run.State) turn {
 	}
 	return t
 }
+
+// interrupted reports whether the turn is open and was interrupted.
+func (t *turn) interrupted() bool { return t.Ongoing() && t.Interrupt.Cause != "" }
 
 // change counts a changed file.
 func (t *turn) change(f File) {
@@ -57,15 +50,12 @@ func (t *turn) change(f File) {
 func (p *Projection) prompted(f run.Prompted) {
 	p.endCarried()
 	p.each(KindNote, p.drop)
-	reminders := p.turn.reminders
-	p.turn = turn{n: p.turn.n + 1, open: true}
 	m := Message{Kind: Prompt, State: Delivered, Words: f.Queued, Call: f.Answers, By: f.By}
 	switch {
 	case f.Answers != "":
 		m.Kind = Answer
 	case len(f.Parts) == 0:
 		m.Kind = Continue
-		p.turn.reminders = reminders // it stays in the same assignment
 	}
 	if e := p.entries["said-"+f.Queued]; f.Queued != "" && e != nil {
 		p.drop(e) // it is the prompt now
@@ -73,13 +63,13 @@ func (p *Projection) prompted(f run.Prompted) {
 	if f.Answers != "" { // the question stands before its answer
 		p.settle(p.called(f.Answers), run.CallSettled{Call: f.Answers, Outcome: run.Answered, Content: f.Parts})
 	}
-	p.message("prompt-"+strconv.Itoa(p.turn.n), m, f.Parts)
+	p.message("prompt-"+strconv.Itoa(p.turn.N), m, f.Parts)
 }
 
 func (p *Projection) said(f run.Said) {
 	m := Message{Kind: Steering, State: Pending, Words: f.ID}
 	switch {
-	case p.turn.interrupted:
+	case p.turn.interrupted():
 		m.State = Returned
 	case f.Delivery == run.Queue:
 		m.Kind = Queued
@@ -124,14 +114,13 @@ func (p *Projection) giveBack() {
 	p.messages(Queued, Returned)
 }
 
-func (p *Projection) interrupted(f run.Interrupted) {
-	if p.turn.interrupted { // it takes back what the person said with the first
-		p.message("then-"+strconv.Itoa(p.turn.n), Message{Kind: Prompt, State: Returned}, append(slices.Clip(p.turn.then), f.Then...))
-		p.turn.then = nil
+// interrupted shows an interrupt of a turn; first is the one before it, if there was one.
+func (p *Projection) interrupted(f, first run.Interrupted) {
+	if first.Cause != "" { // it takes back what the person said with the first
+		p.message("then-"+strconv.Itoa(p.turn.N), Message{Kind: Prompt, State: Returned}, append(slices.Clip(first.Then), f.Then...))
 		return
 	}
 	p.partial(f.Partial)
-	p.turn.interrupted, p.turn.then = true, f.Then
 	e := p.entry(p.interruptID(), KindNote)
 	e.item.Text = InterruptWords(f)
 	e.item.Note = &Note{Kind: NoteInterrupted, Cause: f.Cause, Call: f.Call}
@@ -141,7 +130,7 @@ func (p *Projection) interrupted(f run.Interrupted) {
 
 // Files returns the files that were changed in the turn that is open, or that ended last.
 func (p *Projection) Files() []File {
-	if !p.turn.open && p.last != nil {
+	if !p.turn.Ongoing() && p.last != nil {
 		return p.last.Files
 	}
 	return slices.Clone(p.turn.files)
@@ -154,7 +143,7 @@ func (p *Projection) ended(f run.Ended) {
 	p.each(KindCall, func(e *entry) {
 		if c := e.item.Call; c.Observed || f.End != run.Asked {
 			outcome := run.Unknown // its result was not reported
-			if p.turn.interrupted {
+			if p.turn.Interrupt.Cause != "" {
 				outcome = run.Cut
 			}
 			p.settle(e, run.CallSettled{Call: c.ID, Outcome: outcome})
@@ -168,13 +157,13 @@ func (p *Projection) ended(f run.Ended) {
 		p.giveBack()
 	}
 	t := &p.turn
-	e := p.entry("end-"+strconv.Itoa(t.n), KindEnd)
+	e := p.entry("end-"+strconv.Itoa(t.N), KindEnd)
 	e.item.Text = EndLine(f)
 	e.item.End = &End{End: f.End, Reason: f.Reason, Detail: f.Detail, Duration: f.Driven, Steps: t.Steps, Usage: t.Usage, Refused: t.refused,
 		Files: slices.DeleteFunc(t.files, func(f File) bool { return f.Before == f.After && !f.Partial })}
 	p.last = e.item.End
 	p.finish(e)
-	p.turn = turn{n: t.n, reminders: t.reminders}
+	t.files, t.refused = nil, nil
 	p.observed = nil
 	if f.End != run.Asked {
 		p.calls = nil
