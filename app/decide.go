@@ -11,7 +11,6 @@ import (
 	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
-	"pawl/store"
 	"pawl/tool"
 	"pawl/worker"
 )
@@ -126,32 +125,38 @@ func (w *Workspace) Decide(ctx context.Context, id run.ID, d request.Decide) (ta
 	case taken:
 		return true, w.hadEffect(ctx, id, d, refused)
 	}
-	return false, w.isFirst(ctx, id, key, d)
+	return false, w.isFirst(ctx, id, d)
 }
 
-// isFirst returns an [*AnsweredError] if the answer that waits in the inbox under a key is not d.
-func (w *Workspace) isFirst(ctx context.Context, id run.ID, key string, d request.Decide) error {
+// isFirst returns an [*AnsweredError] if the answer that waits in the inbox for the call of d is not d.
+func (w *Workspace) isFirst(ctx context.Context, id run.ID, d request.Decide) error {
+	was, err := w.Stored(ctx, id, d.Call)
+	if err != nil || was == nil {
+		return err
+	}
+	_, there, err1 := request.Encode(*was)
+	_, mine, err2 := request.Encode(d)
+	if err := errors.Join(err1, err2); err != nil || there == mine {
+		return err
+	}
+	return &AnsweredError{d.Call, *was}
+}
+
+// Stored returns the answer to a call of a run that waits in its inbox until a process drives the run; nil: there is
+// none.
+func (w *Workspace) Stored(ctx context.Context, id run.ID, call run.CallID) (*request.Decide, error) {
 	st, err := w.reading()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	rows, err := st.Inbox(ctx, id)
-	if err != nil {
-		return err
+	for _, row := range rows {
+		r, err := request.Decode(row.Kind, row.Payload)
+		if d, ok := r.(request.Decide); err == nil && ok && d.Call == call {
+			return &d, nil
+		}
 	}
-	i := slices.IndexFunc(rows, func(r store.Row) bool { return r.Key == key })
-	if i < 0 {
-		return nil
-	}
-	there, err := request.Decode(rows[i].Kind, rows[i].Payload)
-	if err != nil {
-		return err
-	}
-	_, mine, err := request.Encode(d)
-	if other, ok := there.(request.Decide); ok && err == nil && rows[i].Payload != mine {
-		return &AnsweredError{d.Call, other}
-	}
-	return err
+	return nil, err
 }
 
 // hadEffect returns why an answer that was taken is not the decision on its call; refused is what its

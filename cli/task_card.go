@@ -21,6 +21,7 @@ import (
 	"pawl/app"
 	"pawl/board"
 	"pawl/forms"
+	"pawl/request"
 	"pawl/run"
 	tasks "pawl/task"
 	"pawl/view"
@@ -480,7 +481,13 @@ func taskShowCommand(inv *invocation) *cobra.Command {
 		if *asJSON {
 			return inv.encode(forms.TaskFormOf(s))
 		}
-		_, err = fmt.Fprint(inv.Stdout, visible(taskPage(s)))
+		stored := map[tasks.Permission]*request.Decide{}
+		for _, p := range s.Permissions {
+			if stored[p], err = ws.Stored(ctx, p.Run, p.Call); err != nil {
+				return err
+			}
+		}
+		_, err = fmt.Fprint(inv.Stdout, visible(taskPage(s, stored)))
 		return err
 	})
 }
@@ -494,8 +501,8 @@ func firstLine(s string) string {
 	return line
 }
 
-// taskPage is a task as people read it.
-func taskPage(s tasks.State) string {
+// taskPage is a task as people read it. stored are the answers to its calls that no process has taken yet.
+func taskPage(s tasks.State, stored map[tasks.Permission]*request.Decide) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	status := s.Status.Name.Words()
@@ -570,7 +577,11 @@ func taskPage(s tasks.State) string {
 		}
 	}
 	for _, p := range s.Permissions {
-		line("\nneeds approval: %s\n  answer with: pawl runs decide %s %s allow", view.Title(p.Tool, p.Arguments), p.Run, p.Call)
+		next := fmt.Sprintf("answer with: pawl runs decide %s %s allow", p.Run, p.Call)
+		if d := stored[p]; d != nil {
+			next = fmt.Sprintf("answered by %s: %s, which counts when the task goes on: pawl task watch %s", d.By, d.Answer, s.Created.Task)
+		}
+		line("\nneeds approval: %s\n  %s", view.Title(p.Tool, p.Arguments), next)
 	}
 	if s.Report != nil {
 		line("\n# Report (%s)\n%s", s.Report.Status, s.Report.Summary)
