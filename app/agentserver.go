@@ -308,7 +308,7 @@ func (a *agentServer) taskOf(ctx context.Context) (task.ID, error) {
 // recorded.
 func (a *agentServer) leave(ctx context.Context, key string) error {
 	_, err := a.w.hand(ctx, a.id, "left-"+key, request.Withdraw{ID: key})
-	if errors.As(err, new(*RefusedError)) {
+	if errors.As(err, new(*refusedError)) {
 		return nil // it waits for nothing
 	}
 	return err

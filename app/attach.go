@@ -152,7 +152,7 @@ func (w *Workspace) put(ctx context.Context, of run.ID, key string, r request.Re
 
 // hand puts a request into the inbox of a run and waits until its owner, or that of the run above which
 // waits for it, has taken it. taken is false if no process drives them: it is taken when the run is
-// resumed. An error is a [*RefusedError] if it meant nothing, and a [*NotTakenError] if it still waits.
+// resumed. An error is a [*refusedError] if it meant nothing, and a [*NotTakenError] if it still waits.
 func (w *Workspace) hand(ctx context.Context, of run.ID, key string, r request.Request) (taken bool, err error) {
 	if err := w.put(ctx, of, key, r); err != nil {
 		return false, err
@@ -176,7 +176,7 @@ func (w *Workspace) await(ctx context.Context, of run.ID, key string) (taken boo
 		case err != nil:
 			return false, err
 		case result.Refused != "":
-			return true, &RefusedError{result.Refused}
+			return true, &refusedError{result.Refused}
 		case taken || !driven:
 			return taken, nil
 		case time.Now().After(deadline):
@@ -194,7 +194,7 @@ func (w *Workspace) await(ctx context.Context, of run.ID, key string) (taken boo
 // has another cause.
 const handPatience = 5 * time.Second
 
-// A RefusedError says why a request to a run means nothing in its state.
-type RefusedError struct{ Why string }
+// A refusedError says why a request to a run means nothing in its state.
+type refusedError struct{ Why string }
 
-func (e *RefusedError) Error() string { return e.Why }
+func (e *refusedError) Error() string { return e.Why }

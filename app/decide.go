@@ -118,7 +118,7 @@ func (w *Workspace) Decide(ctx context.Context, id run.ID, d request.Decide) (ta
 	// and the sender of a second one finds the other's.
 	key := fmt.Sprintf("decide-%s-%d", d.Call, askedSince(events, d.Call))
 	taken, err = w.hand(ctx, id, key, d)
-	refused, _ := errors.AsType[*RefusedError](err)
+	refused, _ := errors.AsType[*refusedError](err)
 	switch {
 	case err != nil && refused == nil:
 		return false, err
@@ -161,7 +161,7 @@ func (w *Workspace) Stored(ctx context.Context, id run.ID, call run.CallID) (*re
 
 // hadEffect returns why an answer that was taken is not the decision on its call; refused is what its
 // sender was told.
-func (w *Workspace) hadEffect(ctx context.Context, id run.ID, mine request.Decide, refused *RefusedError) error {
+func (w *Workspace) hadEffect(ctx context.Context, id run.ID, mine request.Decide, refused *refusedError) error {
 	events, _, err := w.Load(ctx, id)
 	if err != nil {
 		return err
