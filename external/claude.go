@@ -51,7 +51,7 @@ func (claude) invoke(t Turn, conversation string, resume bool) (invocation, erro
 		}
 	}
 	if len(t.Server.Hook) > 0 {
-		file, err := t.file("settings.json", t.Server.hookSettings())
+		file, err := t.file("settings.json", t.hookSettings())
 		if err != nil {
 			return invocation{}, err
 		}
@@ -70,16 +70,17 @@ func (claude) invoke(t Turn, conversation string, resume bool) (invocation, erro
 // The hook is bounded by less.
 const hookPatience = 3600
 
-// hookCommand returns Hook as a command of a shell. Of a hook that fails in another way than with
-// exit code 2 the programs take no notice.
-func (s Server) hookCommand() string {
+// hookCommand returns Hook as a command of a shell, which leaves [Turn.hooked]. Of a hook that fails in another
+// way than with exit code 2 the programs take no notice.
+func (t Turn) hookCommand() string {
 	var command strings.Builder
-	for _, name := range sortedKeys(s.Env) {
+	command.WriteString("true >" + shellQuoted(t.hooked()) + "; ")
+	for _, name := range sortedKeys(t.Server.Env) {
 		if strings.HasPrefix(name, "PAWL_") && !strings.HasSuffix(name, "_TOKEN") { // the program gets none of these
-			command.WriteString(name + "=" + shellQuoted(s.Env[name]) + " ")
+			command.WriteString(name + "=" + shellQuoted(t.Server.Env[name]) + " ")
 		}
 	}
-	for _, word := range s.Hook {
+	for _, word := range t.Server.Hook {
 		command.WriteString(shellQuoted(word) + " ")
 	}
 	return command.String() + "|| exit 2"
@@ -98,16 +99,16 @@ type hook struct {
 }
 
 // hooks returns the hook for every tool; unit is a second in that of its timeout.
-func (s Server) hooks(unit int) matcher {
-	return matcher{"*", []hook{{"command", s.hookCommand(), hookPatience * unit}}}
+func (t Turn) hooks(unit int) matcher {
+	return matcher{"*", []hook{{"command", t.hookCommand(), hookPatience * unit}}}
 }
 
 // hookSettings returns settings with which the program runs Hook before every use of a tool,
 // in subagents too, and also if the person's own settings turn hooks off.
-func (s Server) hookSettings() []byte {
+func (t Turn) hookSettings() []byte {
 	b, _ := json.Marshal(map[string]any{ // of strings and numbers
 		"disableAllHooks": false,
-		"hooks":           map[string]any{"PreToolUse": []matcher{s.hooks(1)}},
+		"hooks":           map[string]any{"PreToolUse": []matcher{t.hooks(1)}},
 	})
 	return b
 }

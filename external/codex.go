@@ -55,7 +55,7 @@ func (codex) invoke(t Turn, conversation string, resume bool) (invocation, error
 	}
 	set("projects", projects)
 	if len(t.Server.Hook) > 0 {
-		h := t.Server.hooks(1)
+		h := t.hooks(1)
 		set("features.hooks", true)
 		set("features.unified_exec_tty", false) // it does not ask about what it types into a running command
 		set("hooks.PreToolUse", []matcher{h})

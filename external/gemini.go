@@ -112,7 +112,7 @@ func (t Turn) geminiHome() (string, error) {
 			before, _ = hooks["BeforeTool"].([]any)
 		}
 		ours["hooksConfig"] = map[string]any{"enabled": true}
-		ours["hooks"] = map[string]any{"BeforeTool": append([]any{t.Server.hooks(1000)}, before...)}
+		ours["hooks"] = map[string]any{"BeforeTool": append([]any{t.hooks(1000)}, before...)}
 	}
 	b, _ := json.Marshal(merged(settings, ours)) // of strings and of what was JSON
 	return home, os.WriteFile(filepath.Join(dir, "settings.json"), b, 0o600)

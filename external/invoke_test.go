@@ -4,11 +4,13 @@ package external
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -88,7 +90,7 @@ func TestHowEachProgramIsStarted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text := strings.ReplaceAll(all.String(), base, "BASE")
+			text := regexp.MustCompile("sha256:[0-9a-f]{64}").ReplaceAllString(strings.ReplaceAll(all.String(), base, "BASE"), "sha256:HASH") // of a text with base
 			all.Reset()
 			all.WriteString(text)
 		}
@@ -448,5 +450,17 @@ func TestTheFoldersOfRuns(t *testing.T) {
 	}
 	if _, err := Folders(state); err == nil {
 		t.Error("a file has folders")
+	}
+}
+
+// The hash is what Codex 0.169.0 computes: with another one it does not run the hook.
+func TestCodexTakesTheHashAsTrust(t *testing.T) {
+	t.Parallel()
+	h := sha256.Sum256([]byte(`{"event_name":"pre_tool_use","hooks":[{"async":false,"command":"a && 'b' >c","timeout":600,"type":"command"}],"matcher":"*"}`))
+	if got := codexHash("pre_tool_use", matcher{"*", []hook{{"command", "a && 'b' >c", 600}}}); got != fmt.Sprintf("sha256:%x", h) {
+		t.Errorf("the hash is %s", got)
+	}
+	if got := tomlValue(map[string]any{`a:"{b`: []string{"c:d\\"}}); got != `{"a:\"{b"=["c:d\\"]}` {
+		t.Errorf("in TOML: %s", got)
 	}
 }

@@ -29,9 +29,10 @@ type report struct {
 	fail  *run.RequestFailed // it, or an error before it, says that the turn has failed
 	model string
 
-	calls map[string]bool // that were reported and are open
+	calls map[string]bool // that were reported and are open; false: the hook is not asked about it
 	own   map[string]bool // of them, those of pawl's own tools, which the run's log has
 	lines int             // events of work
+	used  bool            // a tool that the hook is asked about has been used
 }
 
 func newReport() *report { return &report{calls: map[string]bool{}, own: map[string]bool{}} }
@@ -88,7 +89,7 @@ func (r *report) thinking(s string) {
 
 // call is a call of a tool of the agent's. Those of pawl's tools are in the run's log.
 func (r *report) call(id, tool string, own bool, args json.RawMessage) {
-	if id == "" || r.calls[id] || r.own[id] {
+	if _, open := r.calls[id]; id == "" || open || r.own[id] {
 		return
 	}
 	r.flush()
@@ -96,7 +97,7 @@ func (r *report) call(id, tool string, own bool, args json.RawMessage) {
 		r.own[id] = true
 		return
 	}
-	r.calls[id] = true
+	r.calls[id] = tool != "web_search" // Codex' provider does that
 	var compact bytes.Buffer
 	if json.Compact(&compact, args) != nil || compact.Len() > maxPart || compact.Bytes()[0] != '{' {
 		compact.Reset()
@@ -108,9 +109,11 @@ func (r *report) call(id, tool string, own bool, args json.RawMessage) {
 
 // result is the result of a call; exitCode is that of a command, nil if there is none.
 func (r *report) result(id, text string, isError bool, exitCode *int) {
-	if !r.calls[id] {
+	asked, open := r.calls[id]
+	if !open {
 		return
 	}
+	r.used = r.used || asked && !isError
 	r.flush()
 	delete(r.calls, id)
 	r.news = append(r.news, run.Observed{Parts: []run.Part{{Type: run.ResultPart, Result: &run.Result{Call: run.CallID(id),

@@ -167,6 +167,24 @@ func TestATurnThatCannotBegin(t *testing.T) {
 	}
 }
 
+// A program that uses a tool and has not run the hook is stopped, whatever it says after that.
+func TestAProgramThatDoesNotAskIsStopped(t *testing.T) {
+	t.Parallel()
+	const use = `echo '{"type":"item.completed","item":{"id":"1","type":"command_execution","command":"ls","exit_code":0,"status":"completed"}}'; `
+	const end = `echo '{"type":"turn.completed","usage":{}}'`
+	for script, want := range map[string]string{
+		use + end:                       "failed invalid Codex was stopped: it has used a tool without asking pawl",
+		`true >"$HOOKED"; ` + use + end: "replied",
+		end:                             "replied",
+	} {
+		turn := scripted(t, "codex/default", script)
+		turn.Server, turn.Env = Server{Hook: []string{"true"}}, append(turn.Env, "HOOKED="+turn.hooked())
+		if got := told(turn.Events(t.Context())); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", script, got)
+		}
+	}
+}
+
 // Instructions, settings with variables of the server, and locks: no one else can read them.
 func TestWhatIsKeptOfATurnIsTheUsersAlone(t *testing.T) {
 	t.Parallel()

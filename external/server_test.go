@@ -120,7 +120,7 @@ func TestWhatProgramsPrintOfTheirErrorsIsOneLineOfWords(t *testing.T) {
 // A hook that cannot be started is a denial: exit code 2 alone keeps a tool from being used.
 func TestAHookThatFailsIsADenial(t *testing.T) {
 	t.Parallel()
-	if got := string((Server{Hook: []string{"/bin/pawl", "hook"}}).hookSettings()); !strings.Contains(got, `"'/bin/pawl' 'hook' || exit 2"`) {
+	if got := string((Turn{Server: Server{Hook: []string{"/bin/pawl", "hook"}}}).hookSettings()); !strings.Contains(got, `hooked'; '/bin/pawl' 'hook' || exit 2"`) {
 		t.Errorf("the settings are %s", got)
 	}
 }

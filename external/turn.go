@@ -111,6 +111,7 @@ type ending struct {
 	how     string // "exit code 1", "signal: killed"
 	stderr  string
 	silence time.Duration // it was stopped because it had printed nothing for so long; 0: it was not
+	unasked bool          // it was stopped because it had used a tool and not run the hook
 }
 
 // attempt starts the program once and reads it to its end.
@@ -130,6 +131,9 @@ func (t Turn) attempt(ctx context.Context, conversation string, resume bool, yie
 	}
 	// What a killed pawl left would write to the same conversation.
 	endTree(t.mark(), t.Patience)
+	if err := errors.Join(os.MkdirAll(t.folder(), 0o700), os.RemoveAll(t.hooked())); err != nil {
+		return nil, err
+	}
 	p, err := t.start(inv, t.prompt(!resume))
 	if err != nil {
 		return nil, err
@@ -149,6 +153,12 @@ func (t Turn) attempt(ctx context.Context, conversation string, resume bool, yie
 	for line := range lines(p.stdout) {
 		quiet.Reset(t.Silence)
 		s.line(line, r)
+		if r.used && len(t.Server.Hook) > 0 && t.Server.Permission == "" && !e.unasked {
+			if _, err := os.Stat(t.hooked()); err != nil {
+				e.unasked = true
+				p.stop()
+			}
+		}
 		if r.conversation != "" && r.conversation != named {
 			named = r.conversation
 			again, err := t.lock(named)
@@ -213,6 +223,8 @@ func (e *ending) final(ctx context.Context, k Kind) run.Payload {
 		return run.RequestFailed{Kind: kind, Reason: reason, Usage: r.usage}
 	}
 	switch {
+	case e.unasked:
+		return failed(run.ErrInvalid, k.Title+" was stopped: it has used a tool without asking pawl. Settings of the system, or of its administrator, may keep it from running the hook")
 	case r.done && r.fail == nil: // whatever became of the process after it
 		p := run.Replied{Stop: run.StopEndTurn, Usage: r.usage, Model: plain(r.model)}
 		if text := strings.TrimSpace(plain(r.said.String())); text != "" {
@@ -279,6 +291,9 @@ func lines(r io.Reader) iter.Seq[[]byte] {
 
 // folder is where files of the run are.
 func (t Turn) folder() string { return Folder(t.State, t.Run) }
+
+// hooked returns the file that the hook leaves when it runs.
+func (t Turn) hooked() string { return filepath.Join(t.folder(), "hooked") }
 
 // State returns the [Turn.State] of a workspace, in the folder for what pawl keeps of it.
 func State(dir string) string { return filepath.Join(dir, "external") }
