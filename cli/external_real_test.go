@@ -208,3 +208,13 @@ func TestRealAgentsSubmitAResultOfTheUsersOwn(t *testing.T) {
 		})
 	}
 }
+
+// A limit of the provider's ends the turn with the time after which it may continue. The others do not pass on
+// what their provider says of a refusal of this kind.
+func TestRealClaudeCodeSaysWhenALimitEnds(t *testing.T) {
+	t.Parallel()
+	s := newAgentSite(t, "claude-code", func(externaltest.Request) externaltest.Reply {
+		return externaltest.Reply{Status: 429, Text: "The limit is reached. Try again in 3 hours."}
+	})
+	s.must(t, []string{"run", "-m", agentModels["claude-code"], "-p", "look"}, "The limit is reached.", "continue after 20", " UTC")
+}

@@ -384,6 +384,25 @@ func TestTheKindsOfFailures(t *testing.T) {
 	}
 }
 
+func TestWhenALimitEnds(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1800000000, 0)
+	for reason, want := range map[string]time.Duration{
+		"Claude AI usage limit reached|1800003600":         time.Hour,
+		"Claude AI usage limit reached|1700000000":         0,
+		"Please retry in 31.5s.":                           31*time.Second + 500*time.Millisecond,
+		"You've hit your usage limit. Try again in 2 days": 48 * time.Hour,
+		"429: retry after 5 minutes":                       5 * time.Minute,
+		"Try again in 1.2.3 s":                             0,
+		"Retry in 500ms":                                   500 * time.Millisecond,
+		"429":                                              0,
+	} {
+		if got := asked(reason, now); got != want {
+			t.Errorf("%s: %v", reason, got)
+		}
+	}
+}
+
 func TestWhatIsKeptOfWhatAProgramSays(t *testing.T) {
 	t.Parallel()
 	const mark = "\n[cut here by pawl; the agent has all of it]"

@@ -3,12 +3,15 @@ package external
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 
+	"pawl/internal/lazy"
 	"pawl/run"
 )
 
@@ -126,6 +129,24 @@ func (r *report) failed(kind run.ErrorKind, reason string) {
 		reason = strings.ToValidUTF8(reason[:2000], "") + "…"
 	}
 	r.fail = &run.RequestFailed{Kind: kind, Reason: reason}
+}
+
+// waits are what programs say of the end of a limit: how long it lasts, or, of Claude Code's, when it ends, in
+// seconds since 1970.
+var waits = lazy.Regexp(`(?i)(?:again|retry|resets?) (?:in|after) ([0-9.]+) ?(ms|s|m|h|d)|limit reached\|([0-9]{10})\b`)
+
+// asked returns how long a failed request asks to wait; 0: it does not say.
+func asked(reason string, now time.Time) time.Duration {
+	m := waits().FindStringSubmatch(reason)
+	if m == nil {
+		return 0
+	}
+	if at, err := strconv.ParseInt(m[3], 10, 64); err == nil {
+		return max(0, time.Unix(at, 0).Sub(now))
+	}
+	n, _ := strconv.ParseFloat(m[1], 64) // 0: it is no number
+	unit := map[string]float64{"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}[strings.ToLower(m[2])]
+	return time.Duration(min(n*unit, 30*86400) * float64(time.Second))
 }
 
 // take returns what is to be recorded now.

@@ -220,7 +220,11 @@ func (e *ending) problem() string {
 func (e *ending) final(ctx context.Context, k Kind) run.Payload {
 	r := e.report
 	failed := func(kind run.ErrorKind, reason string) run.RequestFailed {
-		return run.RequestFailed{Kind: kind, Reason: reason, Usage: r.usage}
+		f := run.RequestFailed{Kind: kind, Reason: reason, Usage: r.usage}
+		if kind == run.ErrRateLimited {
+			f.Asked = asked(reason, time.Now())
+		}
+		return f
 	}
 	switch {
 	case e.unasked:
