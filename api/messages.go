@@ -40,6 +40,6 @@ func (s *Server) messageOperations() {
 	handle(s, operation{method: http.MethodDelete, path: "/tasks/{task}/messages/{message}", id: "withdraw-from-task", tag: tagTasks,
 		summary: "Take back a message that was not delivered"},
 		func(ctx context.Context, in *withdrawInput) (forms.TaskForm, error) {
-			return form(s.board.Do(ctx, in.Task, app.Person(), task.Withdraw{ID: in.Message}))
+			return form(s.board.Do(ctx, in.Task, app.Person(), task.MessageWithdrawn{ID: in.Message}))
 		})
 }

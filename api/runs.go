@@ -158,14 +158,14 @@ const maxPrompt = DefaultBody + board.MaxAttachment/3*4
 
 // parts returns what is said with files attached.
 func (in FilesInput) parts(ctx context.Context, words string) ([]run.Part, error) {
-	var files []app.File
+	var files []board.File
 	for _, f := range in.Attachments {
 		if len(f.Content) > board.MaxAttachment {
 			return nil, &board.TooLargeError{Name: f.Name}
 		}
-		files = append(files, app.File{Name: f.Name, Content: f.Content})
+		files = append(files, board.File{Name: f.Name, Content: f.Content})
 	}
-	return app.Words(ctx, words, files), nil
+	return board.Words(ctx, words, files), nil
 }
 
 func (s *Server) startRun(ctx context.Context, in *startRunInput) (forms.RunForm, error) {

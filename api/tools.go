@@ -227,7 +227,11 @@ func (s *Server) callTool(ctx context.Context, in ToolRunInput, body []byte) (To
 		if err := s.takes(ctx, t, r.ID, name); err != nil {
 			return ToolAnswer{}, err
 		}
-		receipt, err := s.ws.Submit(ctx, tasklog.Request{Task: in.Task, Run: r.ID, Tool: name, Key: key, Assignment: assignment, Payload: arguments})
+		tasks, err := s.ws.Tasks()
+		if err != nil {
+			return ToolAnswer{}, err
+		}
+		receipt, err := tasks.Submit(ctx, tasklog.Request{Task: in.Task, Run: r.ID, Tool: name, Key: key, Assignment: assignment, Payload: arguments})
 		if err != nil {
 			return ToolAnswer{}, err
 		}

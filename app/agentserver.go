@@ -264,7 +264,11 @@ func (a *agentServer) submit(ctx context.Context, state run.State, t agentTool, 
 		answer, err := a.make(ctx, key, t.spec.Name, string(c.Arguments))
 		return mcp.Result{Text: run.PlainText(answer.Content), IsError: answer.IsError}, err
 	}
-	receipt, err := a.w.Submit(ctx, tasklog.Request{Task: of, Run: a.id, Tool: t.spec.Name, Key: key, Payload: c.Arguments})
+	tasks, err := a.w.Tasks()
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	receipt, err := tasks.Submit(ctx, tasklog.Request{Task: of, Run: a.id, Tool: t.spec.Name, Key: key, Payload: c.Arguments})
 	if e, ok := errors.AsType[*task.SubmissionError](err); ok && e.Kind == task.AlreadySubmitted {
 		body, err := json.Marshal(struct {
 			Error       string    `json:"error"`

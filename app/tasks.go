@@ -74,15 +74,6 @@ func (w *Workspace) tasks(st store.Store) *tasklog.Tasks {
 	return &tasklog.Tasks{Store: st, Check: w.checkOutput, Changed: w.taskChanged, Log: w.logger(), Metrics: w.opt.Metrics}
 }
 
-// Submit submits a result for a task from outside of its run; see [tasklog.Tasks.Submit].
-func (w *Workspace) Submit(ctx context.Context, r tasklog.Request) (tasklog.Receipt, error) {
-	t, err := w.Tasks()
-	if err != nil {
-		return tasklog.Receipt{}, err
-	}
-	return t.Submit(ctx, r)
-}
-
 // CallTool makes a call for the agent of a run from outside; see [inbox.Call].
 func (w *Workspace) CallTool(ctx context.Context, id run.ID, c request.Call) (request.Result, error) {
 	st, err := w.writing()

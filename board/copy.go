@@ -38,7 +38,7 @@ func (b Board) isolated(ctx context.Context, s task.State, by, agent string) (ta
 	}
 	made := task.CopyMade{Dir: app.Resolve(m.Folder), Branch: m.Branch, Base: m.Base, From: m.From, Notes: m.Notes,
 		Uncommitted: m.Changed[:min(len(m.Changed), maxUncommitted)], UncommittedCount: len(m.Changed)}
-	return b.Do(ctx, id, by, task.RecordCopy{CopyMade: made})
+	return b.Do(ctx, id, by, made)
 }
 
 // A NoCopyError says that a task has no copy of the repository, or has lost it. It is a
@@ -105,7 +105,7 @@ func (b Board) Merge(ctx context.Context, id task.ID, by string) (TaskMergeForm,
 		}
 		return f, err
 	}
-	_, err = b.Do(ctx, id, by, task.RecordMerge{CopyMerged: task.CopyMerged{Branch: m.Branch, Commit: m.Commit}})
+	_, err = b.Do(ctx, id, by, task.CopyMerged{Branch: m.Branch, Commit: m.Commit})
 	return f, err
 }
 
@@ -116,7 +116,7 @@ func (b Board) Discard(ctx context.Context, id task.ID, by string) (task.State, 
 		err = noCopyOf(before)
 	}
 	if err == nil {
-		_, err = before.Do(by, task.Discard{}) // before it is waited for
+		_, err = before.Do(by, task.CopyDiscarded{}) // before it is waited for
 	}
 	if err != nil {
 		return before, err
@@ -126,7 +126,7 @@ func (b Board) Discard(ctx context.Context, id task.ID, by string) (task.State, 
 		return before, err
 	}
 	defer lease.Release()
-	s, err := b.Do(ctx, id, by, task.Discard{})
+	s, err := b.Do(ctx, id, by, task.CopyDiscarded{})
 	if err != nil {
 		return s, err
 	}

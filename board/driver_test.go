@@ -179,7 +179,9 @@ func TestATaskIsPlannedAskedStartedAndCompleted(t *testing.T) {
 		t.Error(err)
 	}
 	isTold("completed")
-	if _, err := ws.Submit(t.Context(), tasklog.Request{Task: id, Run: s.Chain[1].ID, Tool: "completion_report", Key: "k", Payload: []byte(`{"status":"failed","summary":"No."}`)}); err == nil || err.Error() != "Completion report already submitted" {
+	tasks, err := ws.Tasks()
+	ok(t, err)
+	if _, err := tasks.Submit(t.Context(), tasklog.Request{Task: id, Run: s.Chain[1].ID, Tool: "completion_report", Key: "k", Payload: []byte(`{"status":"failed","summary":"No."}`)}); err == nil || err.Error() != "Completion report already submitted" {
 		t.Errorf("submitted again: %v", err)
 	}
 	events, err := board.Of(ws).Events(t.Context(), id, 0, 0)

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"pawl/app"
 	"pawl/internal/atomicfile"
 	"pawl/internal/text"
 	"pawl/run"
@@ -42,12 +41,12 @@ func (b Board) Attach(ctx context.Context, id task.ID, by, name string, content 
 	if err != nil {
 		return task.State{}, err
 	}
-	safe := app.SafeName(name)
+	safe := safeName(name)
 	if len(data) > MaxAttachment {
 		return task.State{}, &TooLargeError{safe}
 	}
 	kind := mime.TypeByExtension(filepath.Ext(safe))
-	if major, _, _ := strings.Cut(kind, "/"); kind == "" || app.IsText(data) && (major == "audio" || major == "video") { // go.mod and a.ts are names of media too
+	if major, _, _ := strings.Cut(kind, "/"); kind == "" || isText(data) && (major == "audio" || major == "video") { // go.mod and a.ts are names of media too
 		kind = http.DetectContentType(data)
 	}
 	sum := sha256.Sum256(data)
@@ -59,7 +58,7 @@ func (b Board) Attach(ctx context.Context, id task.ID, by, name string, content 
 	if err := atomicfile.Write(file, data, atomicfile.Durable); err != nil {
 		return task.State{}, errors.Join(err, os.RemoveAll(filepath.Dir(file)))
 	}
-	s, err := b.Do(ctx, id, by, task.Attach{Attachment: a})
+	s, err := b.Do(ctx, id, by, task.AttachmentAdded{Attachment: a})
 	if err != nil {
 		return s, errors.Join(err, os.RemoveAll(filepath.Dir(file)))
 	}
@@ -73,7 +72,7 @@ func (b Board) File(id task.ID, a task.Attachment) string {
 
 // Detach removes an attachment.
 func (b Board) Detach(ctx context.Context, id task.ID, by, attachment string) (task.State, error) {
-	s, err := b.Do(ctx, id, by, task.Detach{ID: attachment})
+	s, err := b.Do(ctx, id, by, task.AttachmentRemoved{ID: attachment})
 	if err != nil {
 		return s, err
 	}
@@ -83,7 +82,7 @@ func (b Board) Detach(ctx context.Context, id task.ID, by, attachment string) (t
 // Input returns what a run is told at an assignment: the words, and the files that were
 // attached since the one before.
 func (b Board) Input(ctx context.Context, s task.State, id run.ID, words string) ([]run.Part, error) {
-	var files []app.File
+	var files []File
 	r, _ := s.Run(id)
 	var since time.Time
 	if n := len(r.Assignments); n > 1 {
@@ -97,7 +96,7 @@ func (b Board) Input(ctx context.Context, s task.State, id run.ID, words string)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, app.File{Name: a.Name, Content: content})
+		files = append(files, File{Name: a.Name, Content: content})
 	}
-	return app.Words(ctx, words, files), nil
+	return Words(ctx, words, files), nil
 }

@@ -97,12 +97,12 @@ func (a Say) reopens(s State, queued Event) ([]Event, error) {
 	return s.assignTo(OnSay, r.Kind.working(), cmp.Or(a.Anew, r.ID), r.Agent, r.Kind, "say", words, messages, queued)
 }
 
-func (a Withdraw) do(s State) ([]Event, error) {
-	i := s.findMessage(a.ID)
+func (p MessageWithdrawn) do(s State) ([]Event, error) {
+	i := s.findMessage(p.ID)
 	if i < 0 || s.Messages[i].State != MessageWaits && s.Messages[i].State != MessageIsReturned {
-		return nil, invalid("id", "message %q is not there, or was delivered", a.ID)
+		return nil, invalid("id", "message %q is not there, or was delivered", p.ID)
 	}
-	return []Event{{Payload: MessageWithdrawn(a)}}, nil
+	return []Event{{Payload: p}}, nil
 }
 
 func (a Tell) do(s State) ([]Event, error) {
@@ -112,54 +112,54 @@ func (a Tell) do(s State) ([]Event, error) {
 	return []Event{{Run: a.Run, Payload: MessageDelivered{a.ID, a.AtTurnEnd}}}, nil
 }
 
-func (a Return) do(s State) ([]Event, error) {
-	i := s.findMessage(a.ID)
+func (p MessageReturned) do(s State) ([]Event, error) {
+	i := s.findMessage(p.ID)
 	if i < 0 || s.Messages[i].State != MessageIsDelivered {
 		return nil, nil
 	}
-	return []Event{{Payload: MessageReturned(a)}}, nil
+	return []Event{{Payload: p}}, nil
 }
 
 // maxAttachments bounds the files of a task.
 const maxAttachments = 100
 
-func (a Attach) do(s State) ([]Event, error) {
+func (p AttachmentAdded) do(s State) ([]Event, error) {
 	if len(s.Attachments) >= maxAttachments {
 		return nil, invalid("attachment", "the task has %d files, which is the most", maxAttachments)
 	}
-	return []Event{{Payload: AttachmentAdded{a.Attachment}}}, nil
+	return []Event{{Payload: p}}, nil
 }
 
-func (a Detach) do(s State) ([]Event, error) {
-	if !slices.ContainsFunc(s.Attachments, func(have Attachment) bool { return have.ID == a.ID }) {
-		return nil, invalid("attachment", "there is no attachment %q", a.ID)
+func (p AttachmentRemoved) do(s State) ([]Event, error) {
+	if !slices.ContainsFunc(s.Attachments, func(have Attachment) bool { return have.ID == p.ID }) {
+		return nil, invalid("attachment", "there is no attachment %q", p.ID)
 	}
-	return []Event{{Payload: AttachmentRemoved(a)}}, nil
+	return []Event{{Payload: p}}, nil
 }
 
-func (a RecordCopy) do(s State) ([]Event, error) {
+func (p CopyMade) do(s State) ([]Event, error) {
 	if s.Copy != nil {
 		return nil, nil // another process has recorded it
 	}
-	return []Event{{Payload: a.CopyMade}}, nil
+	return []Event{{Payload: p}}, nil
 }
 
-func (a RecordMerge) do(s State) ([]Event, error) {
+func (p CopyMerged) do(s State) ([]Event, error) {
 	if s.Copy == nil {
 		return nil, s.not("merge", "it has no copy")
 	}
-	if s.Copy.Merged == a.Commit {
+	if s.Copy.Merged == p.Commit {
 		return nil, nil
 	}
-	return []Event{{Payload: a.CopyMerged}}, nil
+	return []Event{{Payload: p}}, nil
 }
 
-func (Discard) do(s State) ([]Event, error) {
+func (p CopyDiscarded) do(s State) ([]Event, error) {
 	switch {
 	case s.Copy == nil:
 		return nil, s.not("discard", "it has no copy")
 	case s.Owes(), s.Status.Name == Waiting:
 		return nil, s.not("discard", "its agent works in the copy, or will when it is resumed: complete or fail the task first")
 	}
-	return []Event{{Payload: CopyDiscarded{}}}, nil
+	return []Event{{Payload: p}}, nil
 }

@@ -6,7 +6,9 @@ import (
 	"pawl/run"
 )
 
-// An Action is what a person, an agent or a run does to a task; see [State.Do].
+// An Action is what a person, an agent or a run does to a task; see [State.Do]. What is done to messages, files and the
+// copy is an event as it stands: [MessageWithdrawn], [MessageReturned], [AttachmentAdded], [AttachmentRemoved],
+// [CopyMade], [CopyMerged] and [CopyDiscarded] are actions.
 type Action interface {
 	// do returns the events that follow in s.
 	do(s State) ([]Event, error)
@@ -99,18 +101,6 @@ type (
 		ID, Text string
 		Anew     run.ID
 	}
-	// Withdraw takes back a message that was not delivered.
-	Withdraw struct{ ID string }
-	// Attach adds a file whose content is stored already.
-	Attach struct{ Attachment }
-	// Detach removes a file.
-	Detach struct{ ID string }
-	// RecordCopy says that the copy of the task was made.
-	RecordCopy struct{ CopyMade }
-	// RecordMerge says that the branch of the copy is in the person's repository.
-	RecordMerge struct{ CopyMerged }
-	// Discard gives the copy up, with what was not merged; it is removed afterwards.
-	Discard struct{}
 )
 
 // What a run does.
@@ -127,8 +117,6 @@ type (
 		ID        string
 		AtTurnEnd bool // see [MessageDelivered]
 	}
-	// Return says that a message was not delivered before its turn had ended.
-	Return struct{ ID string }
 	// Submit hands in.
 	Submit struct {
 		Run run.ID
@@ -148,18 +136,8 @@ type (
 		Usage    run.Usage
 		Steps    int
 	}
-	// HandOff starts a child run.
-	HandOff struct {
-		Run run.ID
-		AgentHandoffStarted
-	}
-	// EndHandoff ends the turn of a child run.
-	EndHandoff struct {
-		Run run.ID
-		AgentHandoffCompleted
-	}
-	// Note records a fact that changes no status: [ToolExecuted], [PermissionRequested],
-	// [PermissionDecided], [OutputReminderSent], [Interrupted].
+	// Note records a fact that changes no status: [AgentHandoffStarted], [AgentHandoffCompleted], [ToolExecuted],
+	// [PermissionRequested], [PermissionDecided], [OutputReminderSent], [Interrupted].
 	Note struct {
 		Run  run.ID
 		Fact Payload

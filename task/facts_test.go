@@ -87,7 +87,7 @@ func TestAWorkerIsToldWhatThereIsAndNoMore(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{Isolation: Clone})
 	k.planned()
-	k.must("", RecordCopy{CopyMade{Dir: "/c", Branch: "pawl/t1", Base: "1", Notes: []string{"submodules are empty"}}})
+	k.must("", CopyMade{Dir: "/c", Branch: "pawl/t1", Base: "1", Notes: []string{"submodules are empty"}})
 	k.must("anna", Start{Run: "w", Agent: "developer"})
 	input := k.start().Input
 	if !strings.Contains(input, "Different in the copy:\n- submodules are empty\n") {
@@ -118,7 +118,7 @@ func TestAMessageIsTakenBackUntilItIsDelivered(t *testing.T) {
 	k := newCard(t, Created{})
 	k.planned()
 	k.must("anna", Say{ID: "m1", Text: "Be quick."})
-	k.must("anna", Withdraw{"m1"})
+	k.must("anna", MessageWithdrawn{"m1"})
 	if len(k.s.Messages) != 0 && k.s.Messages[0].State == MessageWaits {
 		t.Errorf("the messages are %+v", k.s.Messages)
 	}
@@ -126,7 +126,7 @@ func TestAMessageIsTakenBackUntilItIsDelivered(t *testing.T) {
 	k.must("", Prompt{"w", 1, 1})
 	k.must("anna", Say{ID: "m2", Text: "Be slow."})
 	k.must("", Tell{Run: "w", ID: "m2"})
-	if err := k.try("anna", Withdraw{"m2"}); err == nil {
+	if err := k.try("anna", MessageWithdrawn{"m2"}); err == nil {
 		t.Error("a delivered message was taken back")
 	}
 }

@@ -482,9 +482,9 @@ func TestAnotherAgentCarriesOn(t *testing.T) {
 
 func TestATaskHasOneCopyAtATime(t *testing.T) {
 	t.Parallel()
-	made := RecordCopy{CopyMade{Dir: "/copies/t/work", Branch: "pawl/t", Base: "abc"}}
+	made := CopyMade{Dir: "/copies/t/work", Branch: "pawl/t", Base: "abc"}
 	k := newCard(t, Created{Isolation: Clone})
-	if err := k.try("anna", Discard{}); err == nil {
+	if err := k.try("anna", CopyDiscarded{}); err == nil {
 		t.Error("a copy that is not there was discarded")
 	}
 	k.planned()
@@ -498,15 +498,15 @@ func TestATaskHasOneCopyAtATime(t *testing.T) {
 	}
 	k.must("", Prompt{"w", 1, 1})
 	k.must("", ended("w", run.LimitReached))
-	if err := k.try("anna", Discard{}); err == nil || !strings.Contains(err.Error(), "when it is resumed") {
+	if err := k.try("anna", CopyDiscarded{}); err == nil || !strings.Contains(err.Error(), "when it is resumed") {
 		t.Errorf("discarded while a run waits in it: %v", err)
 	}
 	k.must("anna", Complete{})
-	k.must("anna", RecordMerge{CopyMerged{"pawl/t", "def"}})
+	k.must("anna", CopyMerged{"pawl/t", "def"})
 	if k.s.Copy.Merged != "def" {
 		t.Errorf("%+v", k.s.Copy)
 	}
-	k.must("anna", Discard{})
+	k.must("anna", CopyDiscarded{})
 	k.must("anna", made)
 	if k.s.Copy == nil || k.s.Copy.Merged != "" {
 		t.Errorf("%+v", k.s.Copy)
@@ -526,7 +526,7 @@ func TestAMessageThatWasNotHeardComesBack(t *testing.T) {
 	k.must("anna", Say{ID: "m1", Text: "Stop at ten."}) // sent twice
 	k.must("", Tell{Run: "w", ID: "m1"})
 	k.must("developer", submit("w", 1, aReport))
-	k.must("", Return{"m1"})
+	k.must("", MessageReturned{"m1"})
 	k.must("", ended("w", run.Completed))
 	if len(k.s.Messages) != 1 || k.s.Messages[0].State != MessageIsReturned {
 		t.Errorf("the messages are %+v", k.s.Messages)
@@ -539,8 +539,8 @@ func TestHandoffsAreListedAndEndOnlyThemselves(t *testing.T) {
 	k.planned()
 	k.must("anna", Start{Run: "w", Agent: "developer"})
 	k.must("", Prompt{"w", 1, 1})
-	k.must("developer", HandOff{"w.c_1", AgentHandoffStarted{Parent: "w", Call: "c_1", Agent: "reviewer", Input: "look"}})
-	k.must("", EndHandoff{"w.c_1", AgentHandoffCompleted{End: run.Ended{End: run.EndFailed}, Usage: run.Usage{Input: 99}}})
+	k.must("developer", Note{"w.c_1", AgentHandoffStarted{Parent: "w", Call: "c_1", Agent: "reviewer", Input: "look"}})
+	k.must("", Note{"w.c_1", AgentHandoffCompleted{End: run.Ended{End: run.EndFailed}, Usage: run.Usage{Input: 99}}})
 	k.wantStatus(Active)
 	k.wantOwed("drive/w")
 	if err := k.try("reviewer", submit("w.c_1", 1, aReport)); err == nil {
@@ -611,15 +611,15 @@ func TestSimulationOfTasks(t *testing.T) {
 				StartPlanning{fresh(), "task-validator"}, SubmitAnswers{[]string{"a", "b"}}, SubmitAnswers{[]string{"a"}},
 				Edit{Edited{Plan: &Plan{Summary: text}}}, Edit{Edited{Start: new(text != "")}}, Proceed{[]StatusName{Pending, Planned}[rng.IntN(2)], fresh(), "developer", text}, Start{Run: fresh(), Agent: "developer"}, Pause{}, Resume{Words: text}, Complete{}, Fail{text}, Cancel{text},
 				HandOn{fresh(), []string{"reviewer", "developer"}[rng.IntN(2)], text},
-				[]Action{RecordCopy{CopyMade{Dir: "/c", Branch: "b", Base: "1"}}, RecordMerge{CopyMerged{"b", text}}, Discard{}}[rng.IntN(3)],
-				Retry{}, Reopen{}, Say{ID: fmt.Sprint("m", rng.IntN(5)), Text: text}, Withdraw{fmt.Sprint("m", rng.IntN(5))}, Tell{Run: id, ID: fmt.Sprint("m", rng.IntN(5))}, Return{fmt.Sprint("m", rng.IntN(5))},
+				[]Action{CopyMade{Dir: "/c", Branch: "b", Base: "1"}, CopyMerged{"b", text}, CopyDiscarded{}}[rng.IntN(3)],
+				Retry{}, Reopen{}, Say{ID: fmt.Sprint("m", rng.IntN(5)), Text: text}, MessageWithdrawn{fmt.Sprint("m", rng.IntN(5))}, Tell{Run: id, ID: fmt.Sprint("m", rng.IntN(5))}, MessageReturned{fmt.Sprint("m", rng.IntN(5))},
 				Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, 1, 1},
 				submit(id, len(r.Assignments), []Output{aPlan, aReport, itsBlocked}[rng.IntN(3)]), Start{Run: fresh(), Agent: "developer"}, Resume{Words: text},
 				submit(id, len(r.Assignments), []Output{aPlan, someAsked, aRefusal}[rng.IntN(3)]), submit(id, len(r.Assignments), []Output{aReport, itsBlocked, itsFailed}[rng.IntN(3)]),
 				asked(id), ended(id, []run.End{run.Completed, run.Asked, run.EndInterrupted, run.LimitReached, run.LoopStopped, run.EndFailed, run.EndRefused}[rng.IntN(7)]),
 				End{Run: id, End: run.Ended{End: run.EndFailed, Detail: "no key"}},
 				End{Run: id, Begun: true, End: run.Ended{End: run.EndFailed, Reason: "output_missing"}},
-				HandOff{run.ID(string(id) + ".c"), AgentHandoffStarted{Parent: id, Call: "c_1"}}, EndHandoff{run.ID(string(id) + ".c"), AgentHandoffCompleted{}},
+				Note{run.ID(string(id) + ".c"), AgentHandoffStarted{Parent: id, Call: "c_1"}}, Note{run.ID(string(id) + ".c"), AgentHandoffCompleted{}},
 				Note{id, PermissionRequested{Call: "c_1", Tool: "shell"}}, Note{id, PermissionDecided{Call: "c_1"}}, Note{id, ToolExecuted{Call: "c_1"}}, Note{id, OutputReminderSent{Number: rng.IntN(3)}},
 			}
 			a := actions[rng.IntN(len(actions))]

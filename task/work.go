@@ -285,14 +285,6 @@ func (a End) do(s State) ([]Event, error) {
 // all of it.
 const maxSaid = 64 << 10
 
-func (a HandOff) do(s State) ([]Event, error) {
-	return []Event{{Run: a.Run, Payload: a.AgentHandoffStarted}}, nil
-}
-
-func (a EndHandoff) do(s State) ([]Event, error) {
-	return []Event{{Run: a.Run, Payload: a.AgentHandoffCompleted}}, nil
-}
-
 func (a Note) do(s State) ([]Event, error) {
 	switch p := a.Fact.(type) {
 	case PermissionRequested:
@@ -303,7 +295,7 @@ func (a Note) do(s State) ([]Event, error) {
 		if p.Answer == "" && !s.asks(a.Run, p.Call) {
 			return nil, nil
 		}
-	case ToolExecuted, OutputReminderSent, Interrupted:
+	case AgentHandoffStarted, AgentHandoffCompleted, ToolExecuted, OutputReminderSent, Interrupted:
 	default:
 		return nil, invalid("fact", "%T changes the task", a.Fact) // a mistake in the program
 	}

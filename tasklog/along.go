@@ -114,7 +114,7 @@ func (a *along) child(words string) error {
 	if r, ok := a.state.Run(a.run); ok && !r.Ended {
 		return nil
 	}
-	return a.do("", task.HandOff{Run: a.run, AgentHandoffStarted: task.AgentHandoffStarted{Parent: c.Parent, Call: c.ParentCall, Agent: c.Agent, Input: clip(words)}})
+	return a.note("", task.AgentHandoffStarted{Parent: c.Parent, Call: c.ParentCall, Agent: c.Agent, Input: clip(words)})
 }
 
 // maxKept bounds what the log of a task keeps of words that the log of the run has, in characters.
@@ -155,7 +155,7 @@ func (a *along) submit(p run.Submitted) error {
 // end ends the turn of the run for the task.
 func (a *along) end(p run.Ended) error {
 	for _, w := range a.after.Returned {
-		if err := a.do("", task.Return{ID: w.ID}); err != nil {
+		if err := a.do("", task.MessageReturned{ID: w.ID}); err != nil {
 			return err
 		}
 	}
@@ -168,8 +168,8 @@ func (a *along) end(p run.Ended) error {
 		return a.do("", end)
 	}
 	value := a.after.Submission().Value
-	return a.do("", task.EndHandoff{Run: a.run, AgentHandoffCompleted: task.AgentHandoffCompleted{
-		End: end.End, Submitted: value != "", Output: clip(cmp.Or(value, a.after.Answer())), Usage: a.after.Usage}})
+	return a.note("", task.AgentHandoffCompleted{
+		End: end.End, Submitted: value != "", Output: clip(cmp.Or(value, a.after.Answer())), Usage: a.after.Usage})
 }
 
 // EndOf returns what the end of the last turn of a run, which leaves it in s, is for its task. number is

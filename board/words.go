@@ -1,4 +1,4 @@
-package app
+package board
 
 import (
 	"context"
@@ -26,7 +26,7 @@ type inline struct{ text, pictures int }
 // parts returns what the agent is told of a file. Texts and pictures are part of it; of other
 // files the agent knows the name.
 func (in *inline) parts(ctx context.Context, name string, content []byte) []run.Part {
-	if IsText(content) {
+	if isText(content) {
 		shown, cut := string(content), ""
 		if room := maxInlineText - in.text; len(shown) > room {
 			shown, cut = strings.ToValidUTF8(shown[:room], ""), fmt.Sprintf("\n[cut: %d of %d bytes are shown]", room, len(content))
@@ -43,8 +43,8 @@ func (in *inline) parts(ctx context.Context, name string, content []byte) []run.
 	return []run.Part{run.Text(fmt.Sprintf("The attached file %s is neither a text nor a picture that can be shown here.", name))}
 }
 
-// IsText reports whether content is a text.
-func IsText(content []byte) bool { return utf8.Valid(content) && !slices.Contains(content, 0) }
+// isText reports whether content is a text.
+func isText(content []byte) bool { return utf8.Valid(content) && !slices.Contains(content, 0) }
 
 // A File is a file that is attached to words.
 type File struct {
@@ -60,7 +60,7 @@ func Words(ctx context.Context, words string, files []File) []run.Part {
 	}
 	var in inline
 	for _, f := range files {
-		parts = append(parts, in.parts(ctx, SafeName(f.Name), f.Content)...)
+		parts = append(parts, in.parts(ctx, safeName(f.Name), f.Content)...)
 	}
 	return parts
 }
@@ -68,8 +68,8 @@ func Words(ctx context.Context, words string, files []File) []run.Part {
 // maxName bounds the name of an attachment, in bytes.
 const maxName = 120
 
-// SafeName returns the last element of a name with letters, digits and .-_ alone, not hidden.
-func SafeName(name string) string {
+// safeName returns the last element of a name with letters, digits and .-_ alone, not hidden.
+func safeName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	safe := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-", r) {
