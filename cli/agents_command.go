@@ -18,6 +18,7 @@ import (
 
 	"pawl/agent"
 	"pawl/app"
+	"pawl/cli/command"
 	"pawl/config"
 	"pawl/forms"
 	"pawl/permission"
@@ -25,8 +26,8 @@ import (
 	"pawl/submission"
 )
 
-func agentsCommand(inv *invocation) *cobra.Command {
-	cmd := group(&cobra.Command{
+func agentsCommand(inv *command.Invocation) *cobra.Command {
+	cmd := command.Group(&cobra.Command{
 		Use:   "agents",
 		Short: "List, show, write, check and test agents",
 		Long: `Works with agents: configurations of runs with instructions, tools, a model, permissions
@@ -36,7 +37,7 @@ and a required result. Each is a file in your folder agents, beside config.toml,
   pawl agents add auditor --description "Looks for risks" < instructions.md
   pawl run --agent auditor -p "look at package store"`,
 	})
-	for _, c := range []func(*invocation) *cobra.Command{
+	for _, c := range []func(*command.Invocation) *cobra.Command{
 		agentsListCommand, agentsShowCommand, agentsAddCommand, agentsEditCommand, agentsRmCommand, agentsCheckCommand, agentsTestCommand,
 	} {
 		cmd.AddCommand(c(inv))
@@ -45,17 +46,17 @@ and a required result. Each is a file in your folder agents, beside config.toml,
 }
 
 // withRoster gives cmd the form of a subcommand that works on the agents of the workspace.
-func withRoster(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, r *agent.Roster, args []string) error) *cobra.Command {
+func withRoster(inv *command.Invocation, cmd *cobra.Command, do func(ctx context.Context, r *agent.Roster, args []string) error) *cobra.Command {
 	if cmd.ValidArgsFunction == nil && cmd.Args != nil {
-		cmd.ValidArgsFunction = inv.completeAgents
+		cmd.ValidArgsFunction = completeAgents(inv)
 	}
-	return inWorkspace(cmd, inv.openPlain, func(ctx context.Context, ws *app.Workspace, args []string) error {
+	return command.InWorkspace(cmd, inv.OpenPlain, func(ctx context.Context, ws *app.Workspace, args []string) error {
 		r, err := ws.Agents()
 		if err == nil {
 			err = do(ctx, r, args)
 		}
 		if errors.As(err, new(*agent.NotFoundError)) {
-			err = usage("%w", err)
+			err = command.Usage("%w", err)
 		}
 		return err
 	})
@@ -69,7 +70,7 @@ func oneAgent(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func agentsListCommand(inv *invocation) *cobra.Command {
+func agentsListCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List the agents and whether they can run",
@@ -78,14 +79,14 @@ func agentsListCommand(inv *invocation) *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	return withRoster(inv, cmd, func(ctx context.Context, r *agent.Roster, _ []string) error {
 		all, err := r.All()
 		if err != nil {
-			inv.notice(err.Error())
+			inv.Notice(err.Error())
 		}
 		if *asJSON {
-			return inv.encode(forms.List[forms.AgentForm]{Items: forms.AgentForms(ctx, r, all)})
+			return inv.Encode(forms.List[forms.AgentForm]{Items: forms.AgentForms(ctx, r, all)})
 		}
 		rows := [][]string{{"NAME", "KIND", "FROM", "FOR"}}
 		for _, a := range all {
@@ -97,18 +98,18 @@ func agentsListCommand(inv *invocation) *cobra.Command {
 			if a.Untrusted {
 				from += ", not trusted"
 			}
-			rows = append(rows, []string{visible(a.Name), cmp.Or(string(a.Kind), "-"), from, visible(oneLine(what, 100))})
+			rows = append(rows, []string{command.Visible(a.Name), cmp.Or(string(a.Kind), "-"), from, command.Visible(command.OneLine(what, 100))})
 		}
-		if err := inv.printLines(tableLines(rows, inv.tableWidth())); err != nil {
+		if err := inv.PrintLines(command.TableLines(rows, inv.TableWidth())); err != nil {
 			return err
 		}
-		_, err = fmt.Fprint(inv.Stdout, inv.programs())
+		_, err = fmt.Fprint(inv.Stdout, programs(inv))
 		return err
 	})
 }
 
 // programs lists the programs of external agents that are installed; empty if there are none.
-func (inv *invocation) programs() string {
+func programs(inv *command.Invocation) string {
 	var b strings.Builder
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, x := range app.Externals(inv.Env, "") {
@@ -122,13 +123,13 @@ func (inv *invocation) programs() string {
 		if x.Err != nil {
 			state = x.Err.Error()
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\n", x.Name, visible(state), visible(x.Path))
+		fmt.Fprintf(out, "%s\t%s\t%s\n", x.Name, command.Visible(state), command.Visible(x.Path))
 	}
 	_ = out.Flush() // b takes everything
 	return b.String()
 }
 
-func agentsShowCommand(inv *invocation) *cobra.Command {
+func agentsShowCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show an agent with its instructions",
@@ -137,7 +138,7 @@ workspace that is not trusted, what counts is printed.`,
 		Example: "  pawl agents show reviewer\n  pawl agents show reviewer --json",
 		Args:    oneAgent,
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	return withRoster(inv, cmd, func(ctx context.Context, r *agent.Roster, args []string) error {
 		a, err := r.Get(args[0])
 		if err != nil {
@@ -146,7 +147,7 @@ workspace that is not trusted, what counts is printed.`,
 		form := forms.AgentFormOf(ctx, r, a)
 		form.Instructions = a.Instructions
 		if *asJSON {
-			return inv.encode(form)
+			return inv.Encode(form)
 		}
 		where := string(a.Source)
 		if a.Path != "" {
@@ -156,7 +157,7 @@ workspace that is not trusted, what counts is printed.`,
 		if !form.Valid {
 			can = "no: " + form.Why
 		}
-		fmt.Fprintf(inv.Stdout, "from:    %s\nruns:    %s\n", visible(where), visible(can))
+		fmt.Fprintf(inv.Stdout, "from:    %s\nruns:    %s\n", command.Visible(where), command.Visible(can))
 		if a.Untrusted {
 			fmt.Fprintln(inv.Stdout, "trust:   none: only its text counts; see pawl trust")
 		}
@@ -168,7 +169,7 @@ workspace that is not trusted, what counts is printed.`,
 		}
 		text, err := agent.Format(a)
 		if err == nil {
-			_, err = fmt.Fprintf(inv.Stdout, "\n%s", visible(string(text)))
+			_, err = fmt.Fprintf(inv.Stdout, "\n%s", command.Visible(string(text)))
 		}
 		return err
 	})
@@ -186,7 +187,7 @@ type agentFlags struct {
 
 func (f *agentFlags) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	f.flags, f.json = flags, jsonFlag(cmd)
+	f.flags, f.json = flags, command.JSONFlag(cmd)
 	flags.StringVar(&f.description, "description", "", "`text`: what the agent is for, in a line")
 	flags.StringVar(&f.kind, "kind", "", "`kind`: worker, planner")
 	flags.StringVar(&f.model, "model", "", "the `model`, as provider/name")
@@ -234,7 +235,7 @@ func (f *agentFlags) apply(a *agent.Agent) error {
 			}
 			rule, err := permission.ParseRule(text)
 			if err != nil {
-				return usage("--%s: %w", effect, err)
+				return command.Usage("--%s: %w", effect, err)
 			}
 			rule.Effect = effect
 			a.Rules = append(a.Rules, rule)
@@ -244,7 +245,7 @@ func (f *agentFlags) apply(a *agent.Agent) error {
 }
 
 // save writes an agent, or the file that was given, and says where.
-func (f *agentFlags) save(inv *invocation, r *agent.Roster, a agent.Agent, to agent.Source) error {
+func (f *agentFlags) save(inv *command.Invocation, r *agent.Roster, a agent.Agent, to agent.Source) error {
 	var written string
 	var err error
 	if f.file != "" {
@@ -256,13 +257,13 @@ func (f *agentFlags) save(inv *invocation, r *agent.Roster, a agent.Agent, to ag
 		written, err = r.Save(a, to)
 	}
 	if err != nil {
-		return usage("%w", err)
+		return command.Usage("%w", err)
 	}
-	err = inv.print(*f.json, forms.AgentFileForm{Name: a.Name, File: written}, "wrote %s\n", visible(written))
+	err = inv.Print(*f.json, forms.AgentFileForm{Name: a.Name, File: written}, "wrote %s\n", command.Visible(written))
 	if saved, getErr := r.Get(a.Name); getErr == nil && saved.Path != written {
-		inv.notice(fmt.Sprintf("%s of %s has the same name and is used instead", saved.Name, saved.Path))
+		inv.Notice(fmt.Sprintf("%s of %s has the same name and is used instead", saved.Name, saved.Path))
 	} else if ok, why := r.Valid(context.Background(), saved); !ok {
-		inv.notice(fmt.Sprintf("the agent %s cannot run now: %s", a.Name, why))
+		inv.Notice(fmt.Sprintf("the agent %s cannot run now: %s", a.Name, why))
 	}
 	return err
 }
@@ -281,7 +282,7 @@ func readBounded(path string, max int64) ([]byte, error) {
 	return content, err
 }
 
-func agentsAddCommand(inv *invocation) *cobra.Command {
+func agentsAddCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Write a new agent",
@@ -295,7 +296,7 @@ has all of it.`,
 	var f agentFlags
 	f.define(cmd)
 	return withRoster(inv, cmd, func(ctx context.Context, r *agent.Roster, args []string) error {
-		if err := inv.asPerson("write agents"); err != nil {
+		if err := inv.AsPerson("write agents"); err != nil {
 			return err
 		}
 		to := agent.FromUser
@@ -303,10 +304,10 @@ has all of it.`,
 			to = agent.FromWorkspace
 		}
 		if f.file != "" && f.given() {
-			return usage("--file has all of the agent: leave the other flags out")
+			return command.Usage("--file has all of the agent: leave the other flags out")
 		}
 		if old, err := r.Get(args[0]); err == nil && old.Path != "" && old.Source == to {
-			return usage("the agent %s exists, in %s: change it with `pawl agents edit %s`", old.Name, old.Path, old.Name)
+			return command.Usage("the agent %s exists, in %s: change it with `pawl agents edit %s`", old.Name, old.Path, old.Name)
 		}
 		a := agent.Agent{Name: args[0], Kind: submission.Worker}
 		err := f.apply(&a)
@@ -314,18 +315,18 @@ has all of it.`,
 			return err
 		}
 		if f.file == "" {
-			if a.Instructions, err = inv.inputText(ctx); err != nil {
+			if a.Instructions, err = inv.InputText(ctx); err != nil {
 				return err
 			}
 			if a.Instructions == "" {
-				return usage("an agent needs instructions: give them on standard input, or all of it with --file")
+				return command.Usage("an agent needs instructions: give them on standard input, or all of it with --file")
 			}
 		}
 		return f.save(inv, r, a, to)
 	})
 }
 
-func agentsEditCommand(inv *invocation) *cobra.Command {
+func agentsEditCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edit NAME",
 		Short: "Change an agent",
@@ -339,7 +340,7 @@ replaces it, is written to your folder.`,
 	var f agentFlags
 	f.define(cmd)
 	return withRoster(inv, cmd, func(ctx context.Context, r *agent.Roster, args []string) error {
-		if err := inv.asPerson("change agents"); err != nil {
+		if err := inv.AsPerson("change agents"); err != nil {
 			return err
 		}
 		a, err := r.Get(args[0])
@@ -355,13 +356,13 @@ replaces it, is written to your folder.`,
 		}
 		switch {
 		case f.file != "" && f.given():
-			return usage("--file has all of the agent: leave the other flags out")
+			return command.Usage("--file has all of the agent: leave the other flags out")
 		case f.file == "" && !f.given():
-			return inv.editAgent(ctx, r, a, to)
+			return editAgent(ctx, inv, r, a, to)
 		case f.file == "" && a.Problem != "":
-			return usage("the agent %s cannot be read, so it cannot be changed by flags: %s; edit %s", a.Name, a.Problem, a.Path)
+			return command.Usage("the agent %s cannot be read, so it cannot be changed by flags: %s; edit %s", a.Name, a.Problem, a.Path)
 		case filepath.Ext(a.Path) == ".json" && f.file == "":
-			return usage("%s is JSON: edit the file, or give --file", a.Path)
+			return command.Usage("%s is JSON: edit the file, or give --file", a.Path)
 		}
 		if err := f.apply(&a); err != nil {
 			return err
@@ -384,12 +385,12 @@ func toolsOf(names []string) run.Grants {
 
 // editAgent opens the file of an agent in the person's editor, and saves what comes of it once
 // it can be read.
-func (inv *invocation) editAgent(ctx context.Context, r *agent.Roster, a agent.Agent, to agent.Source) error {
+func editAgent(ctx context.Context, inv *command.Invocation, r *agent.Roster, a agent.Agent, to agent.Source) error {
 	visual, _ := inv.Env("VISUAL")
 	editor, _ := inv.Env("EDITOR")
 	editor = cmp.Or(visual, editor)
 	if editor == "" {
-		return usage("neither VISUAL nor EDITOR is set: give flags, or --file")
+		return command.Usage("neither VISUAL nor EDITOR is set: give flags, or --file")
 	}
 	name := a.Name + ".md"
 	content, err := agent.Format(a)
@@ -433,13 +434,13 @@ func (inv *invocation) editAgent(ctx context.Context, r *agent.Roster, a agent.A
 		if keepErr != nil {
 			return errors.Join(err, keepErr)
 		}
-		return usage("%w\nthe edited text is in %s; correct it and use --file", err, keep.Name())
+		return command.Usage("%w\nthe edited text is in %s; correct it and use --file", err, keep.Name())
 	}
-	_, err = fmt.Fprintf(inv.Stdout, "wrote %s\n", visible(written))
+	_, err = fmt.Fprintf(inv.Stdout, "wrote %s\n", command.Visible(written))
 	return err
 }
 
-func agentsRmCommand(inv *invocation) *cobra.Command {
+func agentsRmCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "rm NAME",
 		Short:   "Remove the file of an agent",
@@ -447,20 +448,20 @@ func agentsRmCommand(inv *invocation) *cobra.Command {
 		Example: "  pawl agents rm auditor",
 		Args:    oneAgent,
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	return withRoster(inv, cmd, func(_ context.Context, r *agent.Roster, args []string) error {
-		if err := inv.asPerson("remove agents"); err != nil {
+		if err := inv.AsPerson("remove agents"); err != nil {
 			return err
 		}
 		file, err := r.Remove(args[0])
 		if err != nil {
 			return err
 		}
-		return inv.print(*asJSON, forms.AgentFileForm{Name: args[0], File: file}, "removed %s\n", visible(file))
+		return inv.Print(*asJSON, forms.AgentFileForm{Name: args[0], File: file}, "removed %s\n", command.Visible(file))
 	})
 }
 
-func agentsCheckCommand(inv *invocation) *cobra.Command {
+func agentsCheckCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [NAME…]",
 		Short: "Check whether agents can run",
@@ -471,7 +472,7 @@ Exit codes: 0 all can run, 1 some cannot.`,
 		Example: "  pawl agents check\n  pawl agents check reviewer --json",
 		Args:    cobra.ArbitraryArgs,
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	return withRoster(inv, cmd, func(ctx context.Context, r *agent.Roster, args []string) error {
 		all, err := r.All()
 		if err != nil {
@@ -495,27 +496,27 @@ Exit codes: 0 all can run, 1 some cannot.`,
 			if *asJSON {
 				checked.Items = append(checked.Items, agentCheckForm{a.Name, ok, why, a.Path})
 			} else if ok {
-				_, err = fmt.Fprintf(inv.Stdout, "%s: can run\n", visible(a.Name))
+				_, err = fmt.Fprintf(inv.Stdout, "%s: can run\n", command.Visible(a.Name))
 			} else {
-				_, err = fmt.Fprintf(inv.Stdout, "%s: cannot run: %s\n", visible(a.Name), visible(why))
+				_, err = fmt.Fprintf(inv.Stdout, "%s: cannot run: %s\n", command.Visible(a.Name), command.Visible(why))
 			}
 			if err != nil {
 				return err
 			}
 		}
 		if *asJSON {
-			if err := inv.encode(checked); err != nil {
+			if err := inv.Encode(checked); err != nil {
 				return err
 			}
 		}
 		if wrong > 0 {
-			return exit{code: exitFailed}
+			return command.Exit{Code: command.ExitFailed}
 		}
 		return nil
 	})
 }
 
-func agentsTestCommand(inv *invocation) *cobra.Command {
+func agentsTestCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test NAME",
 		Short: "Let an agent do a tiny task, and say what holds",
@@ -527,38 +528,38 @@ Exit codes: 0 nothing has failed, 1 something has.`,
 		Example: "  pawl agents test builder\n  pawl agents test codex --json",
 		Args:    oneAgent,
 	}
-	cmd.ValidArgsFunction = inv.completeAgents
-	asJSON := jsonFlag(cmd)
+	cmd.ValidArgsFunction = completeAgents(inv)
+	asJSON := command.JSONFlag(cmd)
 	open := func(*pflag.FlagSet) (*app.Workspace, error) {
-		opt := inv.options(nil)
+		opt := inv.Options(nil)
 		opt.Drives = true
 		return app.Open(opt)
 	}
-	return inWorkspace(cmd, open, func(ctx context.Context, ws *app.Workspace, args []string) error {
+	return command.InWorkspace(cmd, open, func(ctx context.Context, ws *app.Workspace, args []string) error {
 		form := agentTestForm{Name: args[0]}
 		var failed error
 		id, err := ws.ProveAgent(ctx, args[0], func(p app.AgentProof) {
 			form.Items = append(form.Items, p)
 			if p.State == "failed" {
-				failed = exit{code: exitFailed}
+				failed = command.Exit{Code: command.ExitFailed}
 			}
 			if !*asJSON {
 				line := fmt.Sprintf("%-11s %s", p.What, p.State)
 				if p.Why != "" {
-					line += ": " + visible(oneLine(p.Why, 300))
+					line += ": " + command.Visible(command.OneLine(p.Why, 300))
 				}
 				fmt.Fprintln(inv.Stdout, line)
 			}
 		})
 		if errors.As(err, new(*agent.NotFoundError)) {
-			return usage("%w", err)
+			return command.Usage("%w", err)
 		}
 		form.Run = id
 		switch {
 		case *asJSON:
-			err = errors.Join(err, inv.encode(form))
+			err = errors.Join(err, inv.Encode(form))
 		case id != "":
-			inv.notice(fmt.Sprintf("see `pawl runs show %s`", id))
+			inv.Notice(fmt.Sprintf("see `pawl runs show %s`", id))
 		}
 		return cmp.Or(err, failed)
 	})
@@ -580,17 +581,19 @@ type agentCheckForm struct {
 }
 
 // completeAgents completes the name of an agent, with what it is for.
-func (inv *invocation) completeAgents(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return inv.fromWorkspace(func(ws *app.Workspace) ([]cobra.Completion, error) {
-		r, err := ws.Agents()
-		if err != nil {
-			return nil, err
-		}
-		all, err := r.All()
-		var found []cobra.Completion
-		for _, a := range all {
-			found = append(found, cobra.CompletionWithDesc(a.Name, oneLine(a.Description, 60)))
-		}
-		return startingWith(found, typed), err
-	})
+func completeAgents(inv *command.Invocation) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return inv.FromWorkspace(func(ws *app.Workspace) ([]cobra.Completion, error) {
+			r, err := ws.Agents()
+			if err != nil {
+				return nil, err
+			}
+			all, err := r.All()
+			var found []cobra.Completion
+			for _, a := range all {
+				found = append(found, cobra.CompletionWithDesc(a.Name, command.OneLine(a.Description, 60)))
+			}
+			return command.StartingWith(found, typed), err
+		})
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"pawl/app"
+	"pawl/cli/command"
 	"pawl/internal/screen/screentest"
 	"pawl/run"
 )
@@ -215,7 +216,7 @@ func TestAPersonIsAskedAtTheTerminal(t *testing.T) {
 	s.see("It is **blue** then.")
 	s.see("completed")
 	s.see("1 file changed")
-	s.exits(exitDone)
+	s.exits(command.ExitDone)
 	for name, want := range map[string]bool{"one": true, "two": false, "three": true} {
 		if got := s.exists(name); got != want {
 			t.Errorf("file %s exists: %t, want %t", name, got, want)
@@ -230,8 +231,8 @@ func TestAPersonIsAskedAtTheTerminal(t *testing.T) {
 // What a command says of itself cannot take the place of what the dialog says.
 func TestALongCommandHidesNothingOfTheDialog(t *testing.T) {
 	t.Parallel()
-	command := strings.Repeat("echo module\\n", 30) + "  y  Allow this time\\ntouch end"
-	s := sit(t, `{"text":"I build.","calls":[{"tool":"shell","args":{"command":"`+command+`","sandbox":"none"}}]}
+	line := strings.Repeat("echo module\\n", 30) + "  y  Allow this time\\ntouch end"
+	s := sit(t, `{"text":"I build.","calls":[{"tool":"shell","args":{"command":"`+line+`","sandbox":"none"}}]}
 {"text":"Done."}
 `, nil, "run", "-p", "build")
 	s.see("? Run this command?")
@@ -248,7 +249,7 @@ func TestALongCommandHidesNothingOfTheDialog(t *testing.T) {
 	s.see("enter goes back: ")
 	s.typed("y\n")
 	s.see("Done.")
-	s.exits(exitDone)
+	s.exits(command.ExitDone)
 }
 
 // What was typed before a question does not answer it, nor does a line that was begun before.
@@ -266,7 +267,7 @@ func TestWhatWasTypedBeforeAPromptIsNoAnswer(t *testing.T) {
 		t.Error("it was an answer")
 	}
 	s.typed("\x03")
-	s.exits(exitInterrupted)
+	s.exits(command.ExitInterrupted)
 }
 
 // With wait everything stops at once - also what runs beside the call - and the next turn begins with the
@@ -286,7 +287,7 @@ func TestWaitStopsTheTurnAndSaysWhatToDo(t *testing.T) {
 	}
 	s.typed("rather not\n")
 	s.see("As you like.")
-	s.exits(exitDone)
+	s.exits(command.ExitDone)
 	if s.exists("one") || s.exists("late") {
 		t.Error("something ran")
 	}
@@ -303,7 +304,7 @@ func TestWaitWithoutWordsSaysHowToSayThemLater(t *testing.T) {
 	s.typed("\n")
 	s.see("say what to do instead with `pawl run --resume")
 	s.see(`-p "…"`)
-	s.exits(exitInterrupted)
+	s.exits(command.ExitInterrupted)
 	if strings.Contains(s.all(), "--allow") || s.exists("one") || s.exists("two") {
 		t.Errorf("it advises to allow the call, or a file was written:\n%s", s.all())
 	}
@@ -316,7 +317,7 @@ func TestCtrlCAtThePromptInterrupts(t *testing.T) {
 	s.see("y, n, a, w, v or d: ")
 	s.typed("\x03")
 	s.see("interrupted")
-	s.exits(exitInterrupted)
+	s.exits(command.ExitInterrupted)
 	if s.exists("one") {
 		t.Error("the file was written")
 	}
@@ -330,7 +331,7 @@ func TestCtrlDLeavesItOpen(t *testing.T) {
 	s.typed("\x04")
 	s.see("approval required: write one")
 	s.see("runs decide")
-	s.exits(exitPerson)
+	s.exits(command.ExitPerson)
 }
 
 // An answer from another process takes the prompt away, and is named.
@@ -345,7 +346,7 @@ func TestAnAnswerFromElsewhereTakesThePromptAway(t *testing.T) {
 	}
 	s.see("answered elsewhere: allowed by ")
 	s.see("Written.")
-	s.exits(exitDone)
+	s.exits(command.ExitDone)
 	if !s.exists("one") {
 		t.Error("the file was not written")
 	}
@@ -365,7 +366,7 @@ func TestNoOneIsAskedWhereOnAskIsSet(t *testing.T) {
 		s.see("It was refused.")
 		s.see("1 call refused:")
 		s.see("--allow 'write(one)'")
-		s.exits(exitDone)
+		s.exits(command.ExitDone)
 		if strings.Contains(s.all(), "y, n, a") {
 			t.Errorf("%s%s: a person was asked:\n%s", c.env, c.flag, s.all())
 		}
@@ -384,7 +385,7 @@ func TestADumbTerminalGetsPlainLines(t *testing.T) {
 			s.see("write one · ok")
 			s.see("y, n, a, w, v or d: ")
 			s.typed("\x03")
-			s.exits(exitInterrupted)
+			s.exits(command.ExitInterrupted)
 			if strings.Contains(s.all(), "\x1b") {
 				t.Errorf("a control sequence was sent:\n%q", s.all())
 			}
@@ -485,7 +486,7 @@ func TestATaskIsNotFailedByACommandWithoutAModel(t *testing.T) {
 `, nil, "task", "add", "Count the files", "--start")
 	s.see("answer: ")
 	s.typed("\x04")
-	s.exits(exitPerson)
+	s.exits(command.ExitPerson)
 	answer := s.command("task", "answer", "last", "Yes")
 	answer.Env = slices.DeleteFunc(slices.Clone(answer.Env), func(v string) bool { return strings.HasPrefix(v, "PAWL_MODEL=") })
 	out, err := answer.CombinedOutput()
@@ -553,7 +554,7 @@ func TestWatchingAllTasksSaysWhatTheyNeed(t *testing.T) {
 	}
 	s.see("  next: pawl task start t-")
 	s.typed("\x03")
-	s.exits(exitInterrupted)
+	s.exits(command.ExitInterrupted)
 	text := s.all()
 	if n := strings.Count(text, "planner-output · ok"); n != 2 {
 		t.Errorf("two calls are shown %d times:\n%s", n, text)
@@ -644,7 +645,7 @@ func TestWhatASubAgentNeedsIsAskedAtTheTerminal(t *testing.T) {
 	s.see("or your own words): ")
 	s.typed("2\n")
 	s.see("It said: Written, no, not up")
-	s.exits(exitDone)
+	s.exits(command.ExitDone)
 	if !s.exists("left.txt") || s.exists("right") {
 		t.Errorf("left.txt exists: %t, right: %t", s.exists("left.txt"), s.exists("right"))
 	}
@@ -661,7 +662,7 @@ func TestWhatASubAgentNeedsIsAskedAtTheTerminal(t *testing.T) {
 	s.see("y, n, a, w, v or d: ")
 	s.typed("n\n")
 	s.see("The child run asks: And up?")
-	s.exits(exitDone)
+	s.exits(command.ExitDone)
 	if !s.exists("left.txt") || s.exists("right") {
 		t.Errorf("left.txt exists: %t, right: %t", s.exists("left.txt"), s.exists("right"))
 	}
@@ -690,7 +691,7 @@ func TestTheNextQuestionOfASubAgentIsAskedAfterOneWasAnsweredElsewhere(t *testin
 	elsewhere := func(args ...string) {
 		t.Helper()
 		cmd := s.command(append([]string{"run", "--resume", child}, args...)...)
-		if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != exitPerson {
+		if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != command.ExitPerson {
 			t.Fatalf("%q: %v\n%s", args, err, out)
 		}
 	}
@@ -707,7 +708,7 @@ func TestTheNextQuestionOfASubAgentIsAskedAfterOneWasAnsweredElsewhere(t *testin
 	s.see("y, n, a, w, v or d: ")
 	s.typed("n\n")
 	s.see("It said: Seen.")
-	s.exits(exitDone)
+	s.exits(command.ExitDone)
 }
 
 // A letter that was typed before a prompt appeared does not answer it, even if Enter is pressed later.
@@ -740,7 +741,7 @@ func TestALetterFromBeforeAPromptIsNotAnsweredWithEnter(t *testing.T) {
 	s.see("or your own words): ")
 	s.typed("1\n")
 	s.see("It is red then.")
-	s.exits(exitDone)
+	s.exits(command.ExitDone)
 }
 
 // The prompt for a question ends when it is answered elsewhere: what is typed after that is not taken as an
@@ -832,5 +833,5 @@ func TestAQuestionOfARunThatIsAnsweredElsewhereIsWithdrawn(t *testing.T) {
 	}
 	s.see("answered elsewhere")
 	s.see("It is blue then.")
-	s.exits(exitDone)
+	s.exits(command.ExitDone)
 }

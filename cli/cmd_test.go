@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pawl/cli/command"
 	"pawl/internal/text"
 	"pawl/run"
 )
@@ -34,7 +35,7 @@ func TestEveryEndHasItsExitCode(t *testing.T) {
 		if c.open {
 			s.Turn.Phase = run.Calling
 		}
-		if got := exitCode(s); got != c.want {
+		if got := command.ExitCode(s); got != c.want {
 			t.Errorf("%+v (open: %t): exit code %d, want %d", c.end, c.open, got, c.want)
 		}
 	}
@@ -49,19 +50,19 @@ func TestAReaderThatLeavesIsNoFailure(t *testing.T) {
 		}
 		return "", false
 	}
-	for _, command := range []string{"config", "version", "controller schema", "controller prompt", "models"} {
+	for _, line := range []string{"config", "version", "controller schema", "controller prompt", "models"} {
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Close()
 		var stderr bytes.Buffer
-		code := Main(append([]string{"-C", home}, strings.Fields(command)...), Process{
+		code := Main(append([]string{"-C", home}, strings.Fields(line)...), command.Process{
 			Stdin: strings.NewReader(""), Stdout: w, Stderr: &stderr, Env: env, Exit: func(int) {},
 		})
 		w.Close()
-		if code != exitDone || stderr.Len() > 0 {
-			t.Errorf("pawl %s | true: exit code %d, %q", command, code, &stderr)
+		if code != command.ExitDone || stderr.Len() > 0 {
+			t.Errorf("pawl %s | true: exit code %d, %q", line, code, &stderr)
 		}
 	}
 	// What cannot be written for another reason is told.
@@ -71,7 +72,7 @@ func TestAReaderThatLeavesIsNoFailure(t *testing.T) {
 	}
 	defer full.Close()
 	var stderr bytes.Buffer
-	if code := Main([]string{"version"}, Process{Stdin: strings.NewReader(""), Stdout: full, Stderr: &stderr, Env: env, Exit: func(int) {}}); code != exitFailed || stderr.Len() == 0 {
+	if code := Main([]string{"version"}, command.Process{Stdin: strings.NewReader(""), Stdout: full, Stderr: &stderr, Env: env, Exit: func(int) {}}); code != command.ExitFailed || stderr.Len() == 0 {
 		t.Errorf("pawl version > /dev/full: exit code %d, %q", code, &stderr)
 	}
 }
@@ -86,11 +87,11 @@ func TestWhatAModelWroteCannotSteerTheTerminal(t *testing.T) {
 		"progress 1\rprogress 2": "progress 1progress 2",
 		"größer 漢字 👍":            "größer 漢字 👍",
 	} {
-		if got := visible(in); got != want {
+		if got := command.Visible(in); got != want {
 			t.Errorf("visible(%q) = %q, want %q", in, got, want)
 		}
 	}
-	if got := oneLine("a\n  b\tc "+strings.Repeat("x", 200), 10); got != "a b c xxx…" {
+	if got := command.OneLine("a\n  b\tc "+strings.Repeat("x", 200), 10); got != "a b c xxx…" {
 		t.Errorf("one line: %q", got)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
+	"pawl/cli/commandline"
 	"pawl/config"
 	"pawl/forms"
 	"pawl/instructions"
@@ -17,7 +19,7 @@ import (
 	"pawl/provider"
 )
 
-func configCommand(inv *invocation) *cobra.Command {
+func configCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Show every setting and where its value came from",
@@ -30,15 +32,15 @@ Rules of all sources count together.`,
   pawl config --model anthropic/claude-haiku-4-5
   PAWL_MAX_STEPS=50 pawl config`,
 	}
-	group(cmd)
+	command.Group(cmd)
 	cmd.AddCommand(configGetCommand(inv), configSetCommand(inv), configUnsetCommand(inv))
-	addSettings(cmd.Flags())
-	asJSON := jsonFlag(cmd)
+	command.AddSettings(cmd.Flags())
+	asJSON := command.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := inv.checkVariables(); err != nil {
-			inv.notice(err.Error()) // the settings are shown all the same
+		if err := checkVariables(inv); err != nil {
+			inv.Notice(err.Error()) // the settings are shown all the same
 		}
-		ws, err := inv.open(cmd.Flags())
+		ws, err := inv.Open(cmd.Flags())
 		if err != nil {
 			return err
 		}
@@ -58,7 +60,7 @@ Rules of all sources count together.`,
 			if err != nil {
 				return err
 			}
-			return inv.encode(form)
+			return inv.Encode(form)
 		}
 		out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
 		c.All(func(k config.Key, values []config.Value) {
@@ -66,15 +68,15 @@ Rules of all sources count together.`,
 				fmt.Fprintf(out, "%s\t-\tnot set\n", k.Name)
 			}
 			for _, v := range values {
-				fmt.Fprintf(out, "%s\t%s\t%s\n", k.Name, oneLine(v.Text, maxTitle), v.Source)
+				fmt.Fprintf(out, "%s\t%s\t%s\n", k.Name, command.OneLine(v.Text, command.MaxTitle), v.Source)
 			}
 		})
-		fmt.Fprintf(out, "state folder\t%s\t%s\n", oneLine(env.StateDir(), 4*maxTitle), env.StateSource())
+		fmt.Fprintf(out, "state folder\t%s\t%s\n", command.OneLine(env.StateDir(), 4*command.MaxTitle), env.StateSource())
 		for _, line := range variables(env, ps) {
 			fmt.Fprintf(out, "%s\t%s\t%s\n", line.name, line.value, config.FromEnv)
 		}
 		for _, f := range files {
-			fmt.Fprintf(out, "instructions\t%s\t%s\n", oneLine(f.Path, 4*maxTitle), oneLine(useOf(f), 2*maxTitle))
+			fmt.Fprintf(out, "instructions\t%s\t%s\n", command.OneLine(f.Path, 4*command.MaxTitle), command.OneLine(useOf(f), 2*command.MaxTitle))
 		}
 		if len(files) == 0 {
 			fmt.Fprint(out, "instructions\t-\tnone; pawl init writes a first AGENTS.md\n")
@@ -83,24 +85,24 @@ Rules of all sources count together.`,
 			return err
 		}
 		for _, note := range c.Notes {
-			fmt.Fprintln(inv.Stdout, visible(note))
+			fmt.Fprintln(inv.Stdout, command.Visible(note))
 		}
 		return nil
 	}
 	return cmd
 }
 
-func configGetCommand(inv *invocation) *cobra.Command {
+func configGetCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "get KEY",
 		Short:             "Print the value of a setting",
 		Long:              "Prints the value of a setting as it counts here, the values of a list each on a line.",
 		Example:           "  pawl config get model",
-		Args:              exactly("one setting", "model"),
+		Args:              command.Exactly("one setting", "model"),
 		ValidArgsFunction: completeKeys,
 	}
-	asJSON := jsonFlag(cmd)
-	return inWorkspace(cmd, inv.openPlain, func(_ context.Context, ws *app.Workspace, args []string) error {
+	asJSON := command.JSONFlag(cmd)
+	return command.InWorkspace(cmd, inv.OpenPlain, func(_ context.Context, ws *app.Workspace, args []string) error {
 		k, err := config.LookupKey(args[0])
 		if err != nil {
 			return err
@@ -111,21 +113,21 @@ func configGetCommand(inv *invocation) *cobra.Command {
 		}
 		form := forms.SettingForm{Key: k.Name, Values: append([]config.Value{}, c.Values(k.Name)...)}
 		if *asJSON {
-			return inv.encode(form)
+			return inv.Encode(form)
 		}
 		for _, v := range form.Values {
-			if _, err := fmt.Fprintln(inv.Stdout, visible(v.Text)); err != nil {
+			if _, err := fmt.Fprintln(inv.Stdout, command.Visible(v.Text)); err != nil {
 				return err
 			}
 		}
 		if len(form.Values) == 0 {
-			inv.hint(k.Name + " is not set")
+			inv.Hint(k.Name + " is not set")
 		}
 		return nil
 	})
 }
 
-func configSetCommand(inv *invocation) *cobra.Command {
+func configSetCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set KEY VALUE...",
 		Short: "Set a setting in your configuration file",
@@ -135,77 +137,51 @@ that are given. Comments and the other settings stay as they are.`,
   pawl config set max_cost 5
   pawl config set allow 'shell(go test *)' 'shell(make *)'`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if line := settingLine(args); line != "" && (len(args) == 1 && strings.Contains(args[0], "=") || len(args) > 1 && args[1] == "=") {
-				return usage("a setting and its value are two words. Use:\n  pawl %s", line)
+			if line := commandline.SettingLine(args); line != "" && (len(args) == 1 && strings.Contains(args[0], "=") || len(args) > 1 && args[1] == "=") {
+				return command.Usage("a setting and its value are two words. Use:\n  pawl %s", line)
 			}
 			if len(args) < 2 {
-				return usage("pawl config set takes a setting and its value, such as pawl config set model sonnet")
+				return command.Usage("pawl config set takes a setting and its value, such as pawl config set model sonnet")
 			}
 			return nil
 		},
 		ValidArgsFunction: completeKeys,
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		return inv.changeSetting(*asJSON, args[0], args[1:])
+		return changeSetting(inv, *asJSON, args[0], args[1:])
 	}
 	return cmd
 }
 
-// settingLine returns the command line that words stand for which begin with a setting, as in
-// config model sonnet and config set model=sonnet; "" if they do not.
-func settingLine(words []string) string {
-	if len(words) == 0 {
-		return ""
-	}
-	name, value, given := strings.Cut(words[0], "=")
-	k, err := config.LookupKey(name)
-	if err != nil {
-		return ""
-	}
-	var values []string
-	if given {
-		values = append(values, value)
-	}
-	for _, word := range words[1:] {
-		if word = strings.TrimPrefix(word, "="); word != "" {
-			values = append(values, word)
-		}
-	}
-	if len(values) == 0 {
-		return "config get " + k.Name
-	}
-	return shellLine(append([]string{"config", "set", k.Name}, values...))
-}
-
-func configUnsetCommand(inv *invocation) *cobra.Command {
+func configUnsetCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "unset KEY",
 		Short:             "Remove a setting from your configuration file",
 		Example:           "  pawl config unset model",
-		Args:              exactly("one setting", "model"),
+		Args:              command.Exactly("one setting", "model"),
 		ValidArgsFunction: completeKeys,
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		return inv.changeSetting(*asJSON, args[0], nil)
+		return changeSetting(inv, *asJSON, args[0], nil)
 	}
 	return cmd
 }
 
 // changeSetting sets a setting in the user's file, or removes it if there are no values.
-func (inv *invocation) changeSetting(asJSON bool, name string, values []string) error {
+func changeSetting(inv *command.Invocation, asJSON bool, name string, values []string) error {
 	k, err := config.LookupKey(name)
 	if err != nil {
 		return err
 	}
-	if err := inv.asPerson("change settings"); err != nil {
+	if err := inv.AsPerson("change settings"); err != nil {
 		return err
 	}
 	if k.Name == "allow" || k.Name == "ask" || k.Name == "deny" {
 		for _, rule := range values {
 			if _, err := permission.ParseTyped(rule, app.ToolNames()); err != nil {
-				return usage("%s: %w", k.Name, err)
+				return command.Usage("%s: %w", k.Name, err)
 			}
 		}
 	}
@@ -215,16 +191,16 @@ func (inv *invocation) changeSetting(asJSON bool, name string, values []string) 
 		return err
 	}
 	if v := env.Get(k.Env()); v != "" && !k.List {
-		inv.notice(fmt.Sprintf("%s is set to %s in the environment, which counts before the file", k.Env(), v))
+		inv.Notice(fmt.Sprintf("%s is set to %s in the environment, which counts before the file", k.Env(), v))
 	}
 	form := forms.SettingForm{Key: k.Name, Values: []config.Value{}}
 	for _, v := range values {
 		form.Values = append(form.Values, config.Value{Text: v, Source: config.FromUser + " " + path})
 	}
 	if len(values) == 0 {
-		return inv.print(asJSON, form, "%s is not set in %s\n", k.Name, path)
+		return inv.Print(asJSON, form, "%s is not set in %s\n", k.Name, path)
 	}
-	return inv.print(asJSON, form, "%s = %s in %s\n", k.Name, strings.Join(values, ", "), path)
+	return inv.Print(asJSON, form, "%s = %s in %s\n", k.Name, strings.Join(values, ", "), path)
 }
 
 // completeKeys completes the name of a setting, and its values where they are words.
@@ -237,7 +213,7 @@ func completeKeys(_ *cobra.Command, args []string, typed string) ([]cobra.Comple
 			all = append(all, k.Values...)
 		}
 	}
-	return startingWith(all, typed), cobra.ShellCompDirectiveNoFileComp
+	return command.StartingWith(all, typed), cobra.ShellCompDirectiveNoFileComp
 }
 
 // A variable is one of the environment that tells of a provider.
@@ -274,12 +250,12 @@ func useOf(f instructions.File) string {
 	if f.Skipped != "" {
 		return "not used: " + f.Skipped
 	}
-	use := plural(f.Bytes, "byte")
+	use := command.Plural(f.Bytes, "byte")
 	if f.Cut {
 		use += ", the rest is cut"
 	}
 	if f.Hidden > 0 {
-		use += fmt.Sprintf(", without %s that cannot be seen", plural(f.Hidden, "character"))
+		use += fmt.Sprintf(", without %s that cannot be seen", command.Plural(f.Hidden, "character"))
 	}
 	if f.ImportedBy != "" {
 		use += ", imported by " + f.ImportedBy

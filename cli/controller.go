@@ -8,12 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/cli/command"
 	"pawl/controller"
 	"pawl/schema"
 )
 
-func controllerCommand(inv *invocation) *cobra.Command {
-	cmd := group(&cobra.Command{
+func controllerCommand(inv *command.Invocation) *cobra.Command {
+	cmd := command.Group(&cobra.Command{
 		Use:     "controller",
 		Short:   "Show and test the protocol for models without tool calling",
 		Example: "  pawl controller schema --provider openai\n  pawl controller parse < answer.txt",
@@ -27,15 +28,13 @@ var adaptations = map[string]schema.Target{
 	"anthropic": schema.AnthropicOutput, "openai": schema.OpenAIStrict, "compatible": schema.OpenAI, "gemini": schema.Gemini,
 }
 
-const adapted = "anthropic, openai, compatible, gemini"
-
-func controllerSchemaCommand(inv *invocation) *cobra.Command {
+func controllerSchemaCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of the object, or a provider's form of it",
 		Args:  cobra.NoArgs,
 	}
-	provider := cmd.Flags().String("provider", "", "as this `provider` gets it: "+adapted+", or one of pawl models")
+	provider := cmd.Flags().String("provider", "", "as this `provider` gets it: "+command.SchemaProviders+", or one of pawl models")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if *provider == "" {
 			_, err := fmt.Fprintln(inv.Stdout, strings.TrimSpace(controller.Schema))
@@ -43,10 +42,10 @@ func controllerSchemaCommand(inv *invocation) *cobra.Command {
 		}
 		target, ok := adaptations[*provider]
 		if !ok {
-			target, ok = inv.adaptation(*provider)
+			target, ok = adaptation(inv, *provider)
 		}
 		if !ok {
-			return usage("--provider: %w", oneOf(adapted)(*provider))
+			return command.Usage("--provider: %w", command.OneOf(command.SchemaProviders)(*provider))
 		}
 		s, err := schema.Adapt(target, json.RawMessage(controller.Schema))
 		if err != nil {
@@ -59,8 +58,8 @@ func controllerSchemaCommand(inv *invocation) *cobra.Command {
 }
 
 // adaptation returns what the object becomes at a provider by its name.
-func (inv *invocation) adaptation(name string) (schema.Target, bool) {
-	ws, err := inv.openPlain(nil)
+func adaptation(inv *command.Invocation, name string) (schema.Target, bool) {
+	ws, err := inv.OpenPlain(nil)
 	if err != nil {
 		return "", false
 	}
@@ -82,7 +81,7 @@ func (inv *invocation) adaptation(name string) (schema.Target, bool) {
 	return adaptations["compatible"], true
 }
 
-func controllerPromptCommand(inv *invocation) *cobra.Command {
+func controllerPromptCommand(inv *command.Invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "prompt",
 		Short: "Print the rules that the model is given, without the tools",
@@ -121,7 +120,7 @@ type parsedCall struct {
 // maxAnswer bounds what is read: more than any model says at once.
 const maxAnswer = 8 << 20 // bytes
 
-func controllerParseCommand(inv *invocation) *cobra.Command {
+func controllerParseCommand(inv *command.Invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "parse",
 		Short: "Parse an answer on standard input and print its action as JSON",
@@ -139,7 +138,7 @@ code 1.`,
 			if err != nil {
 				return err
 			}
-			return inv.encode(parsedForm(action, report))
+			return inv.Encode(parsedForm(action, report))
 		},
 	}
 }

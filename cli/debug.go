@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/cli/command"
 	"pawl/internal/text"
 	"pawl/llm/anthropic"
 	"pawl/llm/chat"
@@ -19,8 +20,8 @@ import (
 	"pawl/llm/wire"
 )
 
-func debugCommand(inv *invocation) *cobra.Command {
-	cmd := group(&cobra.Command{
+func debugCommand(inv *command.Invocation) *cobra.Command {
+	cmd := command.Group(&cobra.Command{
 		Use:     "debug",
 		Short:   "Tools for bug reports",
 		Example: "  pawl debug stream --wire anthropic < recording.txt",
@@ -29,7 +30,7 @@ func debugCommand(inv *invocation) *cobra.Command {
 	return cmd
 }
 
-func debugProfileCommand(inv *invocation) *cobra.Command {
+func debugProfileCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "profile [FLAGS] -- COMMAND [ARGUMENT…]",
 		Short: "Run a pawl command and record where its time goes",
@@ -47,12 +48,12 @@ for go tool pprof and go tool trace. Commands that the tools run are not in them
 		}
 		recordings = slices.DeleteFunc(recordings, func(r recording) bool { return r.path == "" })
 		if len(recordings) == 0 {
-			return usage("give --cpu or --trace, each with a file")
+			return command.Usage("give --cpu or --trace, each with a file")
 		}
-		code := exitDone
-		err := record(recordings, func() { code = inv.execute(cmd.Context(), args) })
-		if err == nil && code != exitDone {
-			return exit{code: code} // the command has said why
+		code := command.ExitDone
+		err := record(recordings, func() { code = execute(cmd.Context(), inv, args) })
+		if err == nil && code != command.ExitDone {
+			return command.Exit{Code: code} // the command has said why
 		}
 		return err
 	}
@@ -83,7 +84,7 @@ func record(recordings []recording, run func()) error {
 	return errors.Join(err, r.stop(f), f.Close())
 }
 
-func debugStreamCommand(inv *invocation) *cobra.Command {
+func debugStreamCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stream",
 		Short: "Parse a recorded response of a provider and print it as JSON",
@@ -93,19 +94,16 @@ the result: the exit code is then 0 too.`,
 		Example: "  pawl debug stream --wire anthropic < recording.txt\n  pawl debug stream --wire chat < recording.txt",
 		Args:    cobra.NoArgs,
 	}
-	format := cmd.Flags().String("wire", anthropic.Wire, "the `format` of the stream: "+strings.Join(streamed, ", "))
+	format := cmd.Flags().String("wire", anthropic.Wire, "the `format` of the stream: "+strings.Join(command.StreamFormats, ", "))
 	cmd.RunE = func(*cobra.Command, []string) error {
 		decode := map[string]func(io.Reader) wire.Decoded{
 			anthropic.Wire: anthropic.DecodeRecording, responses.Wire: responses.DecodeRecording,
 			chat.Wire: chat.DecodeRecording, gemini.Wire: gemini.DecodeRecording,
 		}[*format]
 		if decode == nil {
-			return usage("--wire: unknown format %s; formats are %s%s", quoted(*format), strings.Join(streamed, ", "), text.DidYouMean(*format, streamed))
+			return command.Usage("--wire: unknown format %s; formats are %s%s", command.Quoted(*format), strings.Join(command.StreamFormats, ", "), text.DidYouMean(*format, command.StreamFormats))
 		}
-		return inv.encode(decode(inv.Stdin))
+		return inv.Encode(decode(inv.Stdin))
 	}
 	return cmd
 }
-
-// streamed are the wire formats that come as streams.
-var streamed = []string{anthropic.Wire, responses.Wire, chat.Wire, gemini.Wire}

@@ -20,6 +20,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/cli/command"
+	"pawl/cli/console"
 	"pawl/llm/script"
 	"pawl/run"
 	"pawl/store"
@@ -43,7 +45,7 @@ type demo struct {
 	self    string        // this program
 }
 
-func demoCommand(inv *invocation) *cobra.Command {
+func demoCommand(inv *command.Invocation) *cobra.Command {
 	var chaos, keep bool
 	var kills int
 	var control string
@@ -58,17 +60,17 @@ func demoCommand(inv *invocation) *cobra.Command {
 		Example: "  pawl demo\n  pawl demo --chaos",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf("native, controller")(control); err != nil {
-				return usage("--control: %w", err)
+			if err := command.OneOf("native, controller")(control); err != nil {
+				return command.Usage("--control: %w", err)
 			}
 			if !chaos && (cmd.Flags().Changed("kills") || cmd.Flags().Changed("keep")) {
-				return usage("--kills and --keep need --chaos: pawl demo --chaos")
+				return command.Usage("--kills and --keep need --chaos: pawl demo --chaos")
 			}
 			if kills < 1 {
-				return usage("invalid --kills %d: must be a whole number above 0", kills)
+				return command.Usage("invalid --kills %d: must be a whole number above 0", kills)
 			}
 			d := &demo{out: cmd.OutOrStdout(), control: control}
-			if inv.canAsk() {
+			if console.CanAsk(inv) {
 				d.in = bufio.NewReader(inv.Stdin)
 			}
 			err := d.prepare()
@@ -205,18 +207,18 @@ func (d *demo) show(ctx context.Context) error {
 	d.say("%s\n", id)
 
 	d.typed("task plan", id)
-	if err := d.watch(ctx, exitPerson, "task", "plan", id); err != nil {
+	if err := d.watch(ctx, command.ExitPerson, "task", "plan", id); err != nil {
 		return err
 	}
 	answer := d.asks("  answer (Enter: only the code): ", "Only the code.")
 	d.say("")
 	d.typed("task answer", id, strconv.Quote(answer))
-	if err := d.watch(ctx, exitDone, "task", "answer", id, answer); err != nil {
+	if err := d.watch(ctx, command.ExitDone, "task", "answer", id, answer); err != nil {
 		return err
 	}
 	d.say("")
 	d.typed("task start", id, "--mode accept-edits")
-	if err := d.watch(ctx, exitDone, "task", "start", id, "--mode", "accept-edits"); err != nil {
+	if err := d.watch(ctx, command.ExitDone, "task", "start", id, "--mode", "accept-edits"); err != nil {
 		return err
 	}
 	d.say("")
@@ -226,7 +228,7 @@ func (d *demo) show(ctx context.Context) error {
 		return err
 	}
 	for line := range strings.Lines(history) {
-		d.say("%s", view.OneLine(line, usualWidth-1))
+		d.say("%s", view.OneLine(line, command.UsualWidth-1))
 	}
 	d.say("")
 	d.say("$ go test ./...")
@@ -309,7 +311,7 @@ func (d *demo) watch(ctx context.Context, code int, args ...string) error {
 	switch {
 	case failed != nil:
 		return failed
-	case err == nil && code == exitDone, errors.As(err, &exited) && exited.ExitCode() == code:
+	case err == nil && code == command.ExitDone, errors.As(err, &exited) && exited.ExitCode() == code:
 		return nil
 	}
 	return fmt.Errorf("pawl %s did not end as expected: %w; its log is in %s", strings.Join(args, " "), err, d.state)

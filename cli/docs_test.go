@@ -18,6 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/agent"
+	"pawl/cli/command"
+	"pawl/cli/manual"
 	"pawl/config"
 	"pawl/llm/script"
 	"pawl/permission"
@@ -65,8 +67,8 @@ func TestThePageOfSettingsHasEverySetting(t *testing.T) {
 		default:
 			b.WriteString("no default")
 		}
-		help := strings.TrimSuffix(k.Help, "; repeatable")
-		fmt.Fprintf(&b, "\n\n%s", fill(strings.ToUpper(help[:1])+help[1:]+".", "", 100))
+		text := strings.TrimSuffix(k.Help, "; repeatable")
+		fmt.Fprintf(&b, "\n\n%s", manual.Fill(strings.ToUpper(text[:1])+text[1:]+".", "", 100))
 	}
 	comparePage(t, "../docs/settings.md", b.String())
 }
@@ -79,18 +81,18 @@ func TestThePageOfCommandsHasEveryCommandAndFlag(t *testing.T) {
 	}
 	var b strings.Builder
 	everyCommand(t, func(c *cobra.Command) {
-		fmt.Fprintf(&b, "\n### %s\n\n%s\n```\n%s", c.CommandPath(), fill(c.Short+".", "", 100), fill(synopsis(c), "", 100))
-		var flags []entry
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n```\n%s", c.CommandPath(), manual.Fill(c.Short+".", "", 100), manual.Fill(manual.Synopsis(c), "", 100))
+		var flags []manual.Entry
 		all := true
-		for _, f := range flagsOf(c) {
+		for _, f := range manual.FlagsOf(c) {
 			all = all && c.Flags().Lookup("max-steps") != nil
-			if !all || !strings.Contains(" "+strings.Join(settings, " ")+" ", " "+f.flag+" ") {
+			if !all || !strings.Contains(" "+strings.Join(settings, " ")+" ", " "+f.Flag+" ") {
 				flags = append(flags, f)
 			}
 		}
 		if len(flags) > 0 {
 			b.WriteString("\n")
-			writeTerms(&b, flags)
+			manual.WriteTerms(&b, flags)
 		}
 		b.WriteString("```\n")
 		if c.Flags().Lookup("max-steps") != nil {
@@ -169,8 +171,8 @@ var namedCommand = regexp.MustCompile("(?m)(?:`|^ +)pawl ([^`\n]*)")
 // What an error, a hint or a help text tells a person to type is a command that exists, with flags that it has.
 func TestEveryCommandThatATextNamesExists(t *testing.T) {
 	t.Parallel()
-	inv := &invocation{Process: Process{Stdout: &bytes.Buffer{}, Env: func(string) (string, bool) { return "", false }}}
-	root := inv.root(nil)
+	inv := &command.Invocation{Process: command.Process{Stdout: &bytes.Buffer{}, Env: func(string) (string, bool) { return "", false }}}
+	root := root(inv, nil)
 	word := regexp.MustCompile(`^[a-z][a-z-]*$`)
 	n := 0
 	check := func(file, line string) {

@@ -9,11 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/cli/command"
 	"pawl/render"
 	"pawl/report"
 )
 
-func doctorCommand(inv *invocation) *cobra.Command {
+func doctorCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the configuration and the providers, and say what is missing",
@@ -24,22 +25,22 @@ Exit codes: 0 a model can be used, 1 none can, or the state folder cannot be use
 		Example: "  pawl doctor\n  pawl doctor --offline --json",
 		Args:    cobra.NoArgs,
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	offline := cmd.Flags().Bool("offline", false, "ask no provider")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := inv.checkVariables(); err != nil {
-			inv.notice(err.Error())
+		if err := checkVariables(inv); err != nil {
+			inv.Notice(err.Error())
 		}
-		report := report.Doctor(cmd.Context(), inv.options(nil), *offline)
+		report := report.Doctor(cmd.Context(), inv.Options(nil), *offline)
 		if *asJSON {
-			if err := inv.encode(report); err != nil {
+			if err := inv.Encode(report); err != nil {
 				return err
 			}
-		} else if err := inv.printReport(report); err != nil {
+		} else if err := printReport(inv, report); err != nil {
 			return err
 		}
 		if !report.Usable {
-			return exit{code: exitFailed}
+			return command.Exit{Code: command.ExitFailed}
 		}
 		return nil
 	}
@@ -51,9 +52,9 @@ const longestCheck = 24
 
 // brokenAt breaks text that stands at a column into lines that fit the terminal, if standard output
 // is shown on one with room for it. The lines after the first are indented.
-func (inv *invocation) brokenAt(text string, column int) string {
+func brokenAt(inv *command.Invocation, text string, column int) string {
 	const least = 24
-	width := inv.tableWidth() - column
+	width := inv.TableWidth() - column
 	if width < least {
 		return text
 	}
@@ -61,7 +62,7 @@ func (inv *invocation) brokenAt(text string, column int) string {
 	return strings.Join(lines, "\n"+strings.Repeat(" ", column))
 }
 
-func (inv *invocation) printReport(r report.Report) error {
+func printReport(inv *command.Invocation, r report.Report) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "pawl %s, %s, %s/%s\n", r.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	topic, states, names := "", 0, 0 // the widest of the topic
@@ -74,24 +75,24 @@ func (inv *invocation) printReport(r report.Report) error {
 					break
 				}
 				states = max(states, len(o.State))
-				if n := columnsOf(visible(o.Name)); n <= longestCheck {
+				if n := command.ColumnsOf(command.Visible(o.Name)); n <= longestCheck {
 					names = max(names, n)
 				}
 			}
 		}
-		name, detail := visible(c.Name), visible(strings.ReplaceAll(c.Detail, "\n", " "))
+		name, detail := command.Visible(c.Name), command.Visible(strings.ReplaceAll(c.Detail, "\n", " "))
 		column, apart := 2+states+2+names+2, "  " // where details begin
-		if pad := names - columnsOf(name); pad >= 0 {
+		if pad := names - command.ColumnsOf(name); pad >= 0 {
 			apart += strings.Repeat(" ", pad)
-			detail = inv.brokenAt(detail, column)
+			detail = brokenAt(inv, detail, column)
 		} else { // the name has a line of its own
 			below := 2 + states + 2 + 2
 			apart = "\n" + strings.Repeat(" ", below)
-			detail = inv.brokenAt(detail, below)
+			detail = brokenAt(inv, detail, below)
 		}
 		fmt.Fprintf(&out, "  %-*s  %s%s%s\n", states, c.State, name, apart, detail)
 		if c.Next != "" {
-			fmt.Fprintf(&out, "%*s→ %s\n", column, "", inv.brokenAt(visible(c.Next), column+2))
+			fmt.Fprintf(&out, "%*s→ %s\n", column, "", brokenAt(inv, command.Visible(c.Next), column+2))
 		}
 	}
 	last := "Ready: pawl run \"…\""
@@ -102,9 +103,9 @@ func (inv *invocation) printReport(r report.Report) error {
 		last = "Not ready:"
 		for _, c := range r.Checks {
 			if c.State == report.Bad {
-				last += "\n  " + visible(c.Name) + ": " + visible(strings.ReplaceAll(c.Detail, "\n", " "))
+				last += "\n  " + command.Visible(c.Name) + ": " + command.Visible(strings.ReplaceAll(c.Detail, "\n", " "))
 				if c.Next != "" {
-					last += "\n  → " + visible(c.Next)
+					last += "\n  → " + command.Visible(c.Next)
 				}
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pawl/cli/command"
 	"pawl/report"
 )
 
@@ -14,8 +15,8 @@ import (
 func TestALongNameOfACheckWidensNoColumn(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	inv := &invocation{Process: Process{Stdout: &out}}
-	err := inv.printReport(report.Report{Version: "1", Usable: true, Checks: []report.Check{
+	inv := &command.Invocation{Process: command.Process{Stdout: &out}}
+	err := printReport(inv, report.Report{Version: "1", Usable: true, Checks: []report.Check{
 		{Topic: "sandbox", Name: "a command that only reads changes nothing", State: report.Good, Detail: "a read-only file tree"},
 		{Topic: "sandbox", Name: "the network", State: report.Good, Detail: "one of its own"},
 		{Topic: "sandbox", Name: "disk", State: report.Good, Detail: "no limit", Next: "set quotas"},
@@ -43,8 +44,8 @@ Ready: pawl run "…"
 func TestChecksFitTheTerminal(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	inv := &invocation{Process: Process{Stdout: &out, Columns: 40}}
-	err := inv.printReport(report.Report{Version: "1", Usable: true, Checks: []report.Check{
+	inv := &command.Invocation{Process: command.Process{Stdout: &out, Columns: 40}}
+	err := printReport(inv, report.Report{Version: "1", Usable: true, Checks: []report.Check{
 		{Topic: "sandbox", Name: "a command that only reads changes nothing", State: report.Good, Detail: "a read-only file tree, made for each of the commands"},
 		{Topic: "sandbox", Name: "disk", State: report.Good, Detail: "no limit for what commands write", Next: "set quotas for the user that runs pawl"},
 	}})

@@ -11,57 +11,60 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"pawl/cli/command"
+	"pawl/cli/commandline"
 )
 
 // Each line of foreign.txt is for a command that exists, and says a command line that pawl has.
 func TestWhatOtherProgramsHaveIsTranslatedToWhatPawlHas(t *testing.T) {
 	t.Parallel()
-	root := (&invocation{Process: Process{Env: func(string) (string, bool) { return "", false }}}).root(nil)
+	root := root((&command.Invocation{Process: command.Process{Env: func(string) (string, bool) { return "", false }}}), nil)
 	commands := map[string]*cobra.Command{"pawl": root, "any": nil, "words": nil, "synonyms": nil, "nouns": nil}
 	everyCommand(t, func(c *cobra.Command) { commands[strings.TrimPrefix(c.CommandPath(), "pawl ")] = c })
-	for section, entries := range foreignTable() {
+	for section, entries := range commandline.Foreign() {
 		cmd, ok := commands[section]
 		if !ok {
 			t.Errorf("[%s] is no command", section)
 			continue
 		}
 		for _, e := range entries {
-			line := "[" + section + "] " + strings.Join(e.names, "|")
-			if e.ours == "" && e.remark == "" {
+			line := "[" + section + "] " + strings.Join(e.Names, "|")
+			if e.Ours == "" && e.Remark == "" {
 				t.Errorf("%s: nothing is said", line)
 			}
-			for _, name := range e.names {
+			for _, name := range e.Names {
 				flag := strings.HasPrefix(name, "-")
 				switch {
 				case section == "synonyms":
 				case section == "nouns" || flag && cmd == nil:
 				case flag && cmd.HasSubCommands() && cmd.HasParent():
 				case flag:
-					enumerated := len(e.form) > 0 && e.form[0][0] != '{'
-					if isOwnFlag(cmd, name) && !enumerated {
+					enumerated := len(e.Form) > 0 && e.Form[0][0] != '{'
+					if commandline.IsOwnFlag(cmd, name) && !enumerated {
 						t.Errorf("%s: pawl %s has %s", line, section, name)
 					}
-					if !e.fits(cmd) {
-						t.Errorf("%s: pawl %s does not have the flags of %q", line, section, e.ours)
+					if !e.Fits(cmd) {
+						t.Errorf("%s: pawl %s does not have the flags of %q", line, section, e.Ours)
 					}
 				case cmd != nil && cmd.HasSubCommands():
-					if slices.Contains(commandNames(cmd), name) && len(e.form) == 0 {
+					if slices.Contains(command.CommandNames(cmd), name) && len(e.Form) == 0 {
 						t.Errorf("%s: %s is a command of pawl %s", line, name, section)
 					}
 				}
 			}
 			switch {
 			case section == "synonyms":
-				for _, name := range strings.Fields(e.ours) {
-					if !slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return slices.Contains(commandNames(c), name) }) {
+				for _, name := range strings.Fields(e.Ours) {
+					if !slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return slices.Contains(command.CommandNames(c), name) }) {
 						t.Errorf("%s: %s is no subcommand", line, name)
 					}
 				}
-			case strings.HasPrefix(e.names[0], "-") || e.ours == "":
+			case strings.HasPrefix(e.Names[0], "-") || e.Ours == "":
 			default:
-				target, _, err := root.Find(strings.Fields(e.ours))
-				if err != nil || target == root && !strings.HasPrefix(e.ours, "-") || !e.fits(target) {
-					t.Errorf("%s: %q is no command line of pawl's (%v)", line, e.ours, err)
+				target, _, err := root.Find(strings.Fields(e.Ours))
+				if err != nil || target == root && !strings.HasPrefix(e.Ours, "-") || !e.Fits(target) {
+					t.Errorf("%s: %q is no command line of pawl's (%v)", line, e.Ours, err)
 				}
 			}
 		}
@@ -99,14 +102,14 @@ func TestWhatPeopleTypeIsATaskOrSaysWhatToType(t *testing.T) {
 		n++
 		args := shellFields(t, typed)[1:]
 		if want == "task" {
-			got, err := commandLine((&invocation{Process: Process{Env: env}}).root(args), args)
+			got, err := commandline.Read(root((&command.Invocation{Process: command.Process{Env: env}}), args), args)
 			if err != nil || len(got) == 0 || got[0] != "run" {
 				t.Errorf("%s\n is no task: %v, %v", typed, got, err)
 			}
 			continue
 		}
 		var out bytes.Buffer
-		code := Main(args, Process{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Env: env, Signals: make(chan os.Signal), Exit: func(int) {}})
+		code := Main(args, command.Process{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Env: env, Signals: make(chan os.Signal), Exit: func(int) {}})
 		wantCode, phrase, _ := strings.Cut(want, " ")
 		if line, ok := strings.CutSuffix(phrase, "$"); ok { // to the end of the line
 			phrase = line + "\n"

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"pawl/cli/command"
 	"pawl/run"
 )
 
@@ -40,7 +41,7 @@ func newGivenRig(t *testing.T, replies string) *givenRig {
 func (g *givenRig) pawl(stdin io.Reader, args ...string) (stdout, stderr string, code int) {
 	g.t.Helper()
 	var out, errs bytes.Buffer
-	code = Main(append([]string{"-C", filepath.Join(g.home, "work")}, args...), Process{
+	code = Main(append([]string{"-C", filepath.Join(g.home, "work")}, args...), command.Process{
 		Stdin: stdin, Stdout: &out, Stderr: &errs, Exit: func(int) {},
 		Env: func(name string) (string, bool) { v, ok := g.env[name]; return v, ok },
 	})
@@ -76,7 +77,7 @@ func TestALargeStandardInputIsStoredAndAsked(t *testing.T) {
 	}
 	in := `{"users":[` + strings.Join(users, ",") + `]}`
 	out, errs, code := g.pawl(strings.NewReader(in), "run", "-p", "how many users?")
-	if code != exitDone || !strings.Contains(out, "40000") {
+	if code != command.ExitDone || !strings.Contains(out, "40000") {
 		t.Fatalf("exit code %d, %s %s", code, out, errs)
 	}
 	parts := g.prompt()
@@ -87,7 +88,7 @@ func TestALargeStandardInputIsStoredAndAsked(t *testing.T) {
 		t.Errorf("%d bytes are stored, of %d", len(out), len(in))
 	}
 	// A second one of the same run is another output.
-	if out, errs, code := g.pawl(strings.NewReader(in+" "), "run", "--continue", "-p", "and these?"); code != exitDone || !strings.Contains(out, `"id":"stdin_2"`) {
+	if out, errs, code := g.pawl(strings.NewReader(in+" "), "run", "--continue", "-p", "and these?"); code != command.ExitDone || !strings.Contains(out, `"id":"stdin_2"`) {
 		t.Errorf("exit code %d, %.500s %s", code, out, errs)
 	}
 }
@@ -100,7 +101,7 @@ func TestAStandardInputThatIsNoTextIsDescribed(t *testing.T) {
 	for i := range binary {
 		binary[i] = byte(source.UintN(256))
 	}
-	if _, errs, code := g.pawl(bytes.NewReader(binary), "run", "-p", "what is it?"); code != exitDone {
+	if _, errs, code := g.pawl(bytes.NewReader(binary), "run", "-p", "what is it?"); code != command.ExitDone {
 		t.Fatalf("exit code %d, %s", code, errs)
 	}
 	if text := run.PlainText(g.prompt()); !strings.Contains(text, `"format":"binary"`) || strings.Contains(text, "\uFFFD") {
@@ -111,7 +112,7 @@ func TestAStandardInputThatIsNoTextIsDescribed(t *testing.T) {
 	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 2500, 10))); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs, code := g.pawl(&picture, "run"); code != exitDone {
+	if _, errs, code := g.pawl(&picture, "run"); code != command.ExitDone {
 		t.Fatalf("exit code %d, %s", code, errs)
 	}
 	parts := g.prompt()
@@ -123,16 +124,16 @@ func TestAStandardInputThatIsNoTextIsDescribed(t *testing.T) {
 func TestAStandardInputWithoutEndIsRefusedWithWhatToDo(t *testing.T) {
 	t.Parallel()
 	g := newGivenRig(t, `{"text":"ok","repeat":true}`)
-	in := io.LimitReader(endless{}, maxStdin+5)
-	if _, errs, code := g.pawl(in, "run", "-p", "what is it?"); code != exitUsage || !strings.Contains(errs, "save it as a file in the workspace") {
+	in := io.LimitReader(endless{}, command.MaxStdin+5)
+	if _, errs, code := g.pawl(in, "run", "-p", "what is it?"); code != command.ExitUsage || !strings.Contains(errs, "save it as a file in the workspace") {
 		t.Errorf("exit code %d, %s", code, errs)
 	}
 	if out, errs, _ := g.pawl(strings.NewReader(""), "runs", "list"); out != "" {
 		t.Errorf("a run was made: %s %s", out, errs)
 	}
 	// What fails in the middle is no task either.
-	failing := io.MultiReader(strings.NewReader(strings.Repeat("x", 2*maxWords)), brokenPipe{})
-	if _, errs, code := g.pawl(failing, "run", "-p", "what is it?"); code != exitFailed || !strings.Contains(errs, "the pipe broke") {
+	failing := io.MultiReader(strings.NewReader(strings.Repeat("x", 2*command.MaxWords)), brokenPipe{})
+	if _, errs, code := g.pawl(failing, "run", "-p", "what is it?"); code != command.ExitFailed || !strings.Contains(errs, "the pipe broke") {
 		t.Errorf("exit code %d, %s", code, errs)
 	}
 }

@@ -14,13 +14,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pawl/cli/command"
+	"pawl/cli/manual"
 	"pawl/config"
 )
 
 // everyCommand calls visit with every command that help lists, and the root.
 func everyCommand(t *testing.T, visit func(*cobra.Command)) {
 	t.Helper()
-	inv := &invocation{Process: Process{Stdout: &bytes.Buffer{}, Env: func(string) (string, bool) { return "", false }}}
+	inv := &command.Invocation{Process: command.Process{Stdout: &bytes.Buffer{}, Env: func(string) (string, bool) { return "", false }}}
 	n := 0
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -32,8 +34,8 @@ func everyCommand(t *testing.T, visit func(*cobra.Command)) {
 			}
 		}
 	}
-	root := inv.root(nil)
-	inv.completes(root)
+	root := root(inv, nil)
+	completes(inv, root)
 	walk(root)
 	if n < 40 {
 		t.Fatalf("only %d commands", n)
@@ -44,10 +46,10 @@ func TestHelpFitsEightyColumnsAndSaysEachThingOnce(t *testing.T) {
 	t.Parallel()
 	everyCommand(t, func(c *cobra.Command) {
 		var b strings.Builder
-		writeHelp(&b, c)
+		manual.Write(&b, c)
 		flags := false // the list of flags has begun
 		for line := range strings.Lines(b.String()) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > helpWidth {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > manual.HelpWidth {
 				t.Errorf("%s --help has a line of %d columns: %s", c.CommandPath(), n, line)
 			}
 			if flags && strings.TrimSpace(line) != "" && line[0] != ' ' && !strings.HasSuffix(line, ":\n") && line[0] != '"' {
@@ -64,11 +66,11 @@ func TestHelpFitsEightyColumnsAndSaysEachThingOnce(t *testing.T) {
 		if c.HasParent() && len(c.Parent().Groups()) > 0 && c.GroupID == "" {
 			t.Errorf("%s is in no group, so help does not list it", c.CommandPath())
 		}
-		for _, f := range flagsOf(c) {
-			_, value, _ := strings.Cut(strings.TrimSpace(f.name), " --")
+		for _, f := range manual.FlagsOf(c) {
+			_, value, _ := strings.Cut(strings.TrimSpace(f.Name), " --")
 			_, value, ok := strings.Cut(value, " ")
-			if ok && strings.HasPrefix(strings.ToUpper(f.text), value+":") || strings.HasPrefix(f.text, "(") || f.text == "" {
-				t.Errorf("%s: %s  %s", c.CommandPath(), f.name, f.text)
+			if ok && strings.HasPrefix(strings.ToUpper(f.Text), value+":") || strings.HasPrefix(f.Text, "(") || f.Text == "" {
+				t.Errorf("%s: %s  %s", c.CommandPath(), f.Name, f.Text)
 			}
 		}
 	})
@@ -78,7 +80,7 @@ func TestEveryCommandHasAManualPageWithItsFlags(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var stderr bytes.Buffer
-	if code := Main([]string{"man", dir}, Process{Stdout: &bytes.Buffer{}, Stderr: &stderr, Env: func(string) (string, bool) { return "", false }}); code != 0 {
+	if code := Main([]string{"man", dir}, command.Process{Stdout: &bytes.Buffer{}, Stderr: &stderr, Env: func(string) (string, bool) { return "", false }}); code != 0 {
 		t.Fatalf("exit code %d: %s", code, &stderr)
 	}
 	var want []string
@@ -126,9 +128,9 @@ func TestTheFlagsOfACommandWithManyAreListedInGroups(t *testing.T) {
 	var listed []string
 	everyCommand(t, func(c *cobra.Command) {
 		if c.CommandPath() == "pawl run" {
-			writeHelp(&b, c)
-			for _, f := range flagsOf(c) {
-				listed = append(listed, f.flag)
+			manual.Write(&b, c)
+			for _, f := range manual.FlagsOf(c) {
+				listed = append(listed, f.Flag)
 			}
 		}
 	})
@@ -164,7 +166,7 @@ func TestValuesOfFlagsAreCompleted(t *testing.T) {
 				return
 			}
 			complete, ok := c.GetFlagCompletionFunc(f.Name)
-			_, text := flagWords(f)
+			_, text := command.FlagWords(f)
 			m := listed.FindStringSubmatch(text)
 			if !ok {
 				if m != nil || !slices.Contains([]string{"file", "rules", "output-schema", "image"}, f.Name) {
@@ -192,7 +194,7 @@ func TestValuesOfFlagsAreCompleted(t *testing.T) {
 
 func TestTextIsFilledAndExamplesStay(t *testing.T) {
 	t.Parallel()
-	got := fill("one two three\nfour\n\n  as it is,  however long\nfive", "> ", 9)
+	got := manual.Fill("one two three\nfour\n\n  as it is,  however long\nfive", "> ", 9)
 	if want := "> one two\n> three\n> four\n\n  as it is,  however long\n> five\n"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -202,16 +204,16 @@ func TestTextIsFilledAndExamplesStay(t *testing.T) {
 func TestOnlyTheCommandsThatACommandLineNeedsAreBuilt(t *testing.T) {
 	t.Parallel()
 	built := func(args ...string) string {
-		inv := &invocation{Process: Process{Env: func(string) (string, bool) { return "", false }}}
+		inv := &command.Invocation{Process: command.Process{Env: func(string) (string, bool) { return "", false }}}
 		var names []string
-		for _, c := range inv.root(args).Commands() {
+		for _, c := range root(inv, args).Commands() {
 			names = append(names, c.Name())
 		}
 		return strings.Join(names, " ")
 	}
 	all := built()
 	for _, c := range topCommands() {
-		if got := c.build(&invocation{}).Name(); got != c.name {
+		if got := c.build(&command.Invocation{}).Name(); got != c.name {
 			t.Errorf("%s is listed as %s", got, c.name)
 		}
 		if !slices.Contains(strings.Fields(all), c.name) {
@@ -234,7 +236,7 @@ func TestHelpOfACommandIsTheSameWhenItWasBuiltAlone(t *testing.T) {
 	for _, c := range topCommands() {
 		var alone, beside bytes.Buffer
 		for args, out := range map[string]*bytes.Buffer{c.name + " --help": &alone, "--dir=. " + c.name + " --help": &beside} {
-			p := Process{Stdout: out, Stderr: out, Env: func(string) (string, bool) { return "", false }}
+			p := command.Process{Stdout: out, Stderr: out, Env: func(string) (string, bool) { return "", false }}
 			if code := Main(strings.Fields(args), p); code != 0 {
 				t.Errorf("pawl %s: exit code %d", args, code)
 			}

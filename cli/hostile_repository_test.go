@@ -13,6 +13,7 @@ import (
 	"testing"
 	"unicode"
 
+	"pawl/cli/command"
 	"pawl/llm/script"
 	"pawl/run"
 )
@@ -247,7 +248,7 @@ func TestARepositoryWhoseFilesHaveNoEndOrNoWriterDoesNotStopAnybody(t *testing.T
 			if strings.Contains(made, ".pawl") {
 				// What it forbids cannot be known, so nothing begins.
 				code, _, errs := s.pawl(t, "ANTHROPIC_BASE_URL="+s.server.URL, "run", "-p", "do the work")
-				if code != exitFailed || !strings.Contains(errs, "remove it") || s.reached.Load() > 0 {
+				if code != command.ExitFailed || !strings.Contains(errs, "remove it") || s.reached.Load() > 0 {
 					t.Errorf("exit code %d, and no word of what to do: %s", code, errs)
 				}
 				return

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
 	"pawl/instructions"
 )
 
@@ -22,7 +23,7 @@ type initForm struct {
 	Text    string `json:"text"`
 }
 
-func initCommand(inv *invocation) *cobra.Command {
+func initCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a first AGENTS.md from what the repository contains",
@@ -34,9 +35,9 @@ A file that exists is not overwritten.`,
 		Example: "  pawl init\n  pawl init --print",
 		Args:    cobra.NoArgs,
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	printed := cmd.Flags().Bool("print", false, "print the draft instead of writing it")
-	return inWorkspace(cmd, inv.openPlain, func(ctx context.Context, ws *app.Workspace, _ []string) error {
+	return command.InWorkspace(cmd, inv.OpenPlain, func(ctx context.Context, ws *app.Workspace, _ []string) error {
 		root := ws.Instructions().Root
 		draft, err := instructions.Draft(root)
 		if err != nil {
@@ -47,15 +48,15 @@ A file that exists is not overwritten.`,
 		}
 		path := filepath.Join(root, "AGENTS.md")
 		if *printed {
-			return inv.print(*asJSON, initForm{Path: path, Text: draft}, "%s", visible(draft))
+			return inv.Print(*asJSON, initForm{Path: path, Text: draft}, "%s", command.Visible(draft))
 		}
 		if err := writeNew(path, draft); errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("%s already exists and is not overwritten; `pawl init --print` prints the draft", path)
 		} else if err != nil {
 			return err
 		}
-		return inv.print(*asJSON, initForm{path, true, draft}, "wrote %s (%s)\nread it, correct it, and add what no file says; new runs are given it\n",
-			visible(path), plural(strings.Count(draft, "\n"), "line"))
+		return inv.Print(*asJSON, initForm{path, true, draft}, "wrote %s (%s)\nread it, correct it, and add what no file says; new runs are given it\n",
+			command.Visible(path), command.Plural(strings.Count(draft, "\n"), "line"))
 	})
 }
 

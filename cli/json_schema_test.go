@@ -23,6 +23,10 @@ import (
 	"pawl/api"
 	"pawl/app"
 	"pawl/board"
+	"pawl/cli/console"
+	"pawl/cli/outputs"
+	"pawl/cli/permissions"
+	"pawl/cli/tasks"
 	"pawl/forms"
 	"pawl/output"
 	"pawl/permission"
@@ -54,7 +58,7 @@ var jsonForms = map[string][]any{
 	"outputs count":       {ofRun[output.CountResult]{}},
 	"outputs extract":     {ofRun[output.ExtractResult]{}},
 	"outputs list":        {forms.List[forms.OutputForm]{}},
-	"outputs prune":       {prunedForm{}},
+	"outputs prune":       {outputs.PrunedForm{}},
 	"outputs sample":      {ofRun[output.SampleResult]{}},
 	"outputs search":      {ofRun[output.SearchResult]{}},
 	"outputs show":        {ofRun[output.ReadResult]{}},
@@ -62,10 +66,10 @@ var jsonForms = map[string][]any{
 	"permissions add":     {forms.RuleChange{}},
 	"permissions explain": {permission.Explanation{}},
 	"permissions list":    {forms.List[forms.RuleForm]{}},
-	"permissions replay":  {replayForm{}},
+	"permissions replay":  {permissions.ReplayForm{}},
 	"permissions rm":      {forms.RuleChange{}},
 	"permissions test":    {permission.Report{}},
-	"run":                 {result{}},
+	"run":                 {console.Result{}},
 	"runs decide":         {forms.WaitingForm{}, forms.DecidedForm{}},
 	"runs export":         {forms.ExportForm{}},
 	"runs fork":           {forms.ForkForm{}},
@@ -73,7 +77,7 @@ var jsonForms = map[string][]any{
 	"runs log":            {forms.EventLine{}},
 	"runs prune":          {forms.RemovedForm{}},
 	"runs recover":        {recoverForm{}},
-	"runs resume":         {result{}},
+	"runs resume":         {console.Result{}},
 	"runs rm":             {forms.RemovedForm{}},
 	"runs set":            {forms.SetForm{}},
 	"runs show":           {forms.ShownRun{}, report.DiffForm{}, forms.PlanForm{}},
@@ -90,20 +94,20 @@ var jsonForms = map[string][]any{
 	"task pause":          {forms.TaskForm{}},
 	"task reopen":         {forms.TaskForm{}},
 	"task retry":          {forms.TaskForm{}},
-	"task say":            {forms.TaskLine{}, taskResultForm{}, forms.TaskForm{}},
+	"task say":            {forms.TaskLine{}, tasks.TaskResultForm{}, forms.TaskForm{}},
 	"task show":           {forms.TaskForm{}},
-	"task answer":         {forms.TaskLine{}, taskResultForm{}, forms.TaskForm{}},
-	"task plan":           {forms.TaskLine{}, taskResultForm{}, forms.TaskForm{}},
-	"task resume":         {forms.TaskLine{}, taskResultForm{}, forms.TaskForm{}},
-	"task start":          {forms.TaskLine{}, taskResultForm{}, forms.TaskForm{}},
-	"task watch":          {forms.TaskLine{}, taskResultForm{}, forms.TaskForm{}},
+	"task answer":         {forms.TaskLine{}, tasks.TaskResultForm{}, forms.TaskForm{}},
+	"task plan":           {forms.TaskLine{}, tasks.TaskResultForm{}, forms.TaskForm{}},
+	"task resume":         {forms.TaskLine{}, tasks.TaskResultForm{}, forms.TaskForm{}},
+	"task start":          {forms.TaskLine{}, tasks.TaskResultForm{}, forms.TaskForm{}},
+	"task watch":          {forms.TaskLine{}, tasks.TaskResultForm{}, forms.TaskForm{}},
 	"serve link":          {api.Link{}},
 	"serve token":         {serveTokenForm{}},
 	"task list":           {forms.TaskListForm{}},
 	"task rm":             {forms.TaskRemovedForm{}},
 	"task diff":           {board.TaskDiffForm{}},
 	"task discard":        {forms.TaskForm{}},
-	"task handoff":        {forms.TaskLine{}, taskResultForm{}, forms.TaskForm{}},
+	"task handoff":        {forms.TaskLine{}, tasks.TaskResultForm{}, forms.TaskForm{}},
 	"task merge":          {board.TaskMergeForm{}},
 	"tool call":           {forms.ToolResult{}},
 	"tool help":           {forms.List[forms.ToolForm]{}},
@@ -227,7 +231,7 @@ func printed(t *testing.T, schema map[string]any) string {
 // jsonSchema returns the schema of all commands.
 func jsonSchema(t *testing.T) map[string]any {
 	t.Helper()
-	s := schemas{defs: map[string]any{}, comments: fieldComments(t, ".", "../app", "../board", "../report", "../output", "../permission", "../provider", "../config", "../worker/retention", "../view", "../run")}
+	s := schemas{defs: map[string]any{}, comments: fieldComments(t, ".", "console", "outputs", "permissions", "tasks", "../app", "../board", "../report", "../output", "../permission", "../provider", "../config", "../worker/retention", "../view", "../run")}
 	commands := map[string]any{}
 	for name, forms := range jsonForms {
 		var any []any
@@ -276,7 +280,7 @@ func (s schemas) of(t reflect.Type) map[string]any {
 		}
 		name := strings.TrimSuffix(t.Name(), "Form")
 		name = strings.ToUpper(name[:1]) + name[1:] // the names of commands are lower case
-		if t.PkgPath() != "pawl/cli" {
+		if t.PkgPath() != "pawl/cli" && !strings.HasPrefix(t.PkgPath(), "pawl/cli/") {
 			name = filepath.Base(t.PkgPath()) + "." + t.Name()
 		}
 		if s.defs[name] == nil {

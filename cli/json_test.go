@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"pawl/cli/command"
 )
 
 // Every command prints with --json what the schema says, and in one dialect: with the same
@@ -65,11 +67,11 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 	pawl := func(want int, args ...string) map[string]any {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
-		code := Main(append([]string{"-C", folder}, args...), Process{
+		code := Main(append([]string{"-C", folder}, args...), command.Process{
 			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Exit: func(int) {},
 			Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 		})
-		command, _, err := (&invocation{}).root(nil).Find(args)
+		command, _, err := root((&command.Invocation{}), nil).Find(args)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +135,7 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 
 	settled := 0
 	var log bytes.Buffer
-	Main([]string{"-C", folder, "runs", "log", "last", "--json"}, Process{Stdin: strings.NewReader(""), Stdout: &log, Stderr: &log, Exit: func(int) {},
+	Main([]string{"-C", folder, "runs", "log", "last", "--json"}, command.Process{Stdin: strings.NewReader(""), Stdout: &log, Stderr: &log, Exit: func(int) {},
 		Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }})
 	for line := range strings.Lines(log.String()) {
 		var e struct {

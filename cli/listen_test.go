@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
+	"pawl/cli/command"
 	"pawl/run"
 	"pawl/worker"
 )
@@ -26,20 +28,20 @@ func TestATerminationThatIsSentTwiceIsOne(t *testing.T) {
 		cause   run.Cause
 		code    int
 	}{
-		{"terminations and Ctrl-C", []os.Signal{syscall.SIGTERM, syscall.SIGTERM, syscall.SIGHUP, os.Interrupt}, run.ByShutdown, exitInterrupted},
-		{"Ctrl-C twice", []os.Signal{os.Interrupt, os.Interrupt}, run.ByPerson, exitInterrupted},
-		{"Ctrl-C and a termination", []os.Signal{os.Interrupt, syscall.SIGTERM}, run.ByPerson, exitTerminated},
+		{"terminations and Ctrl-C", []os.Signal{syscall.SIGTERM, syscall.SIGTERM, syscall.SIGHUP, os.Interrupt}, run.ByShutdown, command.ExitInterrupted},
+		{"Ctrl-C twice", []os.Signal{os.Interrupt, os.Interrupt}, run.ByPerson, command.ExitInterrupted},
+		{"Ctrl-C and a termination", []os.Signal{os.Interrupt, syscall.SIGTERM}, run.ByPerson, command.ExitTerminated},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			signals, codes := make(chan os.Signal), make(chan int, len(c.signals))
-			inv := &invocation{Process: Process{Signals: signals, Exit: func(code int) { codes <- code }}}
-			inv.driving.Store(true)
+			inv := &command.Invocation{Process: command.Process{Signals: signals, Exit: func(code int) { codes <- code }}}
+			inv.Driving.Store(true)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				inv.listen(t.Context().Done(), cancel)
+				inv.Listen(t.Context().Done(), cancel)
 			}()
 			for _, s := range c.signals {
 				select {
@@ -84,7 +86,7 @@ func TestATerminationEndsARunWhoseOutputIsNotRead(t *testing.T) {
 			go func() {
 				defer close(over)
 				defer write.Close()
-				codes <- Main([]string{"-C", folder, "run", "-m", "script/" + script, "--output", format, "-p", "write"}, Process{
+				codes <- Main([]string{"-C", folder, "run", "-m", "script/" + script, "--output", format, "-p", "write"}, command.Process{
 					Stdin: strings.NewReader(""), Stdout: write, Stderr: &stderr, Signals: signals, Exit: func(code int) { codes <- code },
 					Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 				})
@@ -99,8 +101,8 @@ func TestATerminationEndsARunWhoseOutputIsNotRead(t *testing.T) {
 				got += string(b[:n])
 			}
 			signals <- syscall.SIGTERM
-			if code := <-codes; code != exitTerminated {
-				t.Errorf("it exited with %d, want %d", code, exitTerminated)
+			if code := <-codes; code != command.ExitTerminated {
+				t.Errorf("it exited with %d, want %d", code, command.ExitTerminated)
 			}
 			read.Close()
 			<-over
@@ -116,22 +118,22 @@ func TestATerminationEndsARunWhoseFirstLineIsNotRead(t *testing.T) {
 	if err := os.WriteFile(script, []byte(`{"text":"Done."}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stuck := &stuckWriter{began: make(chan struct{}), free: make(chan struct{})}
+	stuck := &blockedWriter{began: make(chan struct{}), free: make(chan struct{})}
 	signals, over := make(chan os.Signal), make(chan struct{})
 	env := map[string]string{"HOME": t.TempDir(), "PAWL_STATE_DIR": t.TempDir()}
-	inv := &invocation{Process: Process{
+	inv := &command.Invocation{Process: command.Process{
 		Stdin: strings.NewReader(""), Stdout: stuck, Stderr: io.Discard, Signals: signals,
 		Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 	}}
 	ended := make(chan bool, 1)
-	inv.Exit = func(int) { ended <- inv.ended.Load() }
+	inv.Exit = func(int) { ended <- inv.Ended.Load() }
 	done := make(chan struct{})
-	inv.done = done
+	inv.Done = done
 	ctx, cancel := context.WithCancelCause(t.Context())
-	go inv.listen(done, cancel)
+	go inv.Listen(done, cancel)
 	go func() {
 		defer close(over)
-		inv.execute(ctx, []string{"-C", folder, "run", "-m", "script/" + script, "--output", "stream-json", "-p", "write"})
+		execute(ctx, inv, []string{"-C", folder, "run", "-m", "script/" + script, "--output", "stream-json", "-p", "write"})
 	}()
 	<-stuck.began
 	signals <- syscall.SIGTERM
@@ -148,14 +150,26 @@ func TestASignalThatEndsAtOnceGivesTheTerminalBack(t *testing.T) {
 	t.Parallel()
 	for sig, want := range map[os.Signal]int{syscall.SIGQUIT: 131, syscall.SIGABRT: 134} {
 		signals, order := make(chan os.Signal, 1), make(chan int, 2)
-		inv := &invocation{Process: Process{Signals: signals, Exit: func(code int) { order <- code }}}
+		inv := &command.Invocation{Process: command.Process{Signals: signals, Exit: func(code int) { order <- code }}}
 		restore := func() { order <- 0 }
-		inv.leaving.Store(&restore)
-		inv.driving.Store(true)
+		inv.Leaving.Store(&restore)
+		inv.Driving.Store(true)
 		signals <- sig
-		inv.listen(t.Context().Done(), func(error) { t.Error("the turn is interrupted") })
+		inv.Listen(t.Context().Done(), func(error) { t.Error("the turn is interrupted") })
 		if first, code := <-order, <-order; first != 0 || code != want {
 			t.Errorf("%s: %d, then %d; want the terminal given back, then the code %d", sig, first, code, want)
 		}
 	}
+}
+
+// A blockedWriter blocks until it is freed.
+type blockedWriter struct {
+	once        sync.Once
+	began, free chan struct{}
+}
+
+func (s *blockedWriter) Write(p []byte) (int, error) {
+	s.once.Do(func() { close(s.began) })
+	<-s.free
+	return len(p), nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"pawl/cli/command"
 	_ "pawl/internal/helper"
 	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
@@ -25,9 +26,9 @@ import (
 
 func TestMain(m *testing.M) {
 	// The tests may be run by a run.
-	runAbove = func(string, int) bool { return false }
+	command.RunAbove = func(string, int) bool { return false }
 	testscript.Main(m, map[string]func(){
-		"pawl":           func() { os.Exit(Main(os.Args[1:], System())) },
+		"pawl":           func() { os.Exit(Main(os.Args[1:], command.System())) },
 		"scripted-agent": scriptedAgent,
 	})
 }

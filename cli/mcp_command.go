@@ -10,11 +10,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"pawl/app"
+	"pawl/cli/command"
 	"pawl/run"
 )
 
-func mcpCommand(inv *invocation) *cobra.Command {
-	cmd := group(&cobra.Command{
+func mcpCommand(inv *command.Invocation) *cobra.Command {
+	cmd := command.Group(&cobra.Command{
 		Use:   "mcp",
 		Short: "Serve pawl's tools to an external agent",
 		Long:  "The Model Context Protocol, with which external agents reach the tools of their run.",
@@ -22,7 +23,7 @@ func mcpCommand(inv *invocation) *cobra.Command {
 	cmd.AddCommand(mcpServeCommand(inv), mcpHookCommand(inv))
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 { // other agents have `mcp add` and the like
-			return usage("unknown command %s of pawl mcp: pawl has no MCP client yet. See pawl mcp --help", quoted(args[0]))
+			return command.Usage("unknown command %s of pawl mcp: pawl has no MCP client yet. See pawl mcp --help", command.Quoted(args[0]))
 		}
 		return nil
 	}
@@ -36,7 +37,7 @@ const (
 	hookPatience = time.Minute
 )
 
-func mcpHookCommand(inv *invocation) *cobra.Command {
+func mcpHookCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook --run ID",
 		Short: "Say whether the agent of a run may use a tool of its own",
@@ -47,7 +48,7 @@ if need be, and exit code 1 says that the tool must not be used, and standard er
 		Example: "  pawl mcp hook --run 20261122-1603-efcygd <input.json",
 		Args:    cobra.NoArgs,
 	}
-	return inv.inRun(cmd, "the id of the run whose rules hold", func(ctx context.Context, ws *app.Workspace, id run.ID) error {
+	return inRun(inv, cmd, "the id of the run whose rules hold", func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		ctx, cancel := context.WithTimeout(ctx, app.AgentPatience+hookPatience)
 		defer cancel()
 		input, err := io.ReadAll(io.LimitReader(inv.Stdin, maxHookInput))
@@ -62,7 +63,7 @@ if need be, and exit code 1 says that the tool must not be used, and standard er
 	})
 }
 
-func mcpServeCommand(inv *invocation) *cobra.Command {
+func mcpServeCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve --run ID",
 		Short: "Serve the tools of a run over standard input and output",
@@ -72,7 +73,7 @@ PAWL_RUN_TOKEN: any other run, and one whose turn is over, is refused.`,
 		Example: "  PAWL_RUN_TOKEN=… pawl mcp serve --run 20261122-1603-efcygd",
 		Args:    cobra.NoArgs,
 	}
-	return inv.inRun(cmd, "the id of the run whose tools are served", func(ctx context.Context, ws *app.Workspace, id run.ID) error {
+	return inRun(inv, cmd, "the id of the run whose tools are served", func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		token, _ := inv.Env(app.TokenVariable)
 		server, err := ws.AgentServer(id, token, app.AgentPatience)
 		if err != nil {
@@ -84,16 +85,16 @@ PAWL_RUN_TOKEN: any other run, and one whose turn is over, is refused.`,
 
 // inRun gives cmd the form of a command for one run, which has to be named with --run: what says
 // what the value is.
-func (inv *invocation) inRun(cmd *cobra.Command, what string, do func(ctx context.Context, ws *app.Workspace, id run.ID) error) *cobra.Command {
+func inRun(inv *command.Invocation, cmd *cobra.Command, what string, do func(ctx context.Context, ws *app.Workspace, id run.ID) error) *cobra.Command {
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	id := cmd.Flags().String("run", "", "`ID` of the run")
 	open := func(*pflag.FlagSet) (*app.Workspace, error) {
 		if *id == "" {
-			return nil, usage("--run is missing: %s", what)
+			return nil, command.Usage("--run is missing: %s", what)
 		}
-		return inv.open(nil)
+		return inv.Open(nil)
 	}
-	return inWorkspace(cmd, open, func(ctx context.Context, ws *app.Workspace, _ []string) error {
+	return command.InWorkspace(cmd, open, func(ctx context.Context, ws *app.Workspace, _ []string) error {
 		return do(ctx, ws, run.ID(*id))
 	})
 }

@@ -10,11 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/cli/command"
+	"pawl/cli/commandline"
 	"pawl/forms"
 	"pawl/provider"
 )
 
-func modelsCommand(inv *invocation) *cobra.Command {
+func modelsCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "models [PROVIDER|WORD]",
 		Short: "List models, what they cost, and which can be used now",
@@ -32,7 +34,7 @@ The user's file models.toml, beside config.toml, adds providers, models and pric
   pawl models openrouter --json`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ps, err := provider.Load(inv.Env)
 		if err != nil {
@@ -41,21 +43,21 @@ The user's file models.toml, beside config.toml, adds providers, models and pric
 		if len(args) == 0 {
 			o := ps.Overview(cmd.Context())
 			if *asJSON {
-				return inv.encode(o)
+				return inv.Encode(o)
 			}
-			return inv.printModels(o)
+			return printModels(inv, o)
 		}
 		if _, ok := ps.Provider(args[0]); ok { // it says which models it has
 			list, err := ps.List(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			return inv.printModelList(list, *asJSON)
+			return printModelList(inv, list, *asJSON)
 		}
-		if r := readIn(cmd.Root(), "models", args, args); r != nil {
-			return r.error(cmd, args)
+		if r := commandline.ReadIn(cmd.Root(), "models", args, args); r != nil {
+			return r.Error(cmd, args)
 		}
-		return inv.filterModels(cmd.Context(), ps, args[0], *asJSON)
+		return filterModels(cmd.Context(), inv, ps, args[0], *asJSON)
 	}
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ps, err := provider.Load(inv.Env)
@@ -66,20 +68,20 @@ The user's file models.toml, beside config.toml, adds providers, models and pric
 		for _, p := range ps.Providers() {
 			names = append(names, p.Name)
 		}
-		return startingWith(names, typed), cobra.ShellCompDirectiveNoFileComp
+		return command.StartingWith(names, typed), cobra.ShellCompDirectiveNoFileComp
 	}
 	return cmd
 }
 
 // filterModels prints the models that have a word in their names.
-func (inv *invocation) filterModels(ctx context.Context, ps *provider.Providers, word string, asJSON bool) error {
+func filterModels(ctx context.Context, inv *command.Invocation, ps *provider.Providers, word string, asJSON bool) error {
 	list := slices.DeleteFunc(ps.Overview(ctx).Models, func(m provider.Model) bool {
 		return !strings.Contains(strings.ToLower(m.Name), strings.ToLower(word))
 	})
 	if len(list) == 0 {
 		return ps.Unknown(word)
 	}
-	if err := inv.printModelList(list, asJSON); err != nil || asJSON {
+	if err := printModelList(inv, list, asJSON); err != nil || asJSON {
 		return err
 	}
 	if newest := ps.Newest(word); newest != "" {
@@ -89,7 +91,7 @@ func (inv *invocation) filterModels(ctx context.Context, ps *provider.Providers,
 	return nil
 }
 
-func (inv *invocation) printModels(form provider.Overview) error {
+func printModels(inv *command.Invocation, form provider.Overview) error {
 	out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "PROVIDER\tWIRE\tHERE")
 	for _, p := range form.Providers {
@@ -117,7 +119,7 @@ func (inv *invocation) printModels(form provider.Overview) error {
 		if control == "" {
 			control = "-"
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", oneLine(visible(m.Name), maxTitle), tokens(m.Window), priceText(m.Price), control, here)
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", command.OneLine(command.Visible(m.Name), command.MaxTitle), tokens(m.Window), priceText(m.Price), control, here)
 	}
 	if form.Default != "" {
 		fmt.Fprintf(out, "\nWithout --model: %s\n", form.Default)
@@ -125,13 +127,13 @@ func (inv *invocation) printModels(form provider.Overview) error {
 	return out.Flush()
 }
 
-func (inv *invocation) printModelList(list []provider.Model, asJSON bool) error {
+func printModelList(inv *command.Invocation, list []provider.Model, asJSON bool) error {
 	if asJSON {
-		return inv.encode(forms.ListOf(list))
+		return inv.Encode(forms.ListOf(list))
 	}
 	out := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
 	for _, m := range list {
-		fmt.Fprintf(out, "%s\t%s\t%s\n", oneLine(visible(m.Name), maxTitle), tokens(m.Window), priceText(m.Price))
+		fmt.Fprintf(out, "%s\t%s\t%s\n", command.OneLine(command.Visible(m.Name), command.MaxTitle), tokens(m.Window), priceText(m.Price))
 	}
 	return out.Flush()
 }

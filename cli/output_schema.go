@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"pawl/app"
+	"pawl/cli/command"
 	"pawl/run"
 )
 
 // readOutputSchema reads the JSON Schema that the result of a run has to fit: given is the
 // schema itself, which begins with a brace, or a file.
-func (inv *invocation) readOutputSchema(given string) (run.Output, error) {
+func readOutputSchema(inv *command.Invocation, given string) (run.Output, error) {
 	if given == "" {
 		return run.Output{}, nil
 	}
@@ -21,10 +22,10 @@ func (inv *invocation) readOutputSchema(given string) (run.Output, error) {
 	if !strings.HasPrefix(strings.TrimSpace(given), "{") {
 		f, err := os.Open(given)
 		if err != nil {
-			return run.Output{}, usage("--output-schema: %w", err)
+			return run.Output{}, command.Usage("--output-schema: %w", err)
 		}
 		defer f.Close() // it was only read
-		from, at = f, " "+shellWord(given)
+		from, at = f, " "+command.ShellWord(given)
 	}
 	content, err := io.ReadAll(io.LimitReader(from, app.MaxSchema+1))
 	var o run.Output
@@ -33,10 +34,10 @@ func (inv *invocation) readOutputSchema(given string) (run.Output, error) {
 		o, unchecked, err = app.OutputOf(content)
 	}
 	if err != nil {
-		return run.Output{}, usage("--output-schema%s: %w", at, err)
+		return run.Output{}, command.Usage("--output-schema%s: %w", at, err)
 	}
 	for _, pattern := range unchecked {
-		inv.notice(fmt.Sprintf("--output-schema: the pattern %s cannot be checked here and counts as fitting", quoted(pattern)))
+		inv.Notice(fmt.Sprintf("--output-schema: the pattern %s cannot be checked here and counts as fitting", command.Quoted(pattern)))
 	}
 	return o, nil
 }

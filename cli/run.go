@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
+	"pawl/cli/commandline"
+	"pawl/cli/console"
 	"pawl/config"
 	"pawl/forms"
 	"pawl/internal/lazy"
@@ -37,7 +40,7 @@ type runRequest struct {
 	trust  bool
 }
 
-func runCommand(inv *invocation) *cobra.Command {
+func runCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [TASK…]",
 		Short: "Work on a task until it is done",
@@ -74,15 +77,15 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 a limit, 5 a loop,
 		}
 		switch {
 		case r.agent != "" && (last || r.resume != ""):
-			return usage("--agent is for a new run: a run that is resumed keeps its own")
+			return command.Usage("--agent is for a new run: a run that is resumed keeps its own")
 		case last && r.resume != "":
-			return usage("--continue and --resume cannot be used together")
+			return command.Usage("--continue and --resume cannot be used together")
 		case last:
 			r.resume = "last"
 		case cmd.Flags().Changed("resume") && r.resume == "":
-			return usage("--resume needs a run: an id, a prefix of one, or last")
+			return command.Usage("--resume needs a run: an id, a prefix of one, or last")
 		}
-		return inv.run(cmd, r)
+		return startRun(inv, cmd, r)
 	}
 	return cmd
 }
@@ -96,7 +99,7 @@ func (r *runRequest) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&r.images, "image", nil, "attach a picture, a `file`: PNG, JPEG, GIF or WebP; repeatable")
 	cmd.Flags().StringVar(&r.name, "name", "", "what the run is called: `text` by which runs list shows it and --resume finds it")
 	cmd.Flags().BoolVar(&r.trust, "trust", false, "trust the workspace's own configuration and rules for this run (see pawl trust)")
-	addSettings(cmd.Flags())
+	command.AddSettings(cmd.Flags())
 }
 
 // words takes the words of the command line as the task.
@@ -106,38 +109,38 @@ func (r *runRequest) words(cmd *cobra.Command, args []string) error {
 	}
 	joined := strings.Join(args, " ")
 	if cmd.Flags().Changed("prompt") {
-		return usage("the task is given with -p and as words: quote it as one, pawl run %s", shellWord(strings.TrimSpace(r.prompt+" "+joined)))
+		return command.Usage("the task is given with -p and as words: quote it as one, pawl run %s", command.ShellWord(strings.TrimSpace(r.prompt+" "+joined)))
 	}
 	resumed := cmd.Flags().Changed("continue") || cmd.Flags().Changed("resume")
-	if runs, _, err := cmd.Root().Find([]string{"runs"}); err == nil && cmd.Parent() != runs && !resumed && subcommand(runs, args[0]) != "" &&
-		(len(args) == 1 || len(args) == 2 && (isReference(args[1]) || isNumber(args[1]))) {
-		line := shellLine(append([]string{subcommand(runs, args[0])}, args[1:]...))
-		return usage("did you mean pawl runs %s? As a task: pawl run -p %s", line, shellWord(joined))
+	if runs, _, err := cmd.Root().Find([]string{"runs"}); err == nil && cmd.Parent() != runs && !resumed && commandline.Subcommand(runs, args[0]) != "" &&
+		(len(args) == 1 || len(args) == 2 && (commandline.IsReference(args[1]) || isNumber(args[1]))) {
+		line := commandline.ShellLine(append([]string{commandline.Subcommand(runs, args[0])}, args[1:]...))
+		return command.Usage("did you mean pawl runs %s? As a task: pawl run -p %s", line, command.ShellWord(joined))
 	}
-	if len(args) == 2 && (isReference(args[1]) || isNumber(args[1])) && !resumed {
-		if reading := readIn(cmd.Root(), "runs", args, args); reading != nil && len(reading.lines) > 0 {
-			return usage("did you mean pawl %s? As a task: pawl run -p %s", reading.lines[0], shellWord(joined))
+	if len(args) == 2 && (commandline.IsReference(args[1]) || isNumber(args[1])) && !resumed {
+		if reading := commandline.ReadIn(cmd.Root(), "runs", args, args); reading != nil && len(reading.Lines) > 0 {
+			return command.Usage("did you mean pawl %s? As a task: pawl run -p %s", reading.Lines[0], command.ShellWord(joined))
 		}
 	}
 	if len(args) == 1 && !resumed {
-		if isReference(args[0]) {
-			line := readAsReference(args[0], true).lines[0]
-			return usage("did you mean pawl %s? As a task: pawl run -p %s", line, args[0])
+		if commandline.IsReference(args[0]) {
+			line := commandline.ReadAsReference(args[0], true).Lines[0]
+			return command.Usage("did you mean pawl %s? As a task: pawl run -p %s", line, args[0])
 		}
-		if name := strings.TrimPrefix(args[0], "@"); name == args[0] && !strings.ContainsAny(name, " \n") && (exists(name) || pathForm().MatchString(name)) {
-			return usage("did you mean pawl run %s? As a task: pawl run -p %s", shellWord("… @"+name), shellWord(name))
+		if name := strings.TrimPrefix(args[0], "@"); name == args[0] && !strings.ContainsAny(name, " \n") && (commandline.Exists(name) || commandline.PathForm().MatchString(name)) {
+			return command.Usage("did you mean pawl run %s? As a task: pawl run -p %s", command.ShellWord("… @"+name), command.ShellWord(name))
 		}
 		if args[0] == "help" || slices.ContainsFunc(topCommands(), func(c topCommand) bool { return c.name == args[0] }) {
-			return usage("did you mean pawl %s? As a task: pawl run -p %s", args[0], args[0])
+			return command.Usage("did you mean pawl %s? As a task: pawl run -p %s", args[0], args[0])
 		}
 	}
 	for _, a := range args {
-		if tool, _, _ := strings.Cut(a, "("); isRule(a) && len(args) > 1 && slices.Contains(app.ToolNames(), tool) {
-			return usage("%s is a rule: give each with a flag of its own, as --allow %s", a, shellWord(a))
+		if tool, _, _ := strings.Cut(a, "("); commandline.IsRule(a) && len(args) > 1 && slices.Contains(app.ToolNames(), tool) {
+			return command.Usage("%s is a rule: give each with a flag of its own, as --allow %s", a, command.ShellWord(a))
 		}
 	}
 	if setting, _, ok := strings.Cut(args[0], "="); ok && cmd.Flags().Changed("continue") && settingName().MatchString(setting) {
-		return usage("-c is --continue, not a setting: settings are flags, PAWL_… variables and config.toml; see pawl config")
+		return command.Usage("-c is --continue, not a setting: settings are flags, PAWL_… variables and config.toml; see pawl config")
 	}
 	r.prompt = joined
 	return nil
@@ -152,39 +155,39 @@ var (
 	settingName = lazy.Regexp(`^[a-z_]+(\.[a-z_]+)*$`)
 )
 
-// run starts or resumes a run, shows what it does, and prints its result.
-func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
-	inv.driving.Store(true)
+// startRun starts or resumes a run, shows what it does, and prints its result.
+func startRun(inv *command.Invocation, cmd *cobra.Command, r runRequest) error {
+	inv.Driving.Store(true)
 	ctx := cmd.Context()
-	if err := oneOf("text, json, stream-json")(r.output); err != nil {
-		return usage("--output: %w", err)
+	if err := command.OneOf("text, json, stream-json")(r.output); err != nil {
+		return command.Usage("--output: %w", err)
 	}
 	if (cmd.Flags().Changed("prompt") || cmd.Flags().NArg() > 0 && cmd.Name() == "run") && strings.TrimSpace(r.prompt) == "" {
-		return usage("the task is empty: give one, or omit it with --continue")
+		return command.Usage("the task is empty: give one, or omit it with --continue")
 	}
 	if r.quiet {
-		inv.errors, inv.Stderr = inv.Stderr, io.Discard
+		inv.Errors, inv.Stderr = inv.Stderr, io.Discard
 	}
-	if err := inv.checkVariables(); err != nil {
+	if err := checkVariables(inv); err != nil {
 		return err
 	}
 	if f := cmd.Flags().Lookup("output-schema"); f != nil && f.Changed && r.schema == "" {
-		return usage("--output-schema needs a JSON Schema, or a file with one")
+		return command.Usage("--output-schema needs a JSON Schema, or a file with one")
 	}
-	opt := inv.options(cmd.Flags())
-	opt.Drives, opt.Trust, opt.Asks = true, r.trust, !r.quiet && inv.canAsk()
+	opt := inv.Options(cmd.Flags())
+	opt.Drives, opt.Trust, opt.Asks = true, r.trust, !r.quiet && console.CanAsk(inv)
 	opt.Nearest = r.resume != ""
 	ws, c, err := openToDrive(opt) // before standard input is waited for
 	if err != nil {
 		return err
 	}
 	defer ws.Close() // what counts is durable when it was shown
-	inv.screenReader = c.On("screen_reader")
+	inv.ScreenReader = c.On("screen_reader")
 	task := app.Task{Name: r.name, Agent: r.agent}
-	if task.Output, err = inv.readOutputSchema(r.schema); err != nil {
+	if task.Output, err = readOutputSchema(inv, r.schema); err != nil {
 		return err
 	}
-	given, err := inv.taskOf(ctx, ws, r)
+	given, err := taskOf(ctx, inv, ws, r)
 	if err != nil {
 		return err
 	}
@@ -193,18 +196,18 @@ func (inv *invocation) run(cmd *cobra.Command, r runRequest) error {
 	case r.resume != "":
 		s, err = ws.Resume(ctx, r.resume, task)
 	case given.empty():
-		return usage("no task: pawl run \"…\", or give one on standard input, or resume a run with --continue")
+		return command.Usage("no task: pawl run \"…\", or give one on standard input, or resume a run with --continue")
 	default:
 		s, err = ws.Start(ctx, task)
 	}
 	if err != nil {
 		return err
 	}
-	parts, err := inv.handIn(ctx, ws, s, given)
+	parts, err := handIn(ctx, inv, ws, s, given)
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	return inv.drive(ctx, ws, s, r, parts)
+	return driveRun(ctx, inv, ws, s, r, parts)
 }
 
 // openToDrive opens a workspace whose runs are to be driven, with settings and rules that can be
@@ -220,7 +223,7 @@ func openToDrive(opt app.Options) (*app.Workspace, *config.Config, error) {
 			opt.Notice(note)
 		}
 		if _, err = ws.Policy(); err != nil {
-			err = usage("%w", err)
+			err = command.Usage("%w", err)
 		}
 	}
 	if err != nil {
@@ -230,44 +233,44 @@ func openToDrive(opt app.Options) (*app.Workspace, *config.Config, error) {
 }
 
 // checkVariables says which variables of pawl's are not known.
-func (inv *invocation) checkVariables() error {
+func checkVariables(inv *command.Invocation) error {
 	if inv.Environ == nil {
 		return nil
 	}
 	notes, err := config.CheckVariables(inv.Environ())
 	for _, note := range notes {
-		inv.notice(note)
+		inv.Notice(note)
 	}
 	return err
 }
 
 // A drive is a run that this command drives until it is at rest.
 type drive struct {
-	inv     *invocation
+	inv     *command.Invocation
 	ws      *app.Workspace
 	session *app.Session
-	out     *printer
+	out     *console.Printer
 	asks    bool          // what the run waits for is asked on the terminal
 	waiting chan struct{} // has a value when a call of an external agent has come to wait for a person
 }
 
-// drive hands the prompt to a run, shows what happens until it is at rest, and prints its
+// driveRun hands the prompt to a run, shows what happens until it is at rest, and prints its
 // result. What the run waits for is asked on the terminal, if there is one.
-func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Session, r runRequest, words []run.Part) error {
+func driveRun(ctx context.Context, inv *command.Invocation, ws *app.Workspace, s *app.Session, r runRequest, words []run.Part) error {
 	asks, err := ws.Asks()
 	if err != nil {
 		return err
 	}
-	d := &drive{inv, ws, s, newPrinter(inv, r.output, s.State(), r.resume != ""), asks, make(chan struct{}, 1)}
-	defer inv.showing(d.out)()
+	d := &drive{inv, ws, s, console.NewPrinter(inv, r.output, s.State(), r.resume != ""), asks, make(chan struct{}, 1)}
+	defer console.Showing(inv, d.out)()
 	defer s.Close() // also after a panic; what it returns was returned before
-	watchReader, unread := inv.stopUnread(d.out, s)
+	watchReader, unread := console.StopUnread(inv, d.out, s)
 	start := forms.StartOf(s.State(), r.resume != "")
 	from := s.State()
 	if r.resume == "" {
 		from.Seq = 0
 	}
-	d.out.shown(from.Seq)
+	d.out.Shown(from.Seq)
 	shown := make(chan struct{})
 	var lines *forms.Lines
 	if r.output == "stream-json" {
@@ -277,7 +280,7 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 	go func() {
 		defer close(shown)
 		if lines != nil {
-			d.out.line(start)
+			d.out.Line(start)
 		}
 		d.show(from, lines)
 	}()
@@ -299,39 +302,39 @@ func (inv *invocation) drive(ctx context.Context, ws *app.Workspace, s *app.Sess
 		denials, err = ws.Denials(context.Background(), s.State())
 	}
 	err = errors.Join(err, s.Close())
-	inv.turnEnded() // from here on a signal ends the process: no turn is left to interrupt
+	inv.TurnEnded() // from here on a signal ends the process: no turn is left to interrupt
 	<-shown
 	if err != nil {
 		return d.failed(state, err)
 	}
 	if unread() {
 		if text := report.Next(ws, state); text != "" {
-			fmt.Fprintln(d.out.stderr, "standard output was closed, and the run was stopped; "+text)
+			fmt.Fprintln(d.out.Stderr, "standard output was closed, and the run was stopped; "+text)
 		}
-		inv.tidy(ws)
-		return exit{code: exitUnread}
+		inv.Tidy(ws)
+		return command.Exit{Code: command.ExitUnread}
 	}
-	if inv.errors != nil && exitCode(state) != exitDone && r.output == "text" {
-		d.out.stderr = inv.errors // how it ended is said also with --quiet
+	if inv.Errors != nil && command.ExitCode(state) != command.ExitDone && r.output == "text" {
+		d.out.Stderr = inv.Errors // how it ended is said also with --quiet
 	}
-	d.out.result(state, denials, report.Next(ws, state))
+	d.out.Result(state, denials, report.Next(ws, state))
 	if len(words) > 0 && r.resume != "" && app.NeedsApproval(state) {
-		fmt.Fprintln(d.out.stderr, "the message is delivered after the decision")
+		fmt.Fprintln(d.out.Stderr, "the message is delivered after the decision")
 	}
 	if above, err := ws.LeftAbove(context.Background(), state); err == nil && above != "" {
-		fmt.Fprintf(d.out.stderr, "continue the run above with `pawl run --resume %s`\n", above)
+		fmt.Fprintf(d.out.Stderr, "continue the run above with `pawl run --resume %s`\n", above)
 	}
 	if finished {
-		fmt.Fprintf(d.out.stderr, "the run had completed, and nothing was sent to the model; continue with `pawl run --resume %s \"…\"`\n", s.ID())
+		fmt.Fprintf(d.out.Stderr, "the run had completed, and nothing was sent to the model; continue with `pawl run --resume %s \"…\"`\n", s.ID())
 	}
 	if state.Turn.End.Reason == string(run.ErrAuth) {
-		inv.tellKey(ws, state.Config.Model)
+		tellKey(inv, ws, state.Config.Model)
 	}
-	inv.tidy(ws)
-	if d.out.lost != nil {
-		return fmt.Errorf("the result could not be written (%w); see it with `pawl runs show %s`", d.out.lost, s.ID())
+	inv.Tidy(ws)
+	if d.out.Lost != nil {
+		return fmt.Errorf("the result could not be written (%w); see it with `pawl runs show %s`", d.out.Lost, s.ID())
 	}
-	return exit{code: exitCode(state)}
+	return command.Exit{Code: command.ExitCode(state)}
 }
 
 // line returns an update as a line of the stream: of calls that wait with what a person has to know.
@@ -346,24 +349,24 @@ func (d *drive) line(lines *forms.Lines, u view.Update) (any, error) {
 // show shows what happens in the run, from state from on, and below it, until the session is closed. lines,
 // if not nil, makes the lines of its stream.
 func (d *drive) show(from run.State, lines *forms.Lines) {
-	defer d.out.shown(math.MaxInt64)
+	defer d.out.Shown(math.MaxInt64)
 	err := d.ws.FollowTree(context.Background(), from, d.session.Follow(context.Background(), from.Seq), func(id run.ID, u view.Update) {
 		if lines != nil && id == d.session.ID() {
-			d.out.stream(d.line(lines, u))
+			d.out.Stream(d.line(lines, u))
 		}
-		if d.out.display != nil {
+		if d.out.Display != nil {
 			u = report.WithDiff(d.ws, u)
 		}
 		if id != d.session.ID() {
-			d.out.showChild(id, u)
+			d.out.ShowChild(id, u)
 			return
 		}
-		d.out.show(u)
+		d.out.Show(u)
 		if len(u.Waiting) == 0 || !d.session.State().Created.External {
 			return
 		}
 		if !d.asks {
-			d.inv.notice(fmt.Sprintf("a call needs approval; answer with `pawl runs decide %s %s allow`", id, u.Waiting[0]))
+			d.inv.Notice(fmt.Sprintf("a call needs approval; answer with `pawl runs decide %s %s allow`", id, u.Waiting[0]))
 		}
 		select {
 		case d.waiting <- struct{}{}:
@@ -371,7 +374,7 @@ func (d *drive) show(from run.State, lines *forms.Lines) {
 		}
 	})
 	if err != nil {
-		d.inv.notice(err.Error())
+		d.inv.Notice(err.Error())
 	}
 }
 
@@ -402,9 +405,9 @@ func (d *drive) wait(ctx context.Context, state run.State) (run.State, error) {
 	if !d.asks {
 		return state, err
 	}
-	asker := newAsker(d.inv, d.ws, d.session, d.out)
-	defer asker.input.end()
-	for err == nil && (asker.ask(ctx, state) || asker.goesOn(ctx) || state.Created.External && state.Turn.Phase == run.Requesting) {
+	asker := console.NewAsker(d.inv, d.ws, d.session, d.out)
+	defer asker.Input.End()
+	for err == nil && (asker.Ask(ctx, state) || asker.GoesOn(ctx) || state.Created.External && state.Turn.Phase == run.Requesting) {
 		state, err = wait()
 	}
 	return state, err
@@ -445,56 +448,12 @@ func restOrAsked(s *app.Session, waiting <-chan struct{}) (run.State, error) {
 }
 
 // tellKey says where the key came from that a model's provider did not accept.
-func (inv *invocation) tellKey(ws *app.Workspace, model string) {
+func tellKey(inv *command.Invocation, ws *app.Workspace, model string) {
 	ps, err := ws.Models()
 	if err != nil {
 		return // the run has had them
 	}
 	if p, _, err := ps.Find(model); err == nil && ps.Site(p).KeyFrom != "" {
-		fmt.Fprintf(inv.errorWriter(), "the key is that of %s, sent to %s\n", ps.Site(p).KeyFrom, visible(provider.WithoutSecrets(ps.Site(p).Address)))
+		fmt.Fprintf(inv.ErrorWriter(), "the key is that of %s, sent to %s\n", ps.Site(p).KeyFrom, command.Visible(provider.WithoutSecrets(ps.Site(p).Address)))
 	}
-}
-
-// tidy applies the limits of what is stored after a run. What goes wrong is no failure of
-// the run.
-func (inv *invocation) tidy(ws *app.Workspace) {
-	for _, note := range ws.Tidy(context.Background()) {
-		inv.hint(note)
-	}
-}
-
-// interruptCode is the exit code after an interrupt that came before the run began.
-func interruptCode(ctx context.Context) int {
-	if worker.StopOf(ctx).Interrupted.Cause == run.ByShutdown {
-		return exitTerminated
-	}
-	return exitInterrupted
-}
-
-// exitCode returns the exit code for the end of the run's last turn.
-func exitCode(s run.State) int {
-	if s.Turn.Open() {
-		return exitPerson // it is waiting for a decision
-	}
-	end := s.Turn.End
-	switch end.End {
-	case run.Completed:
-		return exitDone
-	case run.Asked:
-		return exitPerson
-	case run.LimitReached:
-		return exitLimit
-	case run.LoopStopped:
-		return exitLoop
-	case run.EndInterrupted:
-		if end.Reason == string(run.ByShutdown) {
-			return exitTerminated
-		}
-		return exitInterrupted
-	case run.EndFailed:
-		if end.Reason == "permission_required" {
-			return exitPerson
-		}
-	}
-	return exitFailed
 }

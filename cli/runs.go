@@ -7,11 +7,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
+	"pawl/cli/commandline"
+	"pawl/cli/manual"
+	"pawl/cli/permissions"
 	"pawl/run"
 )
 
-func runsCommand(inv *invocation) *cobra.Command {
-	cmd := group(&cobra.Command{
+func runsCommand(inv *command.Invocation) *cobra.Command {
+	cmd := command.Group(&cobra.Command{
 		Use:   "runs",
 		Short: "List, show, resume, fork, stop and undo runs",
 		Long: `Works with the runs of this folder, or in a folder without runs with those of the nearest
@@ -21,21 +25,21 @@ the run used last.`,
   pawl runs show last
   pawl runs why last`,
 	})
-	cmd.AddGroup(runsGroups...)
-	grouped(cmd, inv, "look", runsListCommand, runsShowCommand, runsLogCommand, runsWhyCommand, runsExportCommand)
-	grouped(cmd, inv, "change", runsResumeCommand, runsDecideCommand, runsSetCommand, runsForkCommand, runsStopCommand, runsUndoCommand)
-	grouped(cmd, inv, "repair", runsVerifyCommand, runsRecoverCommand, runsRmCommand, runsPruneCommand)
+	cmd.AddGroup(manual.RunsGroups...)
+	command.Grouped(cmd, inv, "look", runsListCommand, runsShowCommand, runsLogCommand, runsWhyCommand, runsExportCommand)
+	command.Grouped(cmd, inv, "change", runsResumeCommand, permissions.DecideCommand, runsSetCommand, runsForkCommand, runsStopCommand, runsUndoCommand)
+	command.Grouped(cmd, inv, "repair", runsVerifyCommand, runsRecoverCommand, runsRmCommand, runsPruneCommand)
 	return cmd
 }
 
 // oneRun gives cmd the form of a subcommand with one run as its argument: it opens the
 // workspace, finds the run and calls do.
-func oneRun(inv *invocation, cmd *cobra.Command, do func(ctx context.Context, ws *app.Workspace, id run.ID) error) *cobra.Command {
+func oneRun(inv *command.Invocation, cmd *cobra.Command, do func(ctx context.Context, ws *app.Workspace, id run.ID) error) *cobra.Command {
 	cmd.Args = exactlyOne
-	return inWorkspace(cmd, inv.openRunsPlain, func(ctx context.Context, ws *app.Workspace, args []string) error {
+	return command.InWorkspace(cmd, inv.OpenRunsPlain, func(ctx context.Context, ws *app.Workspace, args []string) error {
 		sum, err := ws.Find(ctx, args[0])
-		if err != nil && callID().MatchString(args[0]) {
-			return usage("%w; %s is a call: pawl outputs show %s", err, args[0], args[0])
+		if err != nil && commandline.CallID().MatchString(args[0]) {
+			return command.Usage("%w; %s is a call: pawl outputs show %s", err, args[0], args[0])
 		}
 		if err != nil {
 			return err

@@ -9,12 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
 	"pawl/forms"
 	"pawl/report"
 	"pawl/run"
 )
 
-func runsExportCommand(inv *invocation) *cobra.Command {
+func runsExportCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export ID",
 		Short: "Print a whole run as JSON, Markdown, HTML, or a script that replays it",
@@ -32,8 +33,8 @@ func runsExportCommand(inv *invocation) *cobra.Command {
 	}
 	format := cmd.Flags().String("format", "json", strings.Join(report.ExportFormats, ", "))
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
-		if err := oneOf(strings.Join(report.ExportFormats, ", "))(*format); err != nil {
-			return usage("--format: %w", err)
+		if err := command.OneOf(strings.Join(report.ExportFormats, ", "))(*format); err != nil {
+			return command.Usage("--format: %w", err)
 		}
 		events, _, err := ws.Load(ctx, id)
 		if len(events) == 0 {
@@ -41,7 +42,7 @@ func runsExportCommand(inv *invocation) *cobra.Command {
 		}
 		// A damaged log is exported up to the damage; the error follows.
 		if *format == "json" {
-			return errors.Join(inv.encode(forms.ExportFormOf(id, events)), err)
+			return errors.Join(inv.Encode(forms.ExportFormOf(id, events)), err)
 		}
 		return errors.Join(report.Export(inv.Stdout, *format, events), err)
 	})

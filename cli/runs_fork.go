@@ -7,11 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
 	"pawl/forms"
 	"pawl/run"
 )
 
-func runsForkCommand(inv *invocation) *cobra.Command {
+func runsForkCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fork ID",
 		Short: "Copy a run up to an event into a new run",
@@ -21,10 +22,10 @@ prints its id. Files are not copied: the new run works in the same folder as it 
 	}
 	at := cmd.Flags().Int64("at", 0, "copy up to this `event` (default the last)")
 	model := cmd.Flags().StringP("model", "m", "", "the `model` of the new run, as provider/name; empty: the same")
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		if cmd.Flags().Changed("at") && *at < 1 {
-			return usage("invalid --at %d: events begin at 1; without --at all are copied", *at)
+			return command.Usage("invalid --at %d: events begin at 1; without --at all are copied", *at)
 		}
 		to, err := ws.Fork(ctx, id, *at, *model)
 		if err != nil {
@@ -35,7 +36,7 @@ prints its id. Files are not copied: the new run works in the same folder as it 
 			if err != nil {
 				return err
 			}
-			return inv.encode(forms.ForkFormOf(state))
+			return inv.Encode(forms.ForkFormOf(state))
 		}
 		_, err = fmt.Fprintln(inv.Stdout, to)
 		return err

@@ -11,13 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
 	"pawl/config"
 	"pawl/forms"
 	"pawl/run"
-	"pawl/view"
 )
 
-func runsListCommand(inv *invocation) *cobra.Command {
+func runsListCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the runs of this folder, the one used last first",
@@ -34,33 +34,33 @@ no process drives it), new (it has had no turn), or its turn has ended, and the 
 	limit := cmd.Flags().Int("limit", 20, "list at most `n`; 0: all")
 	offset := cmd.Flags().Int("offset", 0, "skip the first `n`")
 	status := cmd.Flags().StringSlice("status", nil, "only runs of this `state`: "+strings.Join(runStates, ", "))
-	complete(cmd, "status", runStates...)
+	command.CompleteFlag(cmd, "status", runStates...)
 	everywhere := cmd.Flags().Bool("all", false, "list the runs of all folders")
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := checkPage(*limit, *offset); err != nil {
+		if err := command.CheckPage(*limit, *offset); err != nil {
 			return err
 		}
 		for _, s := range *status {
 			if err := config.OneOf(runStates...)(s); err != nil {
-				return usage("--status: %w", err)
+				return command.Usage("--status: %w", err)
 			}
 		}
 		most := 0
 		if *limit > 0 && len(*status) == 0 {
 			most = *offset + *limit + 1
 		}
-		all, none, err := inv.runs(cmd.Context(), *everywhere, most)
+		all, none, err := runs(cmd.Context(), inv, *everywhere, most)
 		if err != nil {
 			return err
 		}
 		any := len(all) > 0
 		if len(*status) > 0 {
-			all = slices.DeleteFunc(all, func(r app.Run) bool { return !slices.Contains(*status, runState(r)) })
+			all = slices.DeleteFunc(all, func(r app.Run) bool { return !slices.Contains(*status, command.RunState(r)) })
 		}
-		list := page(all, *limit, *offset)
+		list := command.Page(all, *limit, *offset)
 		if *asJSON {
-			return inv.encode(forms.List[forms.RunForm]{Items: forms.Forms(list.Items, forms.RunFormOf), Next: list.Next})
+			return inv.Encode(forms.List[forms.RunForm]{Items: forms.Forms(list.Items, forms.RunFormOf), Next: list.Next})
 		}
 		switch {
 		case !any:
@@ -73,7 +73,7 @@ no process drives it), new (it has had no turn), or its turn has ended, and the 
 			fmt.Fprintf(inv.Stderr, "no run of this folder is %s; --all lists the runs of all folders\n", strings.Join(*status, " or "))
 			return nil
 		}
-		if err := inv.printLines(runLines(list.Items, time.Now(), inv.tableWidth(), *everywhere)); err != nil {
+		if err := inv.PrintLines(runLines(list.Items, time.Now(), inv.TableWidth(), *everywhere)); err != nil {
 			return err
 		}
 		if list.Next > 0 {
@@ -86,12 +86,12 @@ no process drives it), new (it has had no turn), or its turn has ended, and the 
 
 // runs returns the runs of this folder, at most limit (0: all), or all of all folders, and what
 // to say if there are none.
-func (inv *invocation) runs(ctx context.Context, everywhere bool, limit int) (_ []app.Run, none string, err error) {
+func runs(ctx context.Context, inv *command.Invocation, everywhere bool, limit int) (_ []app.Run, none string, err error) {
 	if everywhere {
 		all, err := app.AllRuns(ctx, inv.Env)
 		return all, "no runs in any folder yet: start one with `pawl run \"…\"`", err
 	}
-	ws, err := inv.openRuns(nil)
+	ws, err := inv.OpenRuns(nil)
 	if err != nil {
 		return nil, "", err
 	}
@@ -116,31 +116,11 @@ func noRunsHere(ws *app.Workspace) string {
 	return "no runs in this folder yet: start one with `pawl run \"…\"`"
 }
 
-// checkPage refuses a --limit or --offset below 0.
-func checkPage(limit, offset int) error {
-	if limit < 0 {
-		return usage("--limit must not be negative, got %d; 0 is all", limit)
-	}
-	if offset < 0 {
-		return usage("--offset must not be negative, got %d", offset)
-	}
-	return nil
-}
-
-// page returns the part of a list that limit (0: all) and offset say.
-func page[T any](all []T, limit, offset int) forms.List[T] {
-	list := forms.List[T]{Items: all[min(offset, len(all)):]}
-	if limit > 0 && len(list.Items) > limit {
-		list.Items, list.Next = list.Items[:limit], offset+limit
-	}
-	return list
-}
-
 // The columns of the list of runs.
 var runColumns = []string{"RUN", "STATE", "AGE", "TIME", "STEPS", "COST", "MODEL", "TITLE"}
 
 // narrowRuns are the columns that are left out on a narrow terminal.
-var narrowRuns = []narrowing{{"COST", 30}, {"STEPS", 30}, {"TIME", 14}, {"MODEL", 14}, {"AGE", 14}}
+var narrowRuns = []command.Narrowing{{Column: "COST", Last: 30}, {Column: "STEPS", Last: 30}, {Column: "TIME", Last: 14}, {Column: "MODEL", Last: 14}, {Column: "AGE", Last: 14}}
 
 // runLines returns the list of runs for people, with a header. Without a width (0) nothing is
 // left out or cut. With folders it has the folder of each.
@@ -154,52 +134,27 @@ func runLines(runs []app.Run, now time.Time, width int, folders bool) []string {
 		for i, row := range rows {
 			folder := "FOLDER"
 			if i > 0 {
-				folder = visible(runs[i-1].Workspace)
+				folder = command.Visible(runs[i-1].Workspace)
 			}
 			rows[i] = slices.Insert(row, last, folder)
 		}
 	}
-	return narrowedLines(rows, width, narrowRuns)
+	return command.NarrowedLines(rows, width, narrowRuns)
 }
 
 // runStates are what runState returns of runs that are not damaged.
 var runStates = []string{string(app.Working), string(app.Waiting), string(app.Killed), string(app.New), string(run.Completed), string(run.Asked), "limit", "loop", "guardrail",
 	string(run.EndInterrupted), string(run.EndRefused), string(run.EndFailed)}
 
-// runState is what a run does now, or how its turn ended, in a word.
-func runState(r app.Run) string {
-	if r.Condition != app.Ended {
-		return string(r.Condition)
-	}
-	switch r.End {
-	case run.LimitReached:
-		return "limit"
-	case run.LoopStopped:
-		return "loop"
-	case run.GuardrailStopped:
-		return "guardrail"
-	}
-	return string(r.End)
-}
-
 func runRow(r app.Run, now time.Time, short bool) []string {
 	if r.Damage != "" {
-		return []string{string(r.ID), "damaged", "", "", "", "", "", visible(r.Damage)}
+		return []string{string(r.ID), "damaged", "", "", "", "", "", command.Visible(r.Damage)}
 	}
 	model := r.Model
 	if short { // the provider is in the JSON, and in runs show
 		model = model[strings.LastIndexByte(model, '/')+1:]
-		model = oneLine(model, 20)
+		model = command.OneLine(model, 20)
 	}
-	return []string{string(r.ID), runState(r), shortTime(now.Sub(r.Updated)), shortTime(r.Updated.Sub(r.Created)), strconv.Itoa(r.Steps), costCell(r.Usage),
-		visible(model), oneLine(nameAndTitle(r), 2*maxTitle)}
-}
-
-// costCell returns what usage cost as a cell of a table; "-" where that is unknown or nothing
-// was used yet.
-func costCell(u run.Usage) string {
-	if !u.Priced {
-		return "-"
-	}
-	return view.Money(u)
+	return []string{string(r.ID), command.RunState(r), command.ShortTime(now.Sub(r.Updated)), command.ShortTime(r.Updated.Sub(r.Created)), strconv.Itoa(r.Steps), command.CostCell(r.Usage),
+		command.Visible(model), command.OneLine(nameAndTitle(r), 2*command.MaxTitle)}
 }

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"pawl/app"
+	"pawl/cli/command"
 	"pawl/run"
 	"pawl/store"
-	tasks "pawl/task"
 )
 
 // No line of the list of runs is wider than the terminal: columns are left out and the title
@@ -51,8 +51,8 @@ func TestTheListOfRunsFitsTheTerminal(t *testing.T) {
 			t.Errorf("%d columns: %d lines for %d runs", width, len(lines), len(runs))
 		}
 		for _, line := range lines {
-			if width > 0 && columnsOf(line) > width {
-				t.Errorf("a line has %d columns, the terminal %d: %s", columnsOf(line), width, line)
+			if width > 0 && command.ColumnsOf(line) > width {
+				t.Errorf("a line has %d columns, the terminal %d: %s", command.ColumnsOf(line), width, line)
 			}
 			if strings.ContainsAny(line, "\t\n\x1b") {
 				t.Errorf("a line has a character that moves the cursor: %q", line)
@@ -63,37 +63,6 @@ func TestTheListOfRunsFitsTheTerminal(t *testing.T) {
 		}
 		if has := strings.Contains(lines[1], "wrong with it"); has != (width == 0) {
 			t.Errorf("%d columns: the whole title is there: %t", width, has)
-		}
-	}
-}
-
-// The list of tasks has a header and fits the terminal too.
-func TestTheListOfTasksFitsTheTerminal(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 11, 22, 15, 0, 0, 0, time.UTC)
-	all := []tasks.Summary{
-		{ID: "t-k3f9xy", Title: "the cart shows wrong totals, and it is unclear since which release", Status: tasks.Waiting, WaitsFor: string(run.LoopStopped), Agent: "task-validator", Updated: now.Add(-5 * time.Minute)},
-		{ID: "t-abcdef", Title: "a\ttab and \x1b[31mcolour", Status: tasks.AwaitingInput, WaitsFor: "answers", Updated: now.Add(-26 * time.Hour)},
-	}
-	columns := map[int]string{
-		0:  "TASK STATUS AGE AGENT COST TITLE",
-		90: "TASK STATUS AGE AGENT COST TITLE",
-		80: "TASK STATUS AGE AGENT TITLE",
-		60: "TASK STATUS AGE TITLE",
-		40: "TASK STATUS TITLE",
-	}
-	for width, want := range columns {
-		lines := taskLines(all, now, width)
-		if got := strings.Join(strings.Fields(lines[0]), " "); got != want {
-			t.Errorf("%d columns: the header is %s, want %s", width, got, want)
-		}
-		for _, line := range lines {
-			if width > 0 && columnsOf(line) > width || strings.ContainsAny(line, "\t\n\x1b") {
-				t.Errorf("a line of %d columns on a terminal of %d: %q", columnsOf(line), width, line)
-			}
-		}
-		if !strings.HasPrefix(lines[1], "t-k3f9xy  waiting (loop)  ") || !strings.HasPrefix(lines[2], "t-abcdef  awaiting input  ") {
-			t.Errorf("%d columns:\n%s", width, strings.Join(lines, "\n"))
 		}
 	}
 }

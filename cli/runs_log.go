@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
 	"pawl/forms"
 	"pawl/report"
 	"pawl/run"
@@ -15,7 +16,7 @@ import (
 	"pawl/view"
 )
 
-func runsLogCommand(inv *invocation) *cobra.Command {
+func runsLogCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "log ID",
 		Short: "Print every event of a run, one a line",
@@ -34,7 +35,7 @@ also lines that are not events: deltas, progress, notices (docs/stream-json.md).
 			case err != nil:
 				return err
 			case *asJSON && u.Below == "":
-				err = inv.encode(lines.Line(u))
+				err = inv.Encode(lines.Line(u))
 			case u.Event != nil:
 				e := *u.Event
 				_, err = fmt.Fprintf(inv.Stdout, "%5d  %s  %-16s %s\n", e.Seq, e.At.Local().Format("15:04:05.000"), store.Type(e.Payload), words.Of(e))

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
 	"pawl/run"
 	"pawl/store"
 )
@@ -18,7 +19,7 @@ import (
 // pawl.db, so that the command it prints does not move it too.
 const recoveredName = "recovered.db"
 
-func runsRecoverCommand(inv *invocation) *cobra.Command {
+func runsRecoverCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recover",
 		Short: "Save what can be read of a damaged database into a new one",
@@ -28,8 +29,8 @@ has lost its last events can be read and forked, but not continued.`,
 		Example: "  pawl runs recover",
 		Args:    cobra.NoArgs,
 	}
-	asJSON := jsonFlag(cmd)
-	return inWorkspace(cmd, inv.openPlain, func(ctx context.Context, ws *app.Workspace, _ []string) error {
+	asJSON := command.JSONFlag(cmd)
+	return command.InWorkspace(cmd, inv.OpenPlain, func(ctx context.Context, ws *app.Workspace, _ []string) error {
 		out := filepath.Join(ws.State, recoveredName)
 		runs, err := ws.Salvage(ctx, out)
 		switch {
@@ -38,7 +39,7 @@ has lost its last events can be read and forked, but not continued.`,
 		case err != nil:
 			return err
 		}
-		return inv.recovered(ws.State, runs, *asJSON)
+		return recovered(inv, ws.State, runs, *asJSON)
 	})
 }
 
@@ -57,7 +58,7 @@ type recoveredForm struct {
 }
 
 // recovered prints what was saved and how to use it.
-func (inv *invocation) recovered(state string, runs []store.Salvaged, asJSON bool) error {
+func recovered(inv *command.Invocation, state string, runs []store.Salvaged, asJSON bool) error {
 	whole, events := 0, int64(0)
 	form := recoverForm{filepath.Join(state, recoveredName), []recoveredForm{}}
 	for _, r := range runs {
@@ -70,21 +71,21 @@ func (inv *invocation) recovered(state string, runs []store.Salvaged, asJSON boo
 		if asJSON {
 			continue
 		}
-		fmt.Fprintf(inv.Stdout, "%s  %d of %d events: %s  %s\n", r.Run, r.Kept, r.Written, visible(r.Lost), visible(r.Title))
+		fmt.Fprintf(inv.Stdout, "%s  %d of %d events: %s  %s\n", r.Run, r.Kept, r.Written, command.Visible(r.Lost), command.Visible(r.Title))
 	}
 	if asJSON {
-		if err := inv.encode(form); err != nil || whole == len(runs) {
+		if err := inv.Encode(form); err != nil || whole == len(runs) {
 			return err
 		}
-		return exit{code: exitFailed}
+		return command.Exit{Code: command.ExitFailed}
 	}
 	fmt.Fprintf(inv.Stdout, `%d of %s whole, %s saved in %s
 To use it, while no pawl works in this folder:
   cd %s
   mkdir damaged && mv pawl.db* damaged/ && mv %s pawl.db
-`, whole, plural(len(runs), "run"), plural(int(events), "event"), filepath.Join(state, recoveredName), shellWord(state), recoveredName)
+`, whole, command.Plural(len(runs), "run"), command.Plural(int(events), "event"), filepath.Join(state, recoveredName), command.ShellWord(state), recoveredName)
 	if whole < len(runs) {
-		return exit{code: exitFailed}
+		return command.Exit{Code: command.ExitFailed}
 	}
 	return nil
 }

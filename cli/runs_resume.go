@@ -1,8 +1,12 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
 
-func runsResumeCommand(inv *invocation) *cobra.Command {
+	"pawl/cli/command"
+)
+
+func runsResumeCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "resume ID [TASK…]",
 		Short:   "Resume a run, as pawl run --resume ID does",
@@ -18,7 +22,7 @@ func runsResumeCommand(inv *invocation) *cobra.Command {
 		if err := r.words(cmd, args[1:]); err != nil {
 			return err
 		}
-		return inv.run(cmd, r)
+		return startRun(inv, cmd, r)
 	}
 	return cmd
 }

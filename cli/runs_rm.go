@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
 	"pawl/config"
 	"pawl/forms"
 	"pawl/internal/text"
@@ -14,7 +15,7 @@ import (
 	"pawl/worker/retention"
 )
 
-func runsRmCommand(inv *invocation) *cobra.Command {
+func runsRmCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm ID",
 		Short: "Remove a run with everything it left",
@@ -23,10 +24,10 @@ A run that a process drives, or that another run needs, is not removed. This can
 		Example: "  pawl runs rm 20261120-2130 --dry-run\n  pawl runs rm 20261120-2130",
 	}
 	dry := cmd.Flags().Bool("dry-run", false, "print what would be removed, and remove nothing")
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		if !*dry {
-			if err := inv.asPerson("remove runs"); err != nil {
+			if err := inv.AsPerson("remove runs"); err != nil {
 				return err
 			}
 		}
@@ -34,11 +35,11 @@ A run that a process drives, or that another run needs, is not removed. This can
 		if err != nil {
 			return err
 		}
-		return inv.printRemoved(removed, *dry, *asJSON)
+		return printRemoved(inv, removed, *dry, *asJSON)
 	})
 }
 
-func runsPruneCommand(inv *invocation) *cobra.Command {
+func runsPruneCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove old runs with everything they left",
@@ -50,8 +51,8 @@ A run stays if it is working, waiting or killed, or if such a run needs it.`,
 	}
 	age := cmd.Flags().String("older-than", "", "remove what was last used longer ago than this `age`, such as 30d or 12h")
 	dry := cmd.Flags().Bool("dry-run", false, "print what would be removed, and remove nothing")
-	asJSON := jsonFlag(cmd)
-	return inWorkspace(cmd, inv.openPlain, func(ctx context.Context, ws *app.Workspace, _ []string) error {
+	asJSON := command.JSONFlag(cmd)
+	return command.InWorkspace(cmd, inv.OpenPlain, func(ctx context.Context, ws *app.Workspace, _ []string) error {
 		if *age == "" {
 			c, err := ws.Config()
 			if err != nil {
@@ -61,10 +62,10 @@ A run stays if it is working, waiting or killed, or if such a run needs it.`,
 		}
 		limit, err := config.ParseLimit(*age, config.ParseAge)
 		if err != nil {
-			return usage("--older-than: %w", err)
+			return command.Usage("--older-than: %w", err)
 		}
 		if !*dry {
-			if err := inv.asPerson("remove runs"); err != nil {
+			if err := inv.AsPerson("remove runs"); err != nil {
 				return err
 			}
 		}
@@ -72,13 +73,13 @@ A run stays if it is working, waiting or killed, or if such a run needs it.`,
 		if err != nil {
 			return err
 		}
-		return inv.printRemoved(removed, *dry, *asJSON)
+		return printRemoved(inv, removed, *dry, *asJSON)
 	})
 }
 
-func (inv *invocation) printRemoved(r retention.Removed, dry, asJSON bool) error {
+func printRemoved(inv *command.Invocation, r retention.Removed, dry, asJSON bool) error {
 	if asJSON {
-		return inv.encode(forms.RemovedFormOf(r, dry))
+		return inv.Encode(forms.RemovedFormOf(r, dry))
 	}
 	verb := "removed"
 	if dry {
@@ -87,6 +88,6 @@ func (inv *invocation) printRemoved(r retention.Removed, dry, asJSON bool) error
 	for _, id := range r.Runs {
 		fmt.Fprintln(inv.Stdout, id)
 	}
-	_, err := fmt.Fprintf(inv.Stdout, "%s %s, %s\n", plural(len(r.Runs), "run"), verb, text.Size(r.Freed.Total()))
+	_, err := fmt.Fprintf(inv.Stdout, "%s %s, %s\n", command.Plural(len(r.Runs), "run"), verb, text.Size(r.Freed.Total()))
 	return err
 }

@@ -8,13 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
 	"pawl/config"
 	"pawl/forms"
 	"pawl/run"
 	"pawl/view"
 )
 
-func runsSetCommand(inv *invocation) *cobra.Command {
+func runsSetCommand(inv *command.Invocation) *cobra.Command {
 	var model, mode, effort, name string
 	var grant, revoke []string
 	cmd := &cobra.Command{
@@ -32,15 +33,15 @@ the new mode at once. Thinking that one provider produced is not sent to another
 	cmd.Flags().StringVar(&name, "name", "", "what the run is called, a `text`; empty: nothing")
 	cmd.Flags().StringSliceVar(&grant, "grant", nil, "`names` of tools that it may call from now on, with commas")
 	cmd.Flags().StringSliceVar(&revoke, "revoke", nil, "`names` of tools that it may not call any more, with commas")
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		grants := len(grant)+len(revoke) > 0
 		renames, changes := cmd.Flags().Changed("name"), model != "" || mode != "" || effort != "" || grants
 		if !renames && !changes {
-			return usage("nothing to set: give --model, --effort, --mode, --grant, --revoke or --name")
+			return command.Usage("nothing to set: give --model, --effort, --mode, --grant, --revoke or --name")
 		}
 		if err := run.CheckName(name); err != nil {
-			return usage("--name: %w", err)
+			return command.Usage("--name: %w", err)
 		}
 		var c run.ConfigChange
 		if model != "" {
@@ -52,13 +53,13 @@ the new mode at once. Thinking that one provider produced is not sent to another
 		}
 		if effort != "" {
 			if err := config.OneOf(config.Efforts...)(effort); err != nil {
-				return usage("--effort: %w", err)
+				return command.Usage("--effort: %w", err)
 			}
 			c.Effort = &effort
 		}
 		if mode != "" {
 			if err := config.OneOf(config.Modes...)(mode); err != nil {
-				return usage("--mode: %w", err)
+				return command.Usage("--mode: %w", err)
 			}
 			c.Mode = &mode
 		}
@@ -93,10 +94,10 @@ the new mode at once. Thinking that one provider produced is not sent to another
 			}
 		}
 		if *asJSON {
-			return inv.encode(form)
+			return inv.Encode(form)
 		}
 		if renames {
-			said := "is named \"" + visible(name) + "\""
+			said := "is named \"" + command.Visible(name) + "\""
 			if name == "" {
 				said = "has no name"
 			}

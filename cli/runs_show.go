@@ -12,13 +12,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
+	"pawl/cli/console"
 	"pawl/forms"
 	"pawl/report"
 	"pawl/run"
 	"pawl/view"
 )
 
-func runsShowCommand(inv *invocation) *cobra.Command {
+func runsShowCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a run as a transcript: messages, calls, decisions, outcomes",
@@ -30,23 +32,23 @@ it is complete, while a process drives the run.`,
 	follow := cmd.Flags().BoolP("follow", "f", false, "show what is new while a process drives the run")
 	diff := cmd.Flags().Bool("diff", false, "show what its edits changed, as a unified diff; not what commands changed")
 	plan := cmd.Flags().Bool("plan", false, "show the steps of a run in controller mode: what each was for, why, and its calls")
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		switch {
 		case *plan && (*diff || *follow || *results):
-			return usage("--plan shows no transcript: give it without --diff, --follow and --results")
+			return command.Usage("--plan shows no transcript: give it without --diff, --follow and --results")
 		case *plan:
-			return inv.showPlan(ctx, ws, id, *asJSON)
+			return showPlan(ctx, inv, ws, id, *asJSON)
 		case *diff && (*follow || *results):
-			return usage("--diff shows no transcript: give it without --follow and --results")
+			return command.Usage("--diff shows no transcript: give it without --follow and --results")
 		case *diff:
-			return inv.showDiff(ctx, ws, id, *asJSON)
+			return showDiff(ctx, inv, ws, id, *asJSON)
 		}
 		if *asJSON && *follow {
-			return usage("--json and --follow: one object has no end to follow; use `pawl runs log %s --follow --json`", id)
+			return command.Usage("--json and --follow: one object has no end to follow; use `pawl runs log %s --follow --json`", id)
 		}
 		if *asJSON {
-			return inv.showJSON(ctx, ws, id, *results)
+			return showJSON(ctx, inv, ws, id, *results)
 		}
 		t := transcript{results: *results, child: func(id run.ID) string { return childTranscript(ctx, ws, id, *results) }}
 		var p view.Projection
@@ -75,20 +77,20 @@ it is complete, while a process drives the run.`,
 
 // showDiff prints what the edits of a run have changed, from before the first to after the last of a
 // file.
-func (inv *invocation) showDiff(ctx context.Context, ws *app.Workspace, id run.ID, asJSON bool) error {
+func showDiff(ctx context.Context, inv *command.Invocation, ws *app.Workspace, id run.ID, asJSON bool) error {
 	form, err := report.Diff(ctx, ws, id)
 	switch {
 	case err != nil:
 		return err
 	case asJSON:
-		return inv.encode(form)
+		return inv.Encode(form)
 	case len(form.Files) == 0:
 		fmt.Fprintf(inv.Stderr, "the edits of run %s changed no files\n", id)
 		return nil
 	}
 	var out bytes.Buffer
 	for _, f := range form.Files {
-		before, after := "a/"+visible(f.Path), "b/"+visible(f.Path)
+		before, after := "a/"+command.Visible(f.Path), "b/"+command.Visible(f.Path)
 		fmt.Fprintf(&out, "diff --git %s %s\n", before, after)
 		switch f.Action {
 		case "created":
@@ -97,22 +99,22 @@ func (inv *invocation) showDiff(ctx context.Context, ws *app.Workspace, id run.I
 			after = "/dev/null"
 		}
 		if f.Problem != "" {
-			fmt.Fprintf(&out, "# not shown: %s\n", visible(f.Problem))
+			fmt.Fprintf(&out, "# not shown: %s\n", command.Visible(f.Problem))
 			continue
 		}
-		fmt.Fprintf(&out, "--- %s\n+++ %s\n%s\n", before, after, strings.TrimRight(visible(f.Diff), "\n"))
+		fmt.Fprintf(&out, "--- %s\n+++ %s\n%s\n", before, after, strings.TrimRight(command.Visible(f.Diff), "\n"))
 	}
 	_, err = out.WriteTo(inv.Stdout)
 	return err
 }
 
 // showPlan prints the steps of a run in controller mode.
-func (inv *invocation) showPlan(ctx context.Context, ws *app.Workspace, id run.ID, asJSON bool) error {
+func showPlan(ctx context.Context, inv *command.Invocation, ws *app.Workspace, id run.ID, asJSON bool) error {
 	events, _, damage := ws.Load(ctx, id)
 	form := forms.PlanOf(id, events)
 	switch {
 	case asJSON:
-		return errors.Join(inv.encode(form), damage)
+		return errors.Join(inv.Encode(form), damage)
 	case len(form.Steps) == 0:
 		fmt.Fprintf(inv.Stderr, "run %s has no steps of controller mode; `pawl runs show %s` shows what it did\n", id, id)
 		return damage
@@ -122,12 +124,12 @@ func (inv *invocation) showPlan(ctx context.Context, ws *app.Workspace, id run.I
 		if i == 0 || form.Steps[i-1].Turn != s.Turn {
 			fmt.Fprintf(&out, "turn %d\n", s.Turn)
 		}
-		fmt.Fprintf(&out, "%3d. %s\n", s.Step, visible(s.Description))
+		fmt.Fprintf(&out, "%3d. %s\n", s.Step, command.Visible(s.Description))
 		if s.Thought != "" {
-			fmt.Fprintln(&out, prefixed(visible(s.Thought), "     "))
+			fmt.Fprintln(&out, command.Prefixed(command.Visible(s.Thought), "     "))
 		}
 		for _, c := range s.Shown() {
-			fmt.Fprintf(&out, "     %s · %s\n", report.CallLine(c), visible(string(c.ID)))
+			fmt.Fprintf(&out, "     %s · %s\n", report.CallLine(c), command.Visible(string(c.ID)))
 		}
 	}
 	_, err := out.WriteTo(inv.Stdout)
@@ -136,7 +138,7 @@ func (inv *invocation) showPlan(ctx context.Context, ws *app.Workspace, id run.I
 
 // showJSON prints a run as one object. A damaged log is printed up to the damage; the error
 // follows.
-func (inv *invocation) showJSON(ctx context.Context, ws *app.Workspace, id run.ID, results bool) error {
+func showJSON(ctx context.Context, inv *command.Invocation, ws *app.Workspace, id run.ID, results bool) error {
 	events, s, damage := ws.Load(ctx, id)
 	if len(events) == 0 {
 		return damage
@@ -145,7 +147,7 @@ func (inv *invocation) showJSON(ctx context.Context, ws *app.Workspace, id run.I
 	if err != nil {
 		return err
 	}
-	return errors.Join(inv.encode(f), damage)
+	return errors.Join(inv.Encode(f), damage)
 }
 
 // tellOpen prints what a run is doing whose turn is open.
@@ -154,7 +156,7 @@ func tellOpen(ctx context.Context, ws *app.Workspace, id run.ID, w io.Writer, pr
 	if err != nil || !y.State.Turn.Open() {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "%s%s\n", prefix, visible(report.WhyFormOf(y).Text))
+	_, err = fmt.Fprintf(w, "%s%s\n", prefix, command.Visible(report.WhyFormOf(y).Text))
 	return err
 }
 
@@ -187,7 +189,7 @@ func (t *transcript) item(i view.Item) {
 		if i.Run.Agent != "" {
 			as = i.Run.Agent + " · "
 		}
-		t.say("run %s · %s · %s%s · %s", i.Run.ID, stamp(i.At), as, i.Run.Model, visible(i.Run.Workspace))
+		t.say("run %s · %s · %s%s · %s", i.Run.ID, command.Stamp(i.At), as, i.Run.Model, command.Visible(i.Run.Workspace))
 		if i.Run.ForkedFrom != "" {
 			t.say("forked from %s at event %d", i.Run.ForkedFrom, i.Run.ForkedAt)
 		}
@@ -196,33 +198,33 @@ func (t *transcript) item(i view.Item) {
 		if how != "" {
 			how = "(" + how + ") "
 		}
-		t.say("\n%s", prefixed(how+visible(i.Text), "> "))
+		t.say("\n%s", command.Prefixed(how+command.Visible(i.Text), "> "))
 	case view.KindText, view.KindAccount:
-		t.say("\n%s", visible(i.Text))
+		t.say("\n%s", command.Visible(i.Text))
 	case view.KindThinking:
-		t.say("  · thinking: %s", oneLine(i.Text, maxTitle))
+		t.say("  · thinking: %s", command.OneLine(i.Text, command.MaxTitle))
 	case view.KindCall:
 		line := report.CallLine(i.Call)
 		if !i.Call.Observed {
-			line += " · " + visible(string(i.Call.ID))
+			line += " · " + command.Visible(string(i.Call.ID))
 		}
 		t.say("  %s", line)
 		if whole := wholeQuestion(i.Call); whole != "" {
-			t.say("%s", prefixed(visible(whole), "    "))
+			t.say("%s", command.Prefixed(command.Visible(whole), "    "))
 		}
 		switch {
 		case t.results && i.Call.Result != "":
-			t.say("%s", prefixed(visible(i.Call.Result), "    "))
+			t.say("%s", command.Prefixed(command.Visible(i.Call.Result), "    "))
 		case i.Final:
-			t.out.WriteString(strings.TrimPrefix(outputBelow(i.Call, "    ")+"\n", "\n"))
+			t.out.WriteString(strings.TrimPrefix(console.OutputBelow(i.Call, "    ")+"\n", "\n"))
 		}
 		if i.Call.Child != "" && i.Call.Attempt > 0 {
 			if child := strings.TrimSpace(t.child(i.Call.Child)); child != "" {
-				t.say("%s", prefixed(child, "    "))
+				t.say("%s", command.Prefixed(child, "    "))
 			}
 		}
 	case view.KindSubmission:
-		t.say("· result submitted: %s", oneLine(i.Text, maxTitle))
+		t.say("· result submitted: %s", command.OneLine(i.Text, command.MaxTitle))
 	case view.KindEnd:
 		t.say("— %s", i.Text)
 	case view.KindNote:
@@ -249,7 +251,7 @@ func wholeQuestion(c *view.Call) string {
 // noteLine is a note in a line. A reminder says what the model was told.
 func noteLine(i view.Item) string {
 	if i.Note.Kind == view.NoteReminder {
-		return "pawl to the model: " + oneLine(i.Note.Detail, maxTitle)
+		return "pawl to the model: " + command.OneLine(i.Note.Detail, command.MaxTitle)
 	}
 	return i.Text
 }

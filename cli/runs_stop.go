@@ -6,12 +6,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
 	"pawl/forms"
 	"pawl/run"
 	"pawl/view"
 )
 
-func runsStopCommand(inv *invocation) *cobra.Command {
+func runsStopCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop ID",
 		Short: "Interrupt a run and wait until its turn and its agent have ended",
@@ -20,7 +21,7 @@ a process that was killed, the turn is ended here, with what is left of an exter
 The run can be continued afterwards.`,
 		Example: "  pawl runs stop last",
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		end, stopped, err := ws.Stop(ctx, id, "pawl runs stop")
 		if err != nil {
@@ -33,6 +34,6 @@ The run can be continued afterwards.`,
 		case stopped:
 			said = "has ended: " + view.EndWords(end)
 		}
-		return inv.print(*asJSON, forms.StopForm{Run: id, Stopped: stopped, End: end}, "run %s %s\n", id, said)
+		return inv.Print(*asJSON, forms.StopForm{Run: id, Stopped: stopped, End: end}, "run %s %s\n", id, said)
 	})
 }

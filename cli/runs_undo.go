@@ -7,11 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
 	"pawl/forms"
 	"pawl/run"
 )
 
-func runsUndoCommand(inv *invocation) *cobra.Command {
+func runsUndoCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "undo ID",
 		Short: "Restore the files that a run changed",
@@ -21,18 +22,18 @@ What shell commands did is not undone. The log does not change.`,
 		Example: "  pawl runs undo last\n  pawl runs undo last --to 24",
 	}
 	to := cmd.Flags().Int64("to", 0, "undo only what was done after this `event`")
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		report, err := ws.Undo(ctx, id, *to)
 		if err != nil {
 			return err
 		}
 		if *asJSON {
-			if err := inv.encode(forms.UndoFormOf(id, report)); err != nil {
+			if err := inv.Encode(forms.UndoFormOf(id, report)); err != nil {
 				return err
 			}
 			if len(report.Skipped) > 0 {
-				return exit{code: exitFailed}
+				return command.Exit{Code: command.ExitFailed}
 			}
 			return nil
 		}
@@ -41,13 +42,13 @@ What shell commands did is not undone. The log does not change.`,
 			return err
 		}
 		for _, c := range report.Changes {
-			fmt.Fprintf(inv.Stdout, "%s: %s\n", visible(c.Path), forms.UndoneWords(c))
+			fmt.Fprintf(inv.Stdout, "%s: %s\n", command.Visible(c.Path), forms.UndoneWords(c))
 		}
 		for _, sk := range report.Skipped {
-			fmt.Fprintf(inv.Stderr, "not undone: %s\n", visible(sk.Reason))
+			fmt.Fprintf(inv.Stderr, "not undone: %s\n", command.Visible(sk.Reason))
 		}
 		if len(report.Skipped) > 0 {
-			return exit{code: exitFailed}
+			return command.Exit{Code: command.ExitFailed}
 		}
 		return nil
 	})

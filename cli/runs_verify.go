@@ -6,11 +6,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
 	"pawl/forms"
 	"pawl/run"
 )
 
-func runsVerifyCommand(inv *invocation) *cobra.Command {
+func runsVerifyCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify ID",
 		Short: "Check that a run's log is complete and unchanged",
@@ -18,12 +19,12 @@ func runsVerifyCommand(inv *invocation) *cobra.Command {
 before it. It detects accidental changes and edits by hand.`,
 		Example: "  pawl runs verify last",
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		n, err := ws.Verify(ctx, id)
 		if err != nil {
 			return err
 		}
-		return inv.print(*asJSON, forms.VerifyForm{Run: id, Events: n}, "run %s: %d events, the hash chain is intact\n", id, n)
+		return inv.Print(*asJSON, forms.VerifyForm{Run: id, Events: n}, "run %s: %d events, the hash chain is intact\n", id, n)
 	})
 }

@@ -7,17 +7,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
 	"pawl/report"
 	"pawl/run"
 )
 
-func runsWhyCommand(inv *invocation) *cobra.Command {
+func runsWhyCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "why ID",
 		Short:   "Show the state of a run: what it waits for and what to do next",
 		Example: "  pawl runs why last",
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
 		y, err := report.WhyOf(ctx, ws, id)
 		if err != nil {
@@ -25,17 +26,17 @@ func runsWhyCommand(inv *invocation) *cobra.Command {
 		}
 		w := report.WhyFormOf(y)
 		if *asJSON {
-			return inv.encode(w)
+			return inv.Encode(w)
 		}
-		fmt.Fprintf(inv.Stdout, "run      %s\nstate    %s\nlast     %s (event %d, %s)\n", id, visible(w.Text), visible(w.Last.Text), w.Last.Seq, stamp(w.Last.At))
+		fmt.Fprintf(inv.Stdout, "run      %s\nstate    %s\nlast     %s (event %d, %s)\n", id, command.Visible(w.Text), command.Visible(w.Last.Text), w.Last.Seq, command.Stamp(w.Last.At))
 		for _, o := range w.Owed {
-			fmt.Fprintf(inv.Stdout, "pending  %s\n", oneLine(o, 2*maxTitle))
+			fmt.Fprintf(inv.Stdout, "pending  %s\n", command.OneLine(o, 2*command.MaxTitle))
 		}
 		if len(w.Owed) == 0 {
 			fmt.Fprintln(inv.Stdout, "pending  nothing")
 		}
 		if w.Next != "" {
-			fmt.Fprintf(inv.Stdout, "next     %s\n", visible(w.Next))
+			fmt.Fprintf(inv.Stdout, "next     %s\n", command.Visible(w.Next))
 		}
 		return nil
 	})

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"pawl/cli/command"
 	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 )
@@ -24,7 +25,7 @@ func TestNoRunBeginsWhereCommandsCouldChangeWhatPawlObeys(t *testing.T) {
 		"PAWL_STATE_DIR=" + s.ws + "/.state": "state folder",
 	} {
 		code, out, errs := s.pawl(t, env+" ANTHROPIC_API_KEY=x ANTHROPIC_BASE_URL=http://127.0.0.1:1", "run", "-p", "x")
-		if code != exitUsage || out != "" || !strings.Contains(errs, want) {
+		if code != command.ExitUsage || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d, %q\n%s", env, code, out, errs)
 		}
 	}

@@ -9,10 +9,11 @@ import (
 	"pawl/api"
 	"pawl/app"
 	"pawl/board"
+	"pawl/cli/command"
 	"pawl/metrics"
 )
 
-func serveCommand(inv *invocation) *cobra.Command {
+func serveCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve this folder over HTTP and let the agents of its tasks work",
@@ -38,16 +39,16 @@ continues them.`,
 	f.StringVar(&o.KeyFile, "tls-key", "", "`file` with its key, as PEM")
 	f.BoolVar(&o.InsecureAddress, "insecure-address", false, "allow an address of other machines without TLS")
 	f.IntVar(&o.Runs, "runs", board.DefaultRuns, "work on at most `n` tasks at once")
-	addWaitingSettings(f)
+	command.AddWaitingSettings(f)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := inv.asPerson("serve the folder"); err != nil {
+		if err := inv.AsPerson("serve the folder"); err != nil {
 			return err
 		}
 		if o.Runs < 1 {
-			return usage("--runs is %d: must be 1 or more", o.Runs)
+			return command.Usage("--runs is %d: must be 1 or more", o.Runs)
 		}
-		inv.driving.Store(true)
-		opt := inv.options(f)
+		inv.Driving.Store(true)
+		opt := inv.Options(f)
 		opt.Drives, opt.Serves, opt.Asks, opt.Metrics = true, true, true, metrics.New()
 		ws, err := app.Open(opt)
 		if err != nil {
@@ -56,13 +57,13 @@ continues them.`,
 		defer ws.Close() // what counts is durable
 		o.Log = ws.Log()
 		o.Ready = func(url string) {
-			fmt.Fprintf(inv.Stderr, "serving %s at %s\nthe token: `pawl serve token`; a browser: `pawl serve link`; end with Ctrl-C\n", visible(ws.Dir), url)
+			fmt.Fprintf(inv.Stderr, "serving %s at %s\nthe token: `pawl serve token`; a browser: `pawl serve link`; end with Ctrl-C\n", command.Visible(ws.Dir), url)
 		}
 		ctx := cmd.Context()
 		if err := api.Serve(ctx, ws, o); err != nil {
 			return err
 		}
-		return exit{code: interruptCode(ctx)}
+		return command.Exit{Code: command.InterruptCode(ctx)}
 	}
 	cmd.AddCommand(serveTokenCommand(inv), serveLinkCommand(inv))
 	return cmd
@@ -73,7 +74,7 @@ type serveTokenForm struct {
 	Token string `json:"token"`
 }
 
-func serveTokenCommand(inv *invocation) *cobra.Command {
+func serveTokenCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Print the token that requests need",
@@ -83,12 +84,12 @@ call and kept in the state folder, where only you can read it.`,
   curl -H "Authorization: Bearer $token" http://127.0.0.1:7295/api/v1/tasks`,
 		Args: cobra.NoArgs,
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
-		if err := inv.asPerson("see the token"); err != nil {
+		if err := inv.AsPerson("see the token"); err != nil {
 			return err
 		}
-		ws, err := inv.open(nil)
+		ws, err := inv.Open(nil)
 		if err != nil {
 			return err
 		}
@@ -97,12 +98,12 @@ call and kept in the state folder, where only you can read it.`,
 		if err != nil {
 			return err
 		}
-		return inv.print(*asJSON, serveTokenForm{token}, "%s\n", token)
+		return inv.Print(*asJSON, serveTokenForm{token}, "%s\n", token)
 	}
 	return cmd
 }
 
-func serveLinkCommand(inv *invocation) *cobra.Command {
+func serveLinkCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "link",
 		Short:   "Print an address that logs a browser in, once",
@@ -110,25 +111,25 @@ func serveLinkCommand(inv *invocation) *cobra.Command {
 		Example: "  xdg-open \"$(pawl serve link)\"",
 		Args:    cobra.NoArgs,
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := inv.asPerson("log a browser in"); err != nil {
+		if err := inv.AsPerson("log a browser in"); err != nil {
 			return err
 		}
-		ws, err := inv.open(nil)
+		ws, err := inv.Open(nil)
 		if err != nil {
 			return err
 		}
 		defer ws.Close() // nothing was opened for writing
 		r, ok := api.Running(ws.State)
 		if owner, owned, err := board.Of(ws).Owner(cmd.Context()); !ok || err != nil || !owned || owner.PID != r.PID {
-			return exit{exitFailed, fmt.Errorf("no server of this folder is running: start one with `pawl serve`")}
+			return command.Exit{Code: command.ExitFailed, Err: fmt.Errorf("no server of this folder is running: start one with `pawl serve`")}
 		}
 		link, err := api.NewLink(ws.State, r.URL, time.Now())
 		if err != nil {
 			return err
 		}
-		return inv.print(*asJSON, link, "%s\n", link.URL)
+		return inv.Print(*asJSON, link, "%s\n", link.URL)
 	}
 	return cmd
 }

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"pawl/cli/command"
 )
 
 // A servedFolder is a folder that the built binary serves.
@@ -202,7 +204,7 @@ func TestAServerThatIsKilledContinuesItsTasks(t *testing.T) {
 	if counted, err := os.ReadFile(filepath.Join(f.dir, "counted")); reports != 1 || string(counted) != "once\n" {
 		t.Errorf("there are %d reports, and the command has written %q, %v", reports, counted, err)
 	}
-	if code := f.stop(syscall.SIGTERM); code != exitTerminated {
+	if code := f.stop(syscall.SIGTERM); code != command.ExitTerminated {
 		t.Errorf("terminated: exit code %d\n%s", code, f.said)
 	}
 	if code, _, stderr := f.pawl("serve", "link"); code != 1 || !strings.Contains(stderr, "pawl serve") {
@@ -229,13 +231,13 @@ func TestAServerEndsInOrder(t *testing.T) {
 	})
 	address := strings.TrimPrefix(f.url, "http://")
 	other := serveFolder(t, "")
-	if code, _, stderr := other.pawl("serve", "--address", address); code != exitUsage || !strings.Contains(stderr, "the address "+address+" is in use by another program") {
+	if code, _, stderr := other.pawl("serve", "--address", address); code != command.ExitUsage || !strings.Contains(stderr, "the address "+address+" is in use by another program") {
 		t.Errorf("on the same port: exit code %d, %s", code, stderr)
 	}
-	if code, _, stderr := other.pawl("serve", "--address", "0.0.0.0:0"); code != exitUsage || !strings.Contains(stderr, "--tls-cert") {
+	if code, _, stderr := other.pawl("serve", "--address", "0.0.0.0:0"); code != command.ExitUsage || !strings.Contains(stderr, "--tls-cert") {
 		t.Errorf("for other machines: exit code %d, %s", code, stderr)
 	}
-	if code := f.stop(os.Interrupt); code != exitInterrupted {
+	if code := f.stop(os.Interrupt); code != command.ExitInterrupted {
 		t.Errorf("interrupted: exit code %d\n%s", code, f.said)
 	}
 	f.start()

@@ -17,10 +17,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/cli/command"
 	"pawl/report"
 )
 
-func statsCommand(inv *invocation) *cobra.Command {
+func statsCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Show how turns ended, what was decided, and what it cost",
@@ -32,21 +33,21 @@ fork has copied are counted once, in the run where they happened.`,
 	}
 	all := cmd.Flags().Bool("all", false, "summarize the runs of all folders")
 	since := cmd.Flags().String("since", "", "only what happened after this `time`: 36h or 7d (ago), or a day such as 2026-11-20")
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		after, err := config.ParseSince(*since, time.Now())
 		if err != nil {
-			return usage("--since: %w", err)
+			return command.Usage("--since: %w", err)
 		}
-		stats, incomplete, err := inv.stats(cmd.Context(), after, *all)
+		stats, incomplete, err := stats(cmd.Context(), inv, after, *all)
 		if err != nil {
 			return err
 		}
 		for _, err := range incomplete {
-			inv.notice(fmt.Sprintf("not all of a run is counted: %v", err))
+			inv.Notice(fmt.Sprintf("not all of a run is counted: %v", err))
 		}
 		if *asJSON {
-			return inv.encode(stats)
+			return inv.Encode(stats)
 		}
 		if stats.Runs == 0 {
 			fmt.Fprintln(inv.Stderr, "no runs in this folder in that time; --all includes all folders")
@@ -57,11 +58,11 @@ fork has copied are counted once, in the run where they happened.`,
 	return cmd
 }
 
-func (inv *invocation) stats(ctx context.Context, after time.Time, all bool) (report.Stats, []error, error) {
+func stats(ctx context.Context, inv *command.Invocation, after time.Time, all bool) (report.Stats, []error, error) {
 	if all {
 		return report.CountAll(ctx, inv.Env, after)
 	}
-	ws, err := inv.openRuns(nil)
+	ws, err := inv.OpenRuns(nil)
 	if err != nil {
 		return report.Stats{}, nil, err
 	}
@@ -73,7 +74,7 @@ func (inv *invocation) stats(ctx context.Context, after time.Time, all bool) (re
 func printStats(w io.Writer, s report.Stats) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(what string, format string, args ...any) {
-		fmt.Fprintf(out, "%s\t%s\n", what, oneLine(fmt.Sprintf(format, args...), 2*maxTitle))
+		fmt.Fprintf(out, "%s\t%s\n", what, command.OneLine(fmt.Sprintf(format, args...), 2*command.MaxTitle))
 	}
 	line("runs", "%d", s.Runs)
 	line("turns", "%d: %s", s.Turns, counted(inWords(s.Ends)))
@@ -98,7 +99,7 @@ func printStats(w io.Writer, s report.Stats) error {
 			cost = fmt.Sprintf("$%.4f", *u.Cost)
 		}
 		line(m.Model, "%s, %d input tokens (%d cached), %d output tokens, %s",
-			plural(m.Requests, "answer"), u.Input+u.CacheRead+u.CacheWrite, u.CacheRead, u.Output, cost)
+			command.Plural(m.Requests, "answer"), u.Input+u.CacheRead+u.CacheWrite, u.CacheRead, u.Output, cost)
 	}
 	line("cost", "%s", costWords(s))
 	return out.Flush()
@@ -108,9 +109,9 @@ func costWords(s report.Stats) string {
 	text := fmt.Sprintf("$%.4f", s.Cost)
 	switch {
 	case s.Unpriced > 0 && s.Cost == 0:
-		return fmt.Sprintf("unknown, for %s without a known price", plural(s.Unpriced, "answer"))
+		return fmt.Sprintf("unknown, for %s without a known price", command.Plural(s.Unpriced, "answer"))
 	case s.Unpriced > 0:
-		text += fmt.Sprintf(", and %s without a known price", plural(s.Unpriced, "answer"))
+		text += fmt.Sprintf(", and %s without a known price", command.Plural(s.Unpriced, "answer"))
 	}
 	return text
 }

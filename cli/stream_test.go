@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"pawl/cli/command"
 )
 
 // Every line of real runs fits the schema, and has the form that its type has there.
@@ -52,7 +54,7 @@ func TestEveryLineOfStreamJSONFitsItsSchema(t *testing.T) {
 	var lines []string
 	pawl := func(args ...string) {
 		var stdout, stderr bytes.Buffer
-		Main(append([]string{"-C", folder}, args...), Process{
+		Main(append([]string{"-C", folder}, args...), command.Process{
 			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Exit: func(int) {},
 			Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 		})

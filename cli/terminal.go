@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
 	"pawl/config"
 	"pawl/render"
 	"pawl/tui"
@@ -32,31 +33,31 @@ func (r *terminalRequest) flags(cmd *cobra.Command) {
 	cmd.Flags().Lookup("resume").NoOptDefVal = pickRun
 	cmd.Flags().StringVar(&r.agent, "agent", "", "start new runs as this `agent`; see pawl agents list")
 	cmd.Flags().BoolVar(&r.trust, "trust", false, "trust the workspace's own configuration and rules for this run (see pawl trust)")
-	addSettings(cmd.Flags())
+	command.AddSettings(cmd.Flags())
 }
 
 // pickRun is the value of --resume without one.
 const pickRun = "?"
 
-// terminal shows the terminal agent until the person leaves.
-func (inv *invocation) terminal(cmd *cobra.Command, r terminalRequest, prompt string) error {
+// runTerminal shows the terminal agent until the person leaves.
+func runTerminal(inv *command.Invocation, cmd *cobra.Command, r terminalRequest, prompt string) error {
 	env := config.Env(inv.Env)
-	in, isIn := terminalFile(inv.Stdin)
-	out, isOut := terminalFile(inv.Stdout)
+	in, isIn := command.TerminalFile(inv.Stdin)
+	out, isOut := command.TerminalFile(inv.Stdout)
 	switch {
 	case !isIn || !isOut:
-		return exit{exitUsage, tui.ErrNoTerminal}
+		return command.Exit{Code: command.ExitUsage, Err: tui.ErrNoTerminal}
 	case render.Dumb(env.Get):
-		return exit{exitUsage, fmt.Errorf("%w (TERM is %s, a terminal that can only print)", tui.ErrNoTerminal, quoted(env.Get("TERM")))}
+		return command.Exit{Code: command.ExitUsage, Err: fmt.Errorf("%w (TERM is %s, a terminal that can only print)", tui.ErrNoTerminal, command.Quoted(env.Get("TERM")))}
 	}
 	if r.last {
 		if r.resume != "" {
-			return usage("--continue and --resume cannot be used together")
+			return command.Usage("--continue and --resume cannot be used together")
 		}
 		r.resume = "last"
 	}
 	notices := make(chan string, 64)
-	opt := inv.options(cmd.Flags())
+	opt := inv.Options(cmd.Flags())
 	opt.Drives, opt.Trust, opt.OnAsk = true, r.trust, worker.AskWait
 	opt.Nearest = r.resume != ""
 	opt.Notice = func(text string) {
@@ -76,9 +77,9 @@ func (inv *invocation) terminal(cmd *cobra.Command, r terminalRequest, prompt st
 	}
 	o := tui.Options{
 		Version: app.Version(), Dir: ws.Dir, Home: env.Get("HOME"), Mode: c.Get("mode"), Agent: r.agent, Style: style,
-		Prompt: prompt, History: filepath.Join(env.StateDir(), "prompts"), Getenv: env.Get, CommandLine: inv.commandLine(ws.Dir),
-		AsPerson: inv.asPerson,
-		Restores: func(restore func()) { inv.leaving.Store(&restore) },
+		Prompt: prompt, History: filepath.Join(env.StateDir(), "prompts"), Getenv: env.Get, CommandLine: commandLineIn(inv, ws.Dir),
+		AsPerson: inv.AsPerson,
+		Restores: func(restore func()) { inv.Leaving.Store(&restore) },
 	}
 	if c.Has("mode", true) {
 		o.Chosen = o.Mode
@@ -88,28 +89,28 @@ func (inv *invocation) terminal(cmd *cobra.Command, r terminalRequest, prompt st
 	} else {
 		o.Resume = r.resume
 	}
-	inv.driving.Store(true) // signals are the terminal's
+	inv.Driving.Store(true) // signals are the terminal's
 	last, err := tui.Run(cmd.Context(), ws, o, in, out, notices)
 	terminated := errors.Is(err, tui.ErrTerminated)
 	if last != "" && (err == nil || terminated) {
-		inv.hint("resume with `pawl --resume " + last + "`")
+		inv.Hint("resume with `pawl --resume " + last + "`")
 	}
 	if errors.Is(err, tui.ErrNoTerminal) {
-		return exit{exitUsage, err}
+		return command.Exit{Code: command.ExitUsage, Err: err}
 	}
-	inv.tidy(ws)
+	inv.Tidy(ws)
 	if terminated {
-		return exit{exitTerminated, nil}
+		return command.Exit{Code: command.ExitTerminated}
 	}
 	return err
 }
 
-// commandLine returns a function that runs a command line of pawl in this process, in a folder. What it
+// commandLineIn returns a function that runs a command line of pawl in this process, in a folder. What it
 // prints is shown in so many columns; 0: as it is.
-func (inv *invocation) commandLine(dir string) func(context.Context, int, ...string) (string, int) {
+func commandLineIn(inv *command.Invocation, dir string) func(context.Context, int, ...string) (string, int) {
 	return func(_ context.Context, columns int, args ...string) (string, int) {
 		var out bytes.Buffer
-		code := Main(append([]string{"-C", dir}, args...), Process{Env: inv.Env, Stdin: bytes.NewReader(nil), Stdout: &out, Stderr: &out, Columns: columns,
+		code := Main(append([]string{"-C", dir}, args...), command.Process{Env: inv.Env, Stdin: bytes.NewReader(nil), Stdout: &out, Stderr: &out, Columns: columns,
 			Signals: make(chan os.Signal), Exit: func(int) {}})
 		return out.String(), code
 	}

@@ -12,14 +12,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
+	"pawl/cli/console"
 	"pawl/forms"
 	"pawl/run"
 	"pawl/tool"
 	"pawl/worker"
 )
 
-func toolCommand(inv *invocation) *cobra.Command {
-	cmd := group(&cobra.Command{
+func toolCommand(inv *command.Invocation) *cobra.Command {
+	cmd := command.Group(&cobra.Command{
 		Use:     "tool",
 		Short:   "Explain tools, and call one",
 		Long:    "Explains the tools that agents have, from the text that models are given, and calls one.",
@@ -29,7 +31,7 @@ func toolCommand(inv *invocation) *cobra.Command {
 	return cmd
 }
 
-func toolHelpCommand(inv *invocation) *cobra.Command {
+func toolHelpCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "help [NAME]",
 		Short: "Explain a tool, or list all",
@@ -37,38 +39,40 @@ func toolHelpCommand(inv *invocation) *cobra.Command {
 name it lists the tools.`,
 		Example:           "  pawl tool help\n  pawl tool help completion-report",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: inv.completeTools,
+		ValidArgsFunction: completeTools(inv),
 	}
-	asJSON := jsonFlag(cmd)
-	return inWorkspace(cmd, inv.openPlain, func(_ context.Context, ws *app.Workspace, args []string) error {
+	asJSON := command.JSONFlag(cmd)
+	return command.InWorkspace(cmd, inv.OpenPlain, func(_ context.Context, ws *app.Workspace, args []string) error {
 		specs := ws.Specs()
 		if len(args) == 0 {
-			return inv.print(*asJSON, forms.ToolForms(specs), "%s", tool.HelpList(specs))
+			return inv.Print(*asJSON, forms.ToolForms(specs), "%s", tool.HelpList(specs))
 		}
 		text, err := tool.HelpOf(specs, args[0])
 		if err != nil {
-			return usage("%w", err)
+			return command.Usage("%w", err)
 		}
 		specs = slices.DeleteFunc(specs, func(s tool.Spec) bool { return s.Name != args[0] })
-		return inv.print(*asJSON, forms.ToolForms(specs), "%s", text)
+		return inv.Print(*asJSON, forms.ToolForms(specs), "%s", text)
 	})
 }
 
 // completeTools completes the name of a tool.
-func (inv *invocation) completeTools(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return inv.fromWorkspace(func(ws *app.Workspace) ([]cobra.Completion, error) {
-		var all []cobra.Completion
-		for _, s := range ws.Specs() {
-			all = append(all, s.Name)
-		}
-		if len(args) > 0 {
-			return nil, nil
-		}
-		return startingWith(all, typed), nil
-	})
+func completeTools(inv *command.Invocation) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return inv.FromWorkspace(func(ws *app.Workspace) ([]cobra.Completion, error) {
+			var all []cobra.Completion
+			for _, s := range ws.Specs() {
+				all = append(all, s.Name)
+			}
+			if len(args) > 0 {
+				return nil, nil
+			}
+			return command.StartingWith(all, typed), nil
+		})
+	}
 }
 
-func toolCallCommand(inv *invocation) *cobra.Command {
+func toolCallCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call NAME [JSON]",
 		Short: "Call a tool as an agent would",
@@ -80,14 +84,14 @@ Exit codes: 0 done, 1 the tool reports an error or was refused, 3 needs a person
   pawl tool call shell '{"command": "go test ./..."}' --allow 'shell(go test *)'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
-				return usage("pawl tool call takes a tool and its arguments as one JSON object in quotes, such as pawl tool call read '{\"path\": \"go.mod\"}'")
+				return command.Usage("pawl tool call takes a tool and its arguments as one JSON object in quotes, such as pawl tool call read '{\"path\": \"go.mod\"}'")
 			}
 			return nil
 		},
-		ValidArgsFunction: inv.completeTools,
+		ValidArgsFunction: completeTools(inv),
 	}
-	addSettings(cmd.Flags())
-	asJSON := jsonFlag(cmd)
+	command.AddSettings(cmd.Flags())
+	asJSON := command.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		arguments := "{}"
 		if len(args) == 2 {
@@ -96,18 +100,18 @@ Exit codes: 0 done, 1 the tool reports an error or was refused, 3 needs a person
 		if !json.Valid([]byte(arguments)) {
 			if args[0] == "shell" {
 				quoted, _ := json.Marshal(arguments) // a text always has a form
-				return usage("the arguments are not a JSON object. Use:\n  pawl tool call shell %s", shellWord(fmt.Sprintf(`{"command": %s}`, quoted)))
+				return command.Usage("the arguments are not a JSON object. Use:\n  pawl tool call shell %s", command.ShellWord(fmt.Sprintf(`{"command": %s}`, quoted)))
 			}
-			return usage("the arguments are not a JSON object, such as '{\"path\": \"go.mod\"}': %s", arguments)
+			return command.Usage("the arguments are not a JSON object, such as '{\"path\": \"go.mod\"}': %s", arguments)
 		}
-		return inv.callTool(cmd, args[0], json.RawMessage(arguments), *asJSON)
+		return callTool(inv, cmd, args[0], json.RawMessage(arguments), *asJSON)
 	}
 	return cmd
 }
 
 // callTool calls a tool in a run whose model is a script of that one call.
-func (inv *invocation) callTool(cmd *cobra.Command, name string, arguments json.RawMessage, asJSON bool) (err error) {
-	inv.driving.Store(true)
+func callTool(inv *command.Invocation, cmd *cobra.Command, name string, arguments json.RawMessage, asJSON bool) (err error) {
+	inv.Driving.Store(true)
 	call, err := json.Marshal(map[string]any{"calls": []any{map[string]any{"tool": name, "args": arguments}}})
 	if err != nil {
 		return err
@@ -121,8 +125,8 @@ func (inv *invocation) callTool(cmd *cobra.Command, name string, arguments json.
 	if err = errors.Join(err, script.Close()); err != nil {
 		return err
 	}
-	opt := inv.options(cmd.Flags())
-	opt.Drives, opt.Asks = true, inv.canAsk()
+	opt := inv.Options(cmd.Flags())
+	opt.Drives, opt.Asks = true, console.CanAsk(inv)
 	opt.Given["model"] = []string{"script/" + script.Name()}
 	ws, err := app.Open(opt)
 	if err != nil {
@@ -142,15 +146,15 @@ func (inv *invocation) callTool(cmd *cobra.Command, name string, arguments json.
 	defer stop()
 	state, err := s.Wait(context.Background())
 	if asks, _ := ws.Asks(); asks {
-		asker := newAsker(inv, ws, s, newPrinter(inv, "text", s.State(), false))
-		for err == nil && (asker.ask(ctx, state) || asker.goesOn(ctx)) {
+		asker := console.NewAsker(inv, ws, s, console.NewPrinter(inv, "text", s.State(), false))
+		for err == nil && (asker.Ask(ctx, state) || asker.GoesOn(ctx)) {
 			state, err = s.Wait(context.Background())
 		}
 	}
 	if err != nil {
 		return err
 	}
-	inv.turnEnded()
+	inv.TurnEnded()
 	for _, m := range state.Messages {
 		for _, part := range m.Parts {
 			if part.Result == nil {
@@ -166,21 +170,21 @@ func (inv *invocation) callTool(cmd *cobra.Command, name string, arguments json.
 				if denials[0].Flag != "" {
 					said += "; allow it with " + denials[0].Flag
 				}
-				return exit{exitFailed, errors.New(said)}
+				return command.Exit{Code: command.ExitFailed, Err: errors.New(said)}
 			}
 			if asJSON {
-				err := inv.encode(forms.ToolResult{Run: s.ID(), Tool: name, Text: text, IsError: part.Result.IsError})
+				err := inv.Encode(forms.ToolResult{Run: s.ID(), Tool: name, Text: text, IsError: part.Result.IsError})
 				if err == nil && part.Result.IsError {
-					err = exit{code: exitFailed}
+					err = command.Exit{Code: command.ExitFailed}
 				}
 				return err
 			}
 			if part.Result.IsError {
-				return exit{exitFailed, errors.New(text)}
+				return command.Exit{Code: command.ExitFailed, Err: errors.New(text)}
 			}
-			_, err = fmt.Fprintln(inv.Stdout, visible(text))
+			_, err = fmt.Fprintln(inv.Stdout, command.Visible(text))
 			return err
 		}
 	}
-	return exit{code: exitCode(state)}
+	return command.Exit{Code: command.ExitCode(state)}
 }

@@ -4,23 +4,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/cli/command"
 )
 
-func versionCommand(inv *invocation) *cobra.Command {
+func versionCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
 		Example: "  pawl version\n  pawl version --json",
 		Args:    cobra.NoArgs,
 	}
-	asJSON := jsonFlag(cmd)
+	asJSON := command.JSONFlag(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
-		return inv.printVersion(*asJSON)
+		return printVersion(inv, *asJSON)
 	}
 	return cmd
 }
 
-func (inv *invocation) printVersion(asJSON bool) error {
+func printVersion(inv *command.Invocation, asJSON bool) error {
 	b := app.ThisBuild()
-	return inv.print(asJSON, b, "pawl %s (%s, %s)\n", b.Version, b.Go, b.Platform)
+	return inv.Print(asJSON, b, "pawl %s (%s, %s)\n", b.Version, b.Go, b.Platform)
 }

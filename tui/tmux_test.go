@@ -19,6 +19,7 @@ import (
 
 	"pawl/app"
 	"pawl/cli"
+	"pawl/cli/command"
 	_ "pawl/internal/helper"
 	"pawl/render"
 	"pawl/tui"
@@ -31,7 +32,7 @@ const asProgram = "PAWL_TEST_PROGRAM"
 func TestMain(m *testing.M) {
 	switch os.Getenv(asProgram) {
 	case "pawl":
-		os.Exit(cli.Main(os.Args[1:], cli.System()))
+		os.Exit(cli.Main(os.Args[1:], command.System()))
 	case "panic":
 		if err := panics(); err != nil {
 			fmt.Fprintln(os.Stderr, err)

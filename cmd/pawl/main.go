@@ -9,8 +9,10 @@ import (
 	"os"
 
 	"pawl/cli"
+	"pawl/cli/command"
+
 	// The helpers of this program act before anything else initializes.
 	_ "pawl/internal/helper"
 )
 
-func main() { os.Exit(cli.Main(os.Args[1:], cli.System())) }
+func main() { os.Exit(cli.Main(os.Args[1:], command.System())) }

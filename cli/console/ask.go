@@ -1,0 +1,611 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pawl/app"
+	"pawl/cli/command"
+	"pawl/internal/text"
+	"pawl/permission"
+	"pawl/render"
+	"pawl/request"
+	"pawl/run"
+	"pawl/view"
+	"pawl/worker"
+)
+
+// CanAsk reports whether a person can be asked: standard input and standard error are a
+// terminal, and this process may read it.
+func CanAsk(inv *command.Invocation) bool {
+	in, ok := command.TerminalFile(inv.Stdin)
+	_, out := command.TerminalFile(inv.Stderr)
+	return ok && out && inForeground(in)
+}
+
+// An Asker asks a person at the terminal what a run waits for: whether a call may run, and
+// the answer to a question of the agent.
+type Asker struct {
+	inv     *command.Invocation
+	ws      *app.Workspace
+	session *app.Session
+	out     *Printer
+	Style   render.Style
+	Width   func() (width, height int)
+	Input   *LineReader
+	stopped bool // the turn was interrupted by a signal
+	waits   bool // the person has stopped the turn to say what to do differently
+	settled bool // what was asked last was settled elsewhere
+}
+
+func NewAsker(inv *command.Invocation, ws *app.Workspace, s *app.Session, out *Printer) *Asker {
+	a := &Asker{inv: inv, ws: ws, session: s, out: out, Width: func() (int, int) { return command.UsualWidth, command.UsualHeight },
+		Input: NewLineReader(inv.Stdin)}
+	a.Style.ASCII = true
+	if out.Display != nil {
+		a.Style, a.Width = out.Display.shown.Style, out.Display.size
+		out.Display.asked = true
+	}
+	return a
+}
+
+// Ask asks for what a run at rest waits for. It reports whether the run continues.
+func (a *Asker) Ask(ctx context.Context, s run.State) bool {
+	a.out.Await(s.Seq)
+	defer a.out.Resume(false) // not after each prompt: a line that decides nothing lets nothing continue
+	switch {
+	case s.Turn.Open() && ctx.Err() != nil && !a.stopped:
+		a.stopped = true
+		a.session.Interrupt(worker.StopOf(ctx).Interrupted) // it came while the run was at rest
+		return true
+	case ctx.Err() != nil || a.Input.ended():
+		return false
+	case s.Turn.Open():
+		return a.approval(ctx) || a.below(ctx)
+	case a.waits:
+		a.waits = false
+		return a.instead(ctx)
+	case len(s.Questions()) > 0:
+		return a.question(ctx, app.QuestionOf(s.Questions()[0].Call))
+	}
+	return false
+}
+
+// Prompt prints lines, and when they can have been read it asks for a line of the person. ok is false if
+// there is none: input has ended, or gone was closed. Lines that come together were pasted: they are one
+// text of several lines. A line that was begun before is not taken. The caller resumes what is shown when
+// there is nothing more to ask.
+func (a *Asker) Prompt(lines []string, ask string, gone <-chan struct{}) (line string, ok bool) {
+	a.out.prompt(lines, "")
+	early, ok := a.Input.settle(gone)
+	if !ok {
+		return "", false
+	}
+	notTaken := func(text string) string {
+		width, _ := a.Width()
+		return "  " + a.Style.Clip("not taken, because it was typed before this was asked: "+command.Visible(text), width-3) + "\n"
+	}
+	first := ask
+	for _, text := range early {
+		if text != "" {
+			first = notTaken(text) + first
+		}
+	}
+	a.out.prompt(nil, first)
+	var read typed
+	for asked := true; asked; {
+		select {
+		case read, ok = <-a.Input.lines:
+			if asked = ok && read.early; asked {
+				a.out.prompt(nil, notTaken(strings.TrimSpace(read.text))+ask)
+			}
+		case <-gone:
+			ok, asked = false, false
+		}
+	}
+	if !ok {
+		a.out.Resume(true)
+		return "", false
+	}
+	return strings.Join(append([]string{strings.TrimSpace(read.text)}, a.Input.more()...), "\n"), true
+}
+
+// say prints lines that belong to a prompt.
+func (a *Asker) say(format string, args ...any) {
+	fmt.Fprintf(a.out.Stderr, "  "+format+"\n", args...)
+}
+
+// approval asks whether the first call that waits may run.
+func (a *Asker) approval(ctx context.Context) bool {
+	calls, err := a.session.Approvals()
+	if err != nil || len(calls) == 0 {
+		if err != nil {
+			a.inv.Notice(err.Error())
+		}
+		return false
+	}
+	call := calls[0]
+	elsewhere := a.watch(ctx, call.Run, decidedElsewhere(call.Call.ID))
+	defer elsewhere.stop()
+	width, _ := a.Width()
+	choices := render.Choices(call)
+	lines := a.describe(call, len(calls), foldedPrompt, width)
+	all := a.describe(call, len(calls), 0, width)
+	whole := len(lines) == len(all)
+	if len(lines) > onScreen { // its head has left the screen
+		lines = append(lines, a.Style.LiftedLines(call, width)...)
+	}
+	lines = append(lines, a.keys(call, choices, width)...)
+	for {
+		line, ok := a.Prompt(lines, "  "+keysOf(choices)+": ", elsewhere.gone)
+		if !ok {
+			a.settled = elsewhere.ended()
+			if a.settled && elsewhere.how != "" {
+				a.say("%s", command.Visible(elsewhere.how))
+			}
+			return a.settled // else input has ended, and the call waits
+		}
+		choice, ok := render.ChoiceOf(line, choices)
+		switch {
+		case line == "d" || line == "details":
+			lines, whole = all, true
+			continue
+		case !ok:
+			lines = []string{"  nothing was decided: answer with a key alone: " + keyWords(choices)}
+			continue
+		case !whole && choice.Answer != run.Deny && choice.Answer != run.Wait:
+			lines = []string{"  this call is not shown whole: d shows all of it"}
+			continue
+		}
+		d := request.Decide{Call: call.Call.ID, Answer: choice.Answer, Digest: call.Digest}
+		if choice.Stores() {
+			if d.Rules, ok = a.storing(call, choice, elsewhere, width); !ok {
+				lines = a.keys(call, choices, width)
+				continue // the next prompt finds out whether it was answered elsewhere
+			}
+		}
+		elsewhere.stop()
+		err := a.session.Decide(context.WithoutCancel(ctx), call.Run, d)
+		if err != nil {
+			a.say("%s", command.Visible(err.Error()))
+		}
+		a.waits = err == nil && d.Answer == run.Wait
+		return true
+	}
+}
+
+// storing asks where the rules of an answer are stored. ok is false if they are not.
+func (a *Asker) storing(call app.Approval, choice render.Choice, elsewhere *elsewhereWatch, width int) (rules permission.Rules, ok bool) {
+	for scope := 0; ; {
+		rules, err := call.Rules(choice.Answer, render.Scopes[scope], nil)
+		if err != nil {
+			a.say("%s", command.Visible(err.Error()))
+			return nil, false
+		}
+		lines := []string{"  " + choice.Label + ", " + render.ScopeWords(render.Scopes[scope]) + ":"}
+		for _, r := range rules {
+			lines = append(lines, render.Hang("    ", a.Style.Wrap([]render.Span{{Text: render.RuleText(r), Paint: render.Accent}}, width-4, true))...)
+		}
+		line, ok := a.Prompt(lines, "  y stores it, s changes where it holds, enter goes back: ", elsewhere.gone)
+		switch {
+		case !ok:
+			return nil, false
+		case line == "s":
+			scope = (scope + 1) % len(render.Scopes)
+		case line == "y" || line == "yes":
+			return rules, true
+		default:
+			a.say("nothing was stored")
+			return nil, false
+		}
+	}
+}
+
+// instead asks what the agent does after the person has stopped it, and begins a turn with that.
+func (a *Asker) instead(ctx context.Context) bool {
+	line, ok := a.Prompt(nil, "  "+InsteadPrompt, ctx.Done())
+	if !ok || line == "" {
+		return false
+	}
+	if err := a.session.Prompt(ctx, run.Text(line)); err != nil {
+		a.say("%s", command.Visible(err.Error()))
+		return false
+	}
+	return true
+}
+
+const InsteadPrompt = "stopped; what should it do instead? (enter: nothing) "
+
+// keysOf names the keys of choices: y, n, a, w, v or d.
+func keysOf(choices []render.Choice) string {
+	var keys []string
+	for _, c := range choices {
+		keys = append(keys, c.Key)
+	}
+	return strings.Join(keys, ", ") + " or d"
+}
+
+// keyWords says what the keys mean, in a line.
+func keyWords(choices []render.Choice) string {
+	var words []string
+	for _, c := range choices {
+		words = append(words, c.Key+" "+c.Word)
+	}
+	return strings.Join(words, ", ") + ", d show all"
+}
+
+// question asks a question of the agent.
+func (a *Asker) question(ctx context.Context, q app.Question) bool {
+	width, _ := a.Width()
+	asking, end := context.WithCancel(ctx)
+	defer end()
+	elsewhere := a.watch(ctx, cmp.Or(q.Run, a.session.ID()), func(p run.Payload) (string, bool) {
+		_, ok := p.(run.Prompted)
+		if ok {
+			end()
+		}
+		return "answered elsewhere", ok
+	})
+	line, ok := a.Words(asking, a.Style.QuestionLines(q, width), q.Options, QuestionPrompt(q))
+	elsewhere.stop()
+	if !ok {
+		if a.settled = elsewhere.ended(); a.settled {
+			a.say("%s", elsewhere.how)
+		}
+		return a.settled
+	}
+	if err := a.session.Answer(ctx, q, run.Text(line)); err != nil {
+		a.say("%s", command.Visible(err.Error()))
+		return false
+	}
+	return true
+}
+
+// below asks the first question that a run below waits with.
+func (a *Asker) below(ctx context.Context) bool {
+	open, err := a.session.Questions()
+	if err != nil {
+		a.inv.Notice(err.Error())
+	}
+	return len(open) > 0 && a.question(ctx, open[0])
+}
+
+// GoesOn waits, if nothing is to be asked because what was asked was settled elsewhere, until the run continues: a
+// process that answers in a run below may drive that itself, and leave it with the next question.
+func (a *Asker) GoesOn(ctx context.Context) bool {
+	if turn := a.session.State().Turn; !a.settled || !turn.Open() {
+		return false
+	}
+	a.settled = false
+	select {
+	case <-a.session.Busy():
+	case <-ctx.Done():
+	}
+	return true
+}
+
+// choice returns the option that a line is the number of, or the line.
+func choice(line string, options []string) string {
+	if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(options) {
+		return options[n-1]
+	}
+	return line
+}
+
+// An elsewhereWatch watches for what makes an answer pointless: another process has answered,
+// or the turn was interrupted.
+type elsewhereWatch struct {
+	gone   chan struct{} // closed then
+	how    string        // set before
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// watch watches run id for an event that makes the answer pointless: gone reports whether an event does, and
+// says why.
+func (a *Asker) watch(ctx context.Context, id run.ID, gone func(run.Payload) (how string, ok bool)) *elsewhereWatch {
+	follow, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	w := &elsewhereWatch{gone: make(chan struct{}), cancel: cancel, done: make(chan struct{})}
+	updates := a.updates(follow, id)
+	go func() {
+		defer close(w.done)
+		for u := range updates {
+			if u.Event == nil {
+				continue
+			}
+			if how, ok := gone(u.Event.Payload); ok {
+				w.how = how
+				close(w.gone)
+				return
+			}
+		}
+	}()
+	return w
+}
+
+// decidedElsewhere is for [asker.watch]: it reports whether an event ends the wait for a decision on a call.
+func decidedElsewhere(id run.CallID) func(run.Payload) (string, bool) {
+	return func(p run.Payload) (string, bool) {
+		switch f := p.(type) {
+		case run.CallDecided:
+			return "answered elsewhere: " + view.DecisionWords(f.Decision), f.Call == id
+		case run.ApprovalInvalidated:
+			return "the call has changed: " + view.OneLine(f.Reason, command.MaxTitle), f.Call == id
+		case run.Interrupted:
+			return "", true // the note that follows says it
+		}
+		return "", false
+	}
+}
+
+// updates returns what happens from now on in the run that is asked about, or in one below it.
+func (a *Asker) updates(ctx context.Context, id run.ID) iter.Seq[view.Update] {
+	if id != a.session.ID() {
+		_, s, _ := a.ws.Load(ctx, id) // it asks, so it can be read
+		return a.ws.FollowChild(ctx, id, s.Seq)
+	}
+	from := a.session.State().Seq
+	return func(yield func(view.Update) bool) {
+		for u, err := range a.session.Follow(ctx, from) {
+			if err != nil || !yield(u) {
+				return // with an error the session ends
+			}
+		}
+	}
+}
+
+func (w *elsewhereWatch) ended() bool {
+	select {
+	case <-w.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+func (w *elsewhereWatch) stop() {
+	w.cancel()
+	<-w.done
+}
+
+// A LineReader reads what a person types, from the first prompt on.
+type LineReader struct {
+	r     io.Reader
+	lines chan typed // closed when input has ended
+	push  func()     // lets a read of the terminal return a line that is not finished; nil: each read does
+
+	started atomic.Bool
+
+	mu     sync.Mutex
+	part   string // of a line that is not finished
+	early  bool   // it was begun before what is asked
+	closed bool
+}
+
+// A typed is a line.
+type typed struct {
+	text  string
+	early bool // it was begun before what is asked
+}
+
+func NewLineReader(r io.Reader) *LineReader {
+	l := &LineReader{r: r, lines: make(chan typed, 16)}
+	if f, ok := command.TerminalFile(r); ok {
+		l.push = func() { pushLine(f) }
+	}
+	return l
+}
+
+// standing is how long what is asked stands there, while nothing is typed, before a line is an answer:
+// less than it takes to read and answer.
+const standing = 700 * time.Millisecond
+
+// End takes the beginning of a line that was typed at the last prompt, so that the shell does not get it when
+// pawl has ended.
+func (l *LineReader) End() {
+	if l.started.Load() && l.push != nil && !l.ended() {
+		l.push()
+		time.Sleep(pushing)
+	}
+}
+
+// settle waits until what is asked can have been read, and returns the lines that were typed before, which
+// are no answers, and the beginning of one. ok is false if no answer comes any more: input has ended, or
+// gone was closed.
+func (l *LineReader) settle(gone <-chan struct{}) (early []string, ok bool) {
+	if l.started.CompareAndSwap(false, true) {
+		go l.read() // outlives the prompt: a read of a terminal cannot be cancelled
+	}
+	quiet := time.NewTimer(standing)
+	defer quiet.Stop()
+	for pushed := l.push == nil; ; {
+		select {
+		case line, ok := <-l.lines:
+			if !ok {
+				return early, false
+			}
+			early = append(early, strings.TrimSpace(line.text))
+			quiet.Reset(standing)
+		case <-gone:
+			return early, false
+		case <-quiet.C:
+			if !pushed {
+				pushed = true
+				l.push()
+				quiet.Reset(pushing)
+				continue
+			}
+			l.mu.Lock()
+			if l.early = l.part != ""; l.early {
+				early = append(early, strings.TrimSpace(l.part))
+			}
+			l.mu.Unlock()
+			return early, true
+		}
+	}
+}
+
+// pushing is how long it takes until what a terminal hands over has been read.
+const pushing = 50 * time.Millisecond
+
+// more returns the lines that follow the one that was read without a pause.
+func (l *LineReader) more() (lines []string) {
+	for {
+		select {
+		case line, ok := <-l.lines:
+			if !ok {
+				return lines
+			}
+			lines = append(lines, strings.TrimSpace(line.text))
+		case <-time.After(betweenLines):
+			return lines
+		}
+	}
+}
+
+// betweenLines is the least time between two lines that a person types, on a slow line too.
+const betweenLines = 200 * time.Millisecond
+
+// ended reports whether input has ended.
+func (l *LineReader) ended() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
+}
+
+func (l *LineReader) read() {
+	chunk := make([]byte, 4096)
+	for {
+		n, err := l.r.Read(chunk)
+		l.mu.Lock()
+		l.part += string(chunk[:n])
+		for {
+			line, rest, whole := strings.Cut(l.part, "\n")
+			if whole || err != nil && line != "" {
+				select {
+				case l.lines <- typed{line, l.early}:
+				default: // more lines than any prompt asks for
+				}
+				l.part, l.early = rest, false
+			}
+			if !whole {
+				break
+			}
+		}
+		if err != nil {
+			l.closed = true
+			close(l.lines)
+		}
+		l.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// foldedPrompt is how many lines of a change a prompt shows before it is asked for all.
+const foldedPrompt = 200
+
+const (
+	onScreen  = 16  // lines that a small terminal shows of a call, above its answers
+	maxStored = 200 // characters of the rules that an answer would store
+)
+
+// describe returns what a person has to see of a call that waits, as one of n; fold bounds the lines
+// of a change, 0: all of it.
+func (a *Asker) describe(c app.Approval, n, fold, width int) []string {
+	return a.Style.ApprovalLines(c, n, fold, width, ReadFrom(a.session.State().Created.Workspace))
+}
+
+// keys returns how a call can be answered.
+func (a *Asker) keys(c app.Approval, choices []render.Choice, width int) []string {
+	s := a.Style
+	var lines []string
+	for _, o := range choices {
+		label := []render.Span{{Text: o.Label}}
+		if o.Stores() {
+			words := render.StoredWords(c, o.Answer, render.Scopes[0])
+			if short := text.First(words, maxStored); short != words {
+				words = short + text.Mark // the second step shows all of it
+			}
+			label = append(label, render.Span{Text: "  " + words, Paint: render.Accent})
+		}
+		lines = append(lines, render.Hang("  "+s.Paint(render.Bold, o.Key)+"  ", s.Wrap(label, width-5, true))...)
+	}
+	return lines
+}
+
+// ReadFrom returns a function that reads a file of the workspace dir; one that does not exist
+// is empty.
+func ReadFrom(dir string) func(path string) (string, error) {
+	return func(path string) (string, error) {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return "", err
+		}
+		defer root.Close()
+		f, err := root.Open(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > render.MaxCompared {
+			return "", errors.Join(err, errors.New("not a file that can be compared"))
+		}
+		content, err := io.ReadAll(io.LimitReader(f, render.MaxCompared))
+		return string(content), err
+	}
+}
+
+// Words asks for a line that is not empty.
+func (a *Asker) Words(ctx context.Context, lines, options []string, ask string) (string, bool) {
+	for {
+		line, ok := a.Prompt(lines, ask, ctx.Done())
+		if !ok {
+			return line, ok
+		}
+		line, err := Chosen(line, options)
+		if err == nil && line != "" {
+			return line, true
+		}
+		lines = []string{"  type an answer; Ctrl-D leaves the question open"}
+		if err != nil {
+			lines = []string{"  " + command.Visible(err.Error())}
+		}
+	}
+}
+
+// Chosen returns the option that an answer is the number of, or the answer. A number that no option has is an error.
+func Chosen(answer string, options []string) (string, error) {
+	_, err := strconv.Atoi(answer)
+	if picked := choice(answer, options); len(options) == 0 || err != nil || picked != answer || slices.Contains(options, answer) {
+		return picked, nil
+	}
+	numbered := make([]string, len(options))
+	for i, o := range options {
+		numbered[i] = fmt.Sprintf("%d) %s", i+1, command.OneLine(o, command.MaxTitle))
+	}
+	return "", fmt.Errorf("there is no option %s: give one of %s, or an answer in words", answer, strings.Join(numbered, ", "))
+}
+
+// QuestionPrompt is what stands before the answer to a question.
+func QuestionPrompt(q app.Question) string {
+	if len(q.Options) > 0 {
+		return "  answer (a number, or your own words): "
+	}
+	return "  answer: "
+}

@@ -1,0 +1,2 @@
+// Package manual writes the help of commands and their manual pages.
+package manual

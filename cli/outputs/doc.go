@@ -1,0 +1,2 @@
+// Package outputs has the commands that list, search and prune stored outputs: pawl outputs.
+package outputs

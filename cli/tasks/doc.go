@@ -1,0 +1,2 @@
+// Package tasks has the commands about tasks: pawl task.
+package tasks

@@ -1,0 +1,278 @@
+package tasks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/app"
+	"pawl/board"
+	"pawl/cli/command"
+	"pawl/cli/manual"
+	"pawl/forms"
+	"pawl/internal/text"
+	"pawl/run"
+	tasks "pawl/task"
+	"pawl/view"
+)
+
+func Command(inv *command.Invocation) *cobra.Command {
+	cmd := command.Group(&cobra.Command{
+		Use:   "task",
+		Short: "Plan tasks, let agents carry them out, watch and answer them",
+		Long: `Works with the tasks of this folder. A task is planned by a planner agent, which may ask
+questions, and carried out by a worker agent, which submits one report. A TASK may be
+shortened to a unique beginning; last is the one that changed last.
+
+plan, answer, start and resume let the agent work in this process until the task needs
+a person or is done; with --detach they only say what is to be done, for a process that
+watches all tasks (pawl task watch).`,
+		Example: `  pawl task add "The totals of the cart are wrong" --label bug
+  pawl task plan last
+  pawl task start last
+  pawl task show last`,
+	})
+	cmd.AddGroup(manual.TaskGroups...)
+	command.Grouped(cmd, inv, "look", taskListCommand, taskShowCommand, taskWatchCommand)
+	command.Grouped(cmd, inv, "work", taskAddCommand, taskPlanCommand, taskAnswerCommand, taskEditCommand, taskStartCommand, taskHandoffCommand, taskSayCommand, taskAttachCommand)
+	command.Grouped(cmd, inv, "change",
+		changeTo("pause", "Stop the agent; the task can be resumed", "pawl task pause last", tasks.Pause{}), taskResumeCommand,
+		changeTo("complete", "Say that the task is done; its agent is stopped", "pawl task complete last", tasks.Complete{}), taskFailCommand,
+		changeTo("retry", "Make a failed task one that can be planned or started again", "pawl task retry last && pawl task start last", tasks.Retry{}),
+		changeTo("reopen", "Make a completed task one that can be started again", "pawl task reopen last", tasks.Reopen{}), taskRmCommand)
+	command.Grouped(cmd, inv, "copy", taskDiffCommand, taskMergeCommand, taskDiscardCommand)
+	return cmd
+}
+
+// oneTask gives cmd the form of a subcommand whose first argument is a task: it opens the
+// workspace, finds the task and calls do with the other arguments.
+func oneTask(inv *command.Invocation, cmd *cobra.Command, do taskFunc) *cobra.Command {
+	return oneTaskKeeping(inv, cmd, false, do)
+}
+
+// A taskFunc does what a subcommand does with a task, given its other arguments.
+type taskFunc func(ctx context.Context, ws *app.Workspace, id tasks.ID, args []string) error
+
+// oneTaskKeeping is oneTask; with serves the flags are for runs that begin, and one that is resumed keeps what it has.
+func oneTaskKeeping(inv *command.Invocation, cmd *cobra.Command, serves bool, do taskFunc) *cobra.Command {
+	if cmd.Args == nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("%s takes one task: an id, the beginning of one, or last", cmd.CommandPath())
+			}
+			return nil
+		}
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		opt := inv.Options(cmd.Flags())
+		opt.Serves = serves
+		opt.Drives, opt.Asks = cmd.Flags().Lookup("on-ask") != nil, true // the settings are flags of commands that let an agent work
+		ws, err := app.Open(opt)
+		if err != nil {
+			return err
+		}
+		id, err := board.Of(ws).Find(cmd.Context(), args[0])
+		if err == nil {
+			err = withNext(cmd.Context(), ws, id, do(cmd.Context(), ws, id, args[1:]))
+		}
+		return errors.Join(taskError(err), ws.Close())
+	}
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return completeTasks(cmd.Context(), inv)
+	}
+	return cmd
+}
+
+// completeTasks returns the tasks of this folder with their titles.
+func completeTasks(ctx context.Context, inv *command.Invocation) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ws, err := inv.Open(nil)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer ws.Close() // nothing was written
+	found, _, err := board.Of(ws).List(ctx, board.Query{Limit: 100})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	all := []cobra.Completion{cobra.CompletionWithDesc("last", "the one that changed last")}
+	for _, s := range found {
+		all = append(all, cobra.CompletionWithDesc(string(s.ID), command.OneLine(fmt.Sprintf("%s: %s", s.Status, s.Title), command.MaxTitle)))
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp
+}
+
+// withNext adds to the error of what is not possible in a task's status what is, unless that
+// is said; and what raises a budget that is spent.
+func withNext(ctx context.Context, ws *app.Workspace, id tasks.ID, err error) error {
+	e, ok := errors.AsType[*tasks.TransitionError](err)
+	if !ok {
+		return err
+	}
+	s, lerr := board.Of(ws).Load(ctx, id)
+	if lerr != nil {
+		return err
+	}
+	if _, left := s.Left(); left && e.Why != "" {
+		return err
+	}
+	return fmt.Errorf("%w; next: `%s`", err, s.Advice())
+}
+
+// taskError gives the errors of usage their exit code.
+func taskError(err error) error {
+	if errors.As(err, new(*tasks.InputError)) && !errors.As(err, new(command.Exit)) {
+		return command.Exit{Code: command.ExitUsage, Err: err}
+	}
+	return err
+}
+
+// atLeast returns a check of the number of arguments.
+func atLeast(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < n {
+			return fmt.Errorf("%s takes %s", cmd.CommandPath(), what)
+		}
+		return nil
+	}
+}
+
+// printTask prints one line about a task after it was changed, or the task as JSON.
+func printTask(inv *command.Invocation, s tasks.State, asJSON bool) error {
+	if asJSON {
+		return inv.Encode(forms.TaskFormOf(s))
+	}
+	line := fmt.Sprintf("task %s is %s", s.Created.Task, s.Status.Name.Words())
+	if d := s.Summary().Detail; d != "" {
+		line += ": " + command.OneLine(d, 3*command.MaxTitle)
+	}
+	_, err := fmt.Fprintln(inv.Stdout, line)
+	return err
+}
+
+// maxDetail bounds what is shown of why a status has changed beyond its first line, in characters.
+const maxDetail = 2000
+
+// historyLine is what a person is told of an event of a task; empty: nothing.
+func historyLine(e tasks.Event) string {
+	switch p := e.Payload.(type) {
+	case tasks.Created:
+		return "added: " + command.OneLine(p.Description, command.MaxTitle)
+	case tasks.StatusChanged:
+		if p.Trigger == tasks.OnHandOn {
+			return fmt.Sprintf("handed on to %s by %s", p.Agent, e.By)
+		}
+		line := p.From.Words() + " → " + p.To.Words()
+		first, rest, many := strings.Cut(strings.TrimSpace(p.Detail), "\n")
+		if first != "" {
+			line += ": " + command.OneLine(first, 3*command.MaxTitle)
+		}
+		if many { // what a person can do about it
+			line += "\n" + text.Clip(rest, maxDetail)
+		}
+		return line
+	case tasks.Edited:
+		line := "edited by " + e.By
+		if p.Start != nil {
+			line += map[bool]string{true: ": it starts by itself", false: ": it does not start by itself"}[*p.Start]
+		}
+		return line
+	case tasks.PlanningStarted:
+		return fmt.Sprintf("%s plans (run %s)", p.Agent, e.Run)
+	case tasks.AgentStarted:
+		return fmt.Sprintf("%s works (run %s)", p.Agent, e.Run)
+	case tasks.PlanningQuestionsReturned:
+		return text.Plural(int64(len(p.Questions)), "question")
+	case tasks.AnswersSubmitted:
+		return "answered by " + e.By
+	case tasks.CompletionReportSubmitted:
+		return fmt.Sprintf("report: %s: %s", p.Report.Status, command.OneLine(p.Report.Summary, 2*command.MaxTitle))
+	case tasks.AgentCompleted:
+		line := fmt.Sprintf("run %s ended %s", e.Run, view.EndWords(p.End.End))
+		if p.Result == tasks.Submitted && p.End.End != run.Completed {
+			line += ": its result counts, and " + command.OneLine(p.End.Detail, command.MaxTitle)
+		}
+		return line
+	case tasks.AgentHandoffStarted:
+		return fmt.Sprintf("run %s was started by a call of run %s", e.Run, p.Parent)
+	case tasks.AgentHandoffCompleted:
+		return fmt.Sprintf("run %s ended %s", e.Run, view.EndWords(p.End.End))
+	case tasks.ToolExecuted:
+		if p.Call == "" {
+			return fmt.Sprintf("  %s · not accepted: %s", p.Tool, command.OneLine(p.Detail, 3*command.MaxTitle))
+		}
+		return fmt.Sprintf("  %s · %s", p.Tool, p.Outcome)
+	case tasks.PermissionRequested:
+		return fmt.Sprintf("needs approval: %s\n  answer with: pawl runs decide %s %s allow", command.OneLine(view.Title(p.Tool, p.Arguments), command.MaxTitle), e.Run, p.Call)
+	case tasks.PermissionDecided:
+		if p.Answer == "" {
+			return ""
+		}
+		line := fmt.Sprintf("%s: %s", p.Call, p.Answer)
+		if e.By != "" { // else the mode or a rule decided
+			line += " by " + e.By
+		}
+		return line
+	case tasks.OutputReminderSent:
+		return fmt.Sprintf("reminded to call %s (%d)", p.Tool, p.Number)
+	case tasks.Interrupted:
+		switch {
+		case p.Cause != run.ByPerson && p.Cause != run.ByWait:
+			return view.InterruptWords(run.Interrupted{Cause: p.Cause})
+		case e.By != "":
+			return "interrupted by " + e.By
+		}
+		return "interrupted"
+	case tasks.MessageQueued:
+		return e.By + " says: " + command.OneLine(p.Text, command.MaxTitle)
+	case tasks.MessageDelivered:
+		if p.AtTurnEnd {
+			return "the agent reads the message when its turn has ended"
+		}
+		return "the message was passed to the agent"
+	case tasks.MessageReturned:
+		return "the agent did not read the message, because its turn ended first: send it again"
+	case tasks.AttachmentAdded:
+		return "attached: " + p.Attachment.Name
+	case tasks.CopyMade:
+		line := fmt.Sprintf("works in a copy of the repository, on branch %s", p.Branch)
+		if p.UncommittedCount > 0 {
+			line += fmt.Sprintf("; not in it, because not committed: %s", someOf(p.Uncommitted, p.UncommittedCount))
+		}
+		return line
+	case tasks.CopyMerged:
+		return fmt.Sprintf("branch %s was merged, at %.12s", p.Branch, p.Commit)
+	case tasks.CopyDiscarded:
+		return "the copy was discarded by " + e.By
+	}
+	return ""
+}
+
+// quietLine says what an event is that a person who watches a task is not told of.
+func quietLine(e tasks.Event) string {
+	switch p := e.Payload.(type) {
+	case tasks.AgentPrompted:
+		return fmt.Sprintf("run %s was told assignment %d", e.Run, p.Number)
+	case tasks.PlannerOutputSubmitted:
+		return "submitted: " + p.Output.Type
+	case tasks.PlanningCompleted:
+		return command.OneLine(p.Plan.Summary, 2*command.MaxTitle)
+	case tasks.QuestionAsked:
+		return command.OneLine(p.Question, 2*command.MaxTitle)
+	case tasks.PlanningFailed:
+		return command.OneLine(cmp.Or(p.Detail, p.Reason), 2*command.MaxTitle)
+	case tasks.PermissionDecided:
+		return string(p.Call) + " needs no approval any more"
+	case tasks.MessageWithdrawn:
+		return "the message was withdrawn"
+	case tasks.AttachmentRemoved:
+		return "the file " + p.ID + " was removed"
+	}
+	return ""
+}
