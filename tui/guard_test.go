@@ -157,6 +157,27 @@ func (c *scene) types(r rune) {
 	c.presses(name, string(r))
 }
 
+// What no key takes back is not chosen by keys that were typed before it can have been read.
+func TestADurableChoiceIsReadBeforeItIsMade(t *testing.T) {
+	t.Parallel()
+	c := newScene(t, 80, 24, render.Style{})
+	var chosen int
+	c.take(picked{picker: newDurable("Trust 1 file as shown?", []entry{
+		{text: "No", do: func(*model) []effect { return nil }},
+		{text: "Yes", do: func(*model) []effect { chosen++; return nil }},
+	})})
+	c.presses("y", "y")
+	c.presses("enter", "")
+	c.shows("Trust 1 file as shown?", "nothing was chosen yet: read what is shown")
+	c.passes(standing)
+	if chosen != 0 {
+		t.Error("keys that were typed ahead have chosen")
+	}
+	if c.presses("enter", ""); chosen != 1 {
+		t.Errorf("chosen %d times", chosen)
+	}
+}
+
 // One letter alone is an answer at any pace, and the second step takes one more when it can have been read: tab
 // goes on where another letter would be text.
 func TestTheSecondStepTakesOneLetter(t *testing.T) {

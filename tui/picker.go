@@ -21,6 +21,10 @@ type picker struct {
 	menu  *editor.Menu // its values are func(*model) []effect
 	query editor.Editor
 	col   int // of the cursor in the first line
+	// durable: what is chosen cannot be taken back with a key, so Enter counts when the picker has stood on
+	// the screen for a while.
+	durable bool
+	drawn   time.Time // first; zero: not yet
 }
 
 // An entry is one thing to choose.
@@ -38,6 +42,13 @@ func newPicker(title string, entries []entry) *picker {
 	return &picker{title: title, menu: editor.NewMenu(items)}
 }
 
+// newDurable returns a picker for a choice that no key takes back.
+func newDurable(title string, entries []entry) *picker {
+	p := newPicker(title, entries)
+	p.durable = true
+	return p
+}
+
 func (p *picker) key(m *model, name, text string) ([]effect, bool) {
 	if name == "tab" {
 		name = "down"
@@ -45,6 +56,8 @@ func (p *picker) key(m *model, name, text string) ([]effect, bool) {
 	switch k := keyOf(name, text); {
 	case name == "esc" || name == "ctrl+c":
 		m.pane = nil
+	case name == "enter" && p.durable && !stood(m, p.drawn):
+		m.hint = "nothing was chosen yet: read what is shown, then press enter again"
 	case name == "enter":
 		if item, ok := p.menu.Selected(); ok {
 			m.pane = nil
@@ -59,6 +72,9 @@ func (p *picker) key(m *model, name, text string) ([]effect, bool) {
 }
 
 func (p *picker) lines(m *model, width, height int) []string {
+	if p.drawn.IsZero() {
+		p.drawn = m.now
+	}
 	head, query := m.Clip(" "+m.Paint(render.Bold, p.title), width), ""
 	p.col = render.Cells(head) + 1
 	if p.query.Text() != "" {
@@ -218,7 +234,7 @@ func (m *model) pickPrompt() []effect {
 	for i := len(m.prompts) - 1; i >= 0; i-- {
 		p := m.prompts[i]
 		entries = append(entries, entry{text: view.OneLine(p.text, view.MaxLine), more: fmt.Sprintf("prompt %d", i+1), do: func(m *model) []effect {
-			m.pane = newPicker("Go back to: "+view.OneLine(p.text, 60), []entry{
+			m.pane = newDurable("Go back to: "+view.OneLine(p.text, 60), []entry{
 				{text: "Conversation and files", more: "files are restored to what they were then", do: func(m *model) []effect { return m.rewind(p, true, true) }},
 				{text: "Conversation only", more: "files stay as they are", do: func(m *model) []effect { return m.rewind(p, true, false) }},
 				{text: "Files only", more: "the conversation continues", do: func(m *model) []effect { return m.rewind(p, false, true) }},

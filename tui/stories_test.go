@@ -528,6 +528,7 @@ func TestGoingBackToAPromptPutsFilesBack(t *testing.T) {
 	p.sees("Go back to an earlier prompt")
 	p.presses("enter")
 	p.sees("Conversation and files")
+	p.passes(standing)
 	p.presses("enter")
 	p.sees("a.txt: restored", "a copy of")
 	if p.file("a.txt") != "as it was\n" {
@@ -632,6 +633,7 @@ func TestWhatAFolderBringsAlongIsReviewedAndTrusted(t *testing.T) {
 	review := func() {
 		p.says("/trust")
 		p.until("the question", func(string) bool { return strings.Contains(p.terminal.Text(), "Trust 1 file as shown?") })
+		p.passes(standing)
 	}
 	review()
 	p.sees("new: .pawl/commands/hello.md", "Say hello.")
@@ -1120,6 +1122,7 @@ func TestCommandsSayWhatTheyDo(t *testing.T) {
 	p.sees("Go back to an earlier prompt")
 	p.presses("enter")
 	p.sees("Go back to: hello")
+	p.passes(standing)
 	p.presses("down", "enter")
 	p.until("the prompt in the input", func(string) bool { return p.last.input == "hello" })
 	if got := p.file("run.html"); !strings.HasPrefix(got, "it ran runs export") {

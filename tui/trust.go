@@ -60,7 +60,7 @@ func (m *model) trust(string) []effect {
 			d.post(notice{"none of this can be trusted as it is: repair or remove it"})
 		default:
 			files := text.Plural(int64(len(some)), "file")
-			d.post(picked{picker: newPicker("Trust "+files+" as shown?", []entry{
+			d.post(picked{picker: newDurable("Trust "+files+" as shown?", []entry{
 				{text: "No", more: "nothing changes; deny and ask rules of this folder count anyway", do: func(*model) []effect { return nil }},
 				{text: "Yes", more: "commands, rules and agents in them count from now on", do: func(*model) []effect {
 					return []effect{inOrder(func(_ context.Context, d *desk) error { return d.trust(p, some) })}
