@@ -334,6 +334,42 @@ func TestCtrlDLeavesItOpen(t *testing.T) {
 	s.exits(command.ExitPerson)
 }
 
+func TestTrustIsAskedForWhatWasShown(t *testing.T) {
+	t.Parallel()
+	s := sit(t, "", nil, "version")
+	s.exits(command.ExitDone)
+	if err := os.Mkdir(filepath.Join(s.dir, ".pawl"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, ".pawl/config.toml"), []byte("max_steps = 5\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.starts("trust")
+	s.see("max_steps = 5")
+	s.see("[y/N] ")
+	s.typed("y\n")
+	s.see("trusted: 1 file")
+	s.exits(command.ExitDone)
+}
+
+// What is being typed when the question goes away is read to its end, so that the shell does not run the rest.
+func TestALineThatWasBegunAtAPromptIsNotLeftForTheShell(t *testing.T) {
+	t.Parallel()
+	s := sit(t, `{"when":{"contains":"go"},"calls":[{"tool":"write","args":{"path":"one","content":"x\n"}}]}
+{"text":"Written.","repeat":true}
+`, nil, "run", "-p", "go")
+	s.see("y, n, a, w, v or d: ")
+	s.typed("always ")
+	if out, err := s.command("runs", "decide", "last", "allow").CombinedOutput(); err != nil {
+		t.Fatalf("decide: %v\n%s", err, out)
+	}
+	s.see("Written.")
+	s.see("nothing is asked any more: what you type is not sent")
+	s.typed("use tabs\n")
+	s.see("not taken: always use tabs")
+	s.exits(command.ExitDone)
+}
+
 // An answer from another process takes the prompt away, and is named.
 func TestAnAnswerFromElsewhereTakesThePromptAway(t *testing.T) {
 	t.Parallel()

@@ -406,7 +406,7 @@ func (d *drive) wait(ctx context.Context, state run.State) (run.State, error) {
 		return state, err
 	}
 	asker := console.NewAsker(d.inv, d.ws, d.session, d.out)
-	defer asker.Input.End()
+	defer asker.Input.End(d.inv.Stderr)
 	for err == nil && (asker.Ask(ctx, state) || asker.GoesOn(ctx) || state.Created.External && state.Turn.Phase == run.Requesting) {
 		state, err = wait()
 	}

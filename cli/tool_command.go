@@ -147,6 +147,7 @@ func callTool(inv *command.Invocation, cmd *cobra.Command, name string, argument
 	state, err := s.Wait(context.Background())
 	if asks, _ := ws.Asks(); asks {
 		asker := console.NewAsker(inv, ws, s, console.NewPrinter(inv, "text", s.State(), false))
+		defer asker.Input.End(inv.Stderr)
 		for err == nil && (asker.Ask(ctx, state) || asker.GoesOn(ctx)) {
 			state, err = s.Wait(context.Background())
 		}

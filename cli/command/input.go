@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -60,24 +59,6 @@ func (inv *Invocation) OnTerminal() bool {
 	}
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// Confirm asks a question on the terminal. Anything but y or yes is no, and so is an
-// input that has ended, as /dev/null has.
-func (inv *Invocation) Confirm(question string) (bool, error) {
-	fmt.Fprint(inv.Stderr, question)
-	line, err := bufio.NewReader(inv.Stdin).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false, err
-	}
-	if err != nil {
-		fmt.Fprintln(inv.Stderr)
-	}
-	switch strings.ToLower(strings.TrimSpace(line)) {
-	case "y", "yes":
-		return true, nil
-	}
-	return false, nil
 }
 
 const (

@@ -92,10 +92,6 @@ func (a *Asker) Prompt(lines []string, ask string, gone <-chan struct{}) (line s
 	if !ok {
 		return "", false
 	}
-	notTaken := func(text string) string {
-		width, _ := a.Width()
-		return "  " + a.Style.Clip("not taken, because it was typed before this was asked: "+command.Visible(text), width-3) + "\n"
-	}
 	first := ask
 	for _, text := range early {
 		if text != "" {
@@ -119,6 +115,39 @@ func (a *Asker) Prompt(lines []string, ask string, gone <-chan struct{}) (line s
 		return "", false
 	}
 	return strings.Join(append([]string{strings.TrimSpace(read.text)}, a.Input.more()...), "\n"), true
+}
+
+// notTaken says that a line is no answer; all of it, so that it can be copied.
+func notTaken(text string) string {
+	return "  not taken, because it was typed before this was asked: " + command.Visible(text) + "\n"
+}
+
+// Confirm asks a question on the terminal. Anything but y or yes is no, and so is an input that has ended, as
+// /dev/null has, and what was typed before the question could have been read.
+func Confirm(inv *command.Invocation, question string) bool {
+	input := NewLineReader(inv.Stdin)
+	defer input.End(inv.Stderr)
+	early, ok := input.settle(nil)
+	for _, text := range early {
+		if text != "" {
+			fmt.Fprint(inv.Stderr, notTaken(text))
+		}
+	}
+	fmt.Fprint(inv.Stderr, question)
+	for ok {
+		var read typed
+		if read, ok = <-input.lines; !ok {
+			break
+		}
+		switch text := strings.TrimSpace(read.text); {
+		case read.early:
+			fmt.Fprint(inv.Stderr, notTaken(text), question)
+		default:
+			return strings.EqualFold(text, "y") || strings.EqualFold(text, "yes")
+		}
+	}
+	fmt.Fprintln(inv.Stderr)
+	return false
 }
 
 // say prints lines that belong to a prompt.
@@ -411,14 +440,43 @@ func NewLineReader(r io.Reader) *LineReader {
 // less than it takes to read and answer.
 const standing = 700 * time.Millisecond
 
-// End takes the beginning of a line that was typed at the last prompt, so that the shell does not get it when
-// pawl has ended.
-func (l *LineReader) End() {
-	if l.started.Load() && l.push != nil && !l.ended() {
+// End takes a line that was begun at the last prompt, to its end or until nothing more of it is typed for a
+// while, and says so: the shell must not get it as a command when pawl has ended.
+func (l *LineReader) End(out io.Writer) {
+	if !l.started.Load() || l.push == nil {
+		return
+	}
+	begun, told := "", false
+	for grown := time.Now(); !l.ended(); {
 		l.push()
 		time.Sleep(pushing)
+		l.mu.Lock()
+		part := l.part
+		l.mu.Unlock()
+		if part != begun {
+			begun, grown = part, time.Now()
+		}
+		if begun == "" || time.Since(grown) >= abandoned {
+			break
+		}
+		if !told {
+			told = true
+			fmt.Fprintln(out, "  nothing is asked any more: what you type is not sent")
+		}
+	}
+	for told && (begun != "" || len(l.lines) > 0) {
+		text := begun
+		if len(l.lines) > 0 {
+			text = (<-l.lines).text
+		} else {
+			begun = ""
+		}
+		fmt.Fprintln(out, "  not taken: "+command.Visible(strings.TrimSpace(text)))
 	}
 }
+
+// abandoned is how long a line that was begun may stand still before no more of it is awaited.
+const abandoned = 2 * time.Second
 
 // settle waits until what is asked can have been read, and returns the lines that were typed before, which
 // are no answers, and the beginning of one. ok is false if no answer comes any more: input has ended, or
@@ -429,6 +487,7 @@ func (l *LineReader) settle(gone <-chan struct{}) (early []string, ok bool) {
 	}
 	quiet := time.NewTimer(standing)
 	defer quiet.Stop()
+	begun := ""
 	for pushed := l.push == nil; ; {
 		select {
 		case line, ok := <-l.lines:
@@ -447,11 +506,17 @@ func (l *LineReader) settle(gone <-chan struct{}) (early []string, ok bool) {
 				continue
 			}
 			l.mu.Lock()
-			if l.early = l.part != ""; l.early {
-				early = append(early, strings.TrimSpace(l.part))
+			grew := l.push != nil && l.part != begun
+			begun = l.part
+			if l.early = begun != ""; l.early && !grew {
+				early = append(early, strings.TrimSpace(begun))
 			}
 			l.mu.Unlock()
-			return early, true
+			if !grew {
+				return early, true
+			}
+			pushed = false // the rest of the line may follow
+			quiet.Reset(standing)
 		}
 	}
 }

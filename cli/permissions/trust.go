@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/cli/command"
+	"pawl/cli/console"
 	"pawl/forms"
 	"pawl/policy"
 )
@@ -110,11 +111,8 @@ func askTrust(inv *command.Invocation, p *policy.Policy, workspace string, chang
 		if err := inv.AsPerson("trust its workspace"); err != nil {
 			return err
 		}
-		said, err := inv.Confirm(fmt.Sprintf("Trust %s of %s as shown? [y/N] ", command.Plural(len(some), "file"), command.OneLine(command.Visible(workspace), command.MaxTitle)))
-		if err != nil {
-			return err
-		}
-		if !said {
+		files, folder := command.Plural(len(some), "file"), command.OneLine(command.Visible(workspace), command.MaxTitle)
+		if !console.Confirm(inv, fmt.Sprintf("Trust %s of %s as shown? [y/N] ", files, folder)) {
 			wait.Err = errors.New("nothing was trusted; its deny and ask rules still apply")
 			return wait
 		}

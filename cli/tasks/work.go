@@ -286,7 +286,7 @@ func attend(ctx context.Context, inv *command.Invocation, ws *app.Workspace, id 
 		return err
 	}
 	if asks != nil {
-		defer asks.input.End()
+		defer asks.input.End(inv.Stderr)
 		if lease, err := board.Of(ws).Attend(ctx, id); err == nil { // else another process attends to it, or the disk is full
 			defer lease.Release()
 		}
