@@ -37,12 +37,12 @@ func (k Kind) Asked(input []byte) (a Asked, ok bool, err error) {
 	}
 	a = use.Asked
 	a.Input = use.Input
-	if strings.HasPrefix(a.Tool, k.prefix) {
-		return a, false, nil
-	}
-	if use.MCP != nil && use.MCP.Server != "" {
+	if use.MCP != nil && use.MCP.Server != "" && use.MCP.Server != ServerName {
 		a.Tool = "mcp__" + use.MCP.Server + "__" + use.MCP.Tool
 		return a, true, nil
+	}
+	if strings.HasPrefix(a.Tool, k.prefix) {
+		return a, false, nil
 	}
 	as, known := k.tools[a.Tool]
 	if !known {

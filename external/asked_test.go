@@ -27,6 +27,8 @@ func TestWhatAHookAsksAbout(t *testing.T) {
 		{"gemini-cli", `"web_fetch","tool_input":{"prompt":"https://a.example https://b.example"}`, "error: the input of web_fetch: it names 2 addresses"},
 		{"gemini-cli", `"mcp_x_y","tool_input":{},"mcp_context":{"server_name":"x","tool_name":"y"}`, "mcp__x__y {}"},
 		{"gemini-cli", `"mcp_pawl_ask","tool_input":{}`, "-"},
+		{"gemini-cli", `"mcp_pawl_ask","tool_input":{},"mcp_context":{"server_name":"pawl","tool_name":"ask"}`, "-"},
+		{"gemini-cli", `"mcp_pawl_x_do","tool_input":{},"mcp_context":{"server_name":"pawl_x","tool_name":"do"}`, "mcp__pawl_x__do {}"},
 		{"opencode", `"edit","tool_input":{"filePath":"a","file_path":"b"}`, `Edit {"file_path":"a"}`},
 		{"opencode", `"edit","tool_input":[]`, "error: the input of edit: json"},
 		{"opencode", `"x_y","tool_input":{},"mcp_context":{"server_name":"x","tool_name":"y"}`, "mcp__x__y {}"},

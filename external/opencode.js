@@ -4,7 +4,9 @@ export const Pawl = async ({ directory }) => {
   let servers = []
   return {
     config: async (config) => {
-      servers = Object.keys(config.mcp ?? {}).map((name) => [name, name.replace(/[^a-zA-Z0-9_-]/g, "_") + "_"])
+      servers = Object.keys(config.mcp ?? {})
+        .map((name) => [name, name.replace(/[^a-zA-Z0-9_-]/g, "_") + "_"])
+        .sort(([, a], [, b]) => b.length - a.length) // "a_b_tool" is of a server a_b, if there is one, and not of a
       if (relaxes) config.permission = "allow"
     },
     "tool.execute.before": (input, output) =>
