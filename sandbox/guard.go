@@ -367,7 +367,15 @@ func idOf(path string) string {
 	if err != nil {
 		return ""
 	}
-	s := statOf(info)
+	return statOf(info).id(path)
+}
+
+// id returns which file it is, at a path. Where that is not known no two paths have the same one: what
+// moves is one that is gone and a new one.
+func (s fileStat) id(path string) string {
+	if s.inode == 0 {
+		return path
+	}
 	return fmt.Sprintf("%d:%d", s.device, s.inode)
 }
 

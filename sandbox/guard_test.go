@@ -167,3 +167,16 @@ func TestACommondirThatAKilledCommandLeftIsTakenAwayByTheNext(t *testing.T) {
 
 // onlyPath is an environment without a home.
 func onlyPath(name string) string { return map[string]string{"PATH": os.Getenv("PATH")}[name] }
+
+// Where a system does not say which file is at a path, a new repository is not taken for one that has moved there.
+func TestFilesThatAreNotToldApartAreNotOne(t *testing.T) {
+	t.Parallel()
+	var unknown fileStat
+	if a, b := unknown.id("/w/.git"), unknown.id("/w/sub/.git"); a == "" || a == b {
+		t.Errorf("two paths are %q and %q", a, b)
+	}
+	known := fileStat{device: 1, inode: 2}
+	if a, b := known.id("/w/.git"), known.id("/w/sub/.git"); a != b {
+		t.Errorf("one file is %q and %q", a, b)
+	}
+}
