@@ -35,7 +35,7 @@ const (
 const proofPatience = 5 * time.Minute
 
 // ProveAgent lets an agent, or a program of external agents by its name, work on a tiny task in a run of its
-// own, in mode default and with nobody who approves: it submits a word, tries a command that needs approval, submits the word once more
+// own, in mode default and with no one to approve calls: it submits a word, tries a command that needs approval, submits the word once more
 // from memory, and is stopped in a turn. told is called with each thing that this shows. It returns the
 // run, if there is one; an error is one of the agent's name.
 func (w *Workspace) ProveAgent(ctx context.Context, name string, told func(AgentProof)) (run.ID, error) {

@@ -117,7 +117,7 @@ func (a *Asker) Prompt(lines []string, ask string, gone <-chan struct{}) (line s
 	return strings.Join(append([]string{strings.TrimSpace(read.text)}, a.Input.more()...), "\n"), true
 }
 
-// notTaken says that a line is no answer; all of it, so that it can be copied.
+// notTaken says that a line was not taken as an answer. It has the whole line, so that it can be copied.
 func notTaken(text string) string {
 	return "  not taken, because it was typed before this was asked: " + command.Visible(text) + "\n"
 }
