@@ -27,6 +27,13 @@ var own = map[string]string{
 		{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},
 		{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}]}`,
 	"no fields": `{"type":"object","maxProperties":0}`,
+	"one of one": `{"type":"object","oneOf":[
+		{"type":"object","properties":{"what":{"const":"found"},"where":{"type":"string"}},"required":["what","where"]}]}`,
+	"two constants": `{"type":"object","oneOf":[
+		{"type":"object","properties":{"what":{"const":"found"},"format":{"const":"v1"},"where":{"type":"string"}},
+			"required":["what","where"],"additionalProperties":false},
+		{"type":"object","properties":{"what":{"const":"nothing"},"format":{"const":"v1"},"why":{"type":["string","null"]}},
+			"required":["what"],"additionalProperties":false}]}`,
 	"tool":      `{"type":"object","properties":{"tool":{"type":"string"},"how":{"type":"string"}},"required":["tool"],"additionalProperties":false}`,
 	"strict":    `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`,
 }
@@ -94,6 +101,7 @@ func TestAPayloadThatIsNotTheResultOfItsAuthor(t *testing.T) {
 		{"anyOf", `{"what":"nothing","other":null}`, `other: there is no such field. A payload of what "nothing" needs nothing else.`},
 		{"anyOf", `{"what":null}`, `what: null is none of "found", "nothing". ` + anyOf},
 		{"anyOf", `{"what":7}`, `what: 7 is none of "found", "nothing". ` + anyOf},
+		{"two constants", `{"what":"found","why":null}`, `where: missing. A payload of what "found" needs where and may have format.`},
 		{"no fields", `{"a":1}`, "too many fields: 1; at most 0. It takes an object that fits its schema."},
 		{"kinds", `{}`, "any: missing; count: missing; done: missing; either: missing; five: missing; list: missing; object: missing; " +
 			"share: missing; text: missing. It needs text, list, object, count, share, done, either, any, five and may have zähler."},
