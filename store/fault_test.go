@@ -272,7 +272,7 @@ func TestAFailedCreationLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestANetworkFileSystemIsRefusedUnlessItIsAllowed(t *testing.T) {
+func TestANetworkFileSystemIsRefused(t *testing.T) {
 	t.Parallel()
 	nfs := func(string) (string, bool, error) { return "nfs", true, nil }
 	dir := t.TempDir()
@@ -281,7 +281,7 @@ func TestANetworkFileSystemIsRefusedUnlessItIsAllowed(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "pawl.db")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the refused store was made all the same: %v", err)
 	}
-	openTest(t, dir, Options{fileSystem: nfs, AllowNetworkFS: true})
+	openTest(t, dir, Options{})
 	_, err = Open(dir, Options{fileSystem: nfs, ReadOnly: true})
 	wantFault(t, err, ErrNetworkFS, dir)
 	broken := errors.New("statfs failed")

@@ -6,11 +6,9 @@ import (
 	"path/filepath"
 )
 
-// checkFileSystem refuses a folder on a network file system.
+// checkFileSystem refuses a folder on a network file system, where locks and shared memory
+// may not work: two processes could then damage the log.
 func (s *SQLite) checkFileSystem() error {
-	if s.opt.AllowNetworkFS {
-		return nil
-	}
 	look := s.opt.fileSystem
 	if look == nil {
 		look = fileSystem

@@ -28,9 +28,6 @@ type Options struct {
 	// Version is that of this pawl. It is stored with every run it appends to, so that an
 	// older pawl that cannot read the run can name the one that can.
 	Version string
-	// AllowNetworkFS opens the store even on a network file system, where locks and shared
-	// memory may not work: two processes can then damage the log.
-	AllowNetworkFS bool
 	// ReadOnly opens an existing database for reading, also on a read-only or full file
 	// system: see [SQLite.openForReading]. Nothing is created, locked or migrated, and
 	// methods that write return an error. Without a database the error is [ErrNoRuns].

@@ -25,9 +25,9 @@ const (
 	NoSync  Sync = false
 )
 
-// TempPattern is the name, for [os.CreateTemp], of files that are not complete. A process
+// tempPattern is the name, for [os.CreateTemp], of files that are not complete. A process
 // that is killed may leave one.
-const TempPattern = ".new-*"
+const tempPattern = ".new-*"
 
 // Write replaces the file by one with the content, readable by its owner alone. It creates
 // missing directories. After an error the file is as it was.
@@ -53,41 +53,25 @@ func write(file string, content []byte, sync Sync, put func(temp, file string) e
 	if err := MkdirAll(dir, sync); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, TempPattern) // mode 0600
+	f, err := os.CreateTemp(dir, tempPattern) // mode 0600
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
-	if err = errors.Join(err, commit(f, file, err == nil, sync, put)); err != nil {
+	if err == nil && bool(sync) {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = put(f.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
 		return err
 	}
 	if sync {
 		return SyncDir(dir)
 	}
 	return nil
-}
-
-// Commit closes a temporary file and, if ok, gives it its final name, for which it has to
-// be on the same file system; else, and after an error, it removes it. The caller makes
-// the name durable with [SyncDir].
-func Commit(f *os.File, name string, ok bool, sync Sync) error {
-	return commit(f, name, ok, sync, os.Rename)
-}
-
-func commit(f *os.File, name string, ok bool, sync Sync, put func(temp, name string) error) (err error) {
-	if ok && bool(sync) {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if ok && err == nil {
-		if err = put(f.Name(), name); err == nil {
-			return nil
-		}
-	}
-	_ = os.Remove(f.Name())
-	return err
 }
 
 // creating is held while directories are created, so that no goroutine takes a directory

@@ -366,64 +366,18 @@ func TestWhatAKilledWriterLeftIsSweptWhenItIsOld(t *testing.T) {
 	}
 }
 
-func TestPruneRemovesWhatIsOldAndWhatNoRunHas(t *testing.T) {
+func TestARunThatIsGoneLeavesItsJournal(t *testing.T) {
 	t.Parallel()
-	const day = 24 * time.Hour
-	fill := func(t *testing.T) Journal {
-		j := In(t.TempDir())
-		for i, id := range []run.ID{"old", "live", "gone", "new"} {
-			record(t, j, id, "c_1", "f", random(uint64(i), 50_000))
-		}
-		for _, id := range []run.ID{"old", "live"} {
-			then := time.Now().Add(-40 * day)
-			if err := os.Chtimes(j.entry(id, "c_1"), then, then); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return j
+	j := In(t.TempDir())
+	exists := func(id run.ID) bool { return id == "there" }
+	if gone, err := j.Gone(exists); len(gone) != 0 || err != nil {
+		t.Errorf("before the first edit: got %v, %v", gone, err)
 	}
-	claimed := 0
-	status := fakeRuns{&claimed}
-	for age, want := range map[time.Duration][]string{
-		0:        {"live", "new", "old"},
-		30 * day: {"live", "new"},
-		50 * day: {"live", "new", "old"},
-	} {
-		j := fill(t)
-		would, err := j.Prune(t.Context(), age, time.Now(), status, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if left, _ := j.runs(); len(left) != 4 || len(names(t, j)) != 4 {
-			t.Errorf("a dry run has removed something: %v", left)
-		}
-		did, err := j.Prune(t.Context(), age, time.Now(), status, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if left, _ := j.runs(); !slices.Equal(left, want) || len(names(t, j)) != len(want) {
-			t.Errorf("older than %v: left are %v, want %v", age, left, want)
-		}
-		if !slices.Equal(would.Removed, did.Removed) || would.Freed != did.Freed || did.Freed < 50_000 {
-			t.Errorf("older than %v: it would remove %+v and removed %+v", age, would, did)
-		}
-		if claimed != 0 {
-			t.Errorf("older than %v: %d runs are still claimed", age, claimed)
-		}
+	record(t, j, "gone", "c_1", "f", []byte("one"))
+	record(t, j, "there", "c_1", "f", []byte("two"))
+	if gone, err := j.Gone(exists); !slices.Equal(gone, []run.ID{"gone"}) || err != nil {
+		t.Errorf("got %v, %v", gone, err)
 	}
-}
-
-// fakeRuns are the runs of TestPrune, and how many are claimed.
-type fakeRuns struct{ claimed *int }
-
-func (fakeRuns) Exists(id run.ID) bool { return id != "gone" }
-
-func (r fakeRuns) Claim(id run.ID) (release func(), ok bool) {
-	if id == "live" {
-		return nil, false
-	}
-	*r.claimed++
-	return func() { *r.claimed-- }, true
 }
 
 func TestTheModeOfAContentIsTheOneItHadLast(t *testing.T) {

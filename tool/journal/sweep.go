@@ -245,76 +245,15 @@ func (j Journal) UsageOf(ctx context.Context, ids ...run.ID) (u Usage, err error
 	return u, nil
 }
 
-// Pruned says what Prune did.
-type Pruned struct {
-	Removed []run.ID
-	Freed   int64 // bytes on the disk
-}
-
-// Runs are the runs of the workspace, for Prune.
-type Runs interface {
-	// Exists reports whether there is such a run.
-	Exists(run.ID) bool
-	// Claim keeps a run that exists from being driven until release is called; false if
-	// it may still be continued by itself.
-	Claim(run.ID) (release func(), ok bool)
-}
-
-// Prune removes the journals of the runs whose last change of a file is older than
-// olderThan, so that these changes cannot be undone any more, and whatever their age those
-// of runs that do not exist any more. olderThan 0 is no limit of age. Then it sweeps. A run
-// that cannot be claimed is kept. If dry, nothing is removed, and Freed is what would be.
-func (j Journal) Prune(ctx context.Context, olderThan time.Duration, now time.Time, runs Runs, dry bool) (Pruned, error) {
-	var p Pruned
+// Gone returns the runs that have a journal and, as exists says, are not there any more.
+func (j Journal) Gone(exists func(run.ID) bool) (gone []run.ID, err error) {
 	names, err := j.runs()
-	if err != nil {
-		return p, err
-	}
-	var problems []error
 	for _, name := range names {
-		id := run.ID(name) // the name is the id: see store.CheckID
-		release := func() {}
-		if runs.Exists(id) { // asked after its journal was found
-			if olderThan <= 0 || now.Sub(j.lastChange(name)) <= olderThan {
-				continue
-			}
-			var ok bool
-			if release, ok = runs.Claim(id); !ok {
-				continue
-			}
-		}
-		size := diskuse.Tree(j.RunDir(id))
-		var err error
-		if !dry {
-			err = j.Remove(id)
-		}
-		release()
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		p.Removed = append(p.Removed, id)
-		p.Freed += size
-	}
-	if dry {
-		u, err := j.UsageOf(ctx, p.Removed...)
-		p.Freed = u.Bytes()
-		return p, err
-	}
-	freed, err := j.Sweep(ctx, now)
-	p.Freed += freed
-	return p, errors.Join(append(problems, err)...)
-}
-
-// lastChange returns when the last entry of a run was written.
-func (j Journal) lastChange(name string) (last time.Time) {
-	files, _ := j.readDir(filepath.Join(j.entries(), name))
-	for _, f := range files {
-		if info, err := f.Info(); err == nil && info.ModTime().After(last) {
-			last = info.ModTime()
+		if id := run.ID(name); !exists(id) { // the name is the id: see store.CheckID
+			gone = append(gone, id)
 		}
 	}
-	return last
+	return gone, err
 }
 
 // KeptPerm returns the permission bits that the file at path had when it last had the

@@ -71,7 +71,6 @@ func TestNothingIsRemovedThroughALinkInTheStateFolder(t *testing.T) {
 		// What of it fails does not matter here.
 		s.Remove(t.Context(), "r1", false)
 		s.Prune(t.Context(), day, now, false)
-		s.PruneEdits(t.Context(), day, now, false)
 		s.Tidy(t.Context(), time.Nanosecond, time.Now().Add(10*day))
 		s.Outputs.PruneRuns(func(run.ID) bool { return false }, false)
 		sandbox.Forget(s.StateDir, s.Workspace)

@@ -160,7 +160,7 @@ func (s State) Prune(ctx context.Context, olderThan time.Duration, now time.Time
 	if err != nil {
 		return r, err
 	}
-	gone, err := s.gone(ctx)
+	gone, err := s.journal().Gone(s.exists(ctx))
 	if err != nil {
 		return r, err
 	}
@@ -183,7 +183,10 @@ func (s State) Prune(ctx context.Context, olderThan time.Duration, now time.Time
 	problems = append(problems, err, s.removeRest(r.Runs, roots))
 	_, err = s.Outputs.PruneRuns(s.exists(ctx), false)
 	problems = append(problems, err)
-	_, err = s.journal().Prune(ctx, 0, now, runs{s, ctx}, false)
+	for _, id := range gone {
+		problems = append(problems, s.journal().Remove(id))
+	}
+	_, err = s.journal().Sweep(ctx, now)
 	problems = append(problems, err)
 	rules, err := policy.RunsWithRules(s.Dir)
 	problems = append(problems, err)
@@ -209,12 +212,6 @@ func (s State) Prune(ctx context.Context, olderThan time.Duration, now time.Time
 	return r, errors.Join(problems...)
 }
 
-// gone returns the runs that have a journal and do not exist any more.
-func (s State) gone(ctx context.Context) ([]run.ID, error) {
-	p, err := s.journal().Prune(ctx, 0, time.Time{}, runs{s, ctx}, true)
-	return p.Removed, err
-}
-
 // exists returns what reports whether there is a run; if that is unknown, there is.
 func (s State) exists(ctx context.Context) func(run.ID) bool {
 	return func(id run.ID) bool {
@@ -236,32 +233,6 @@ func (s State) LiveOutputs(ctx context.Context) func(output.Meta) bool {
 		}
 		return live
 	}
-}
-
-// runs are the runs of a state for package journal.
-type runs struct {
-	State
-	ctx context.Context
-}
-
-func (r runs) Exists(id run.ID) bool { return r.exists(r.ctx)(id) }
-
-func (r runs) Claim(id run.ID) (release func(), ok bool) {
-	if _, live, err := r.Store.Live(r.ctx, id); live || err != nil {
-		return nil, false
-	}
-	lease, err := r.Store.Own(r.ctx, id, "")
-	if err != nil {
-		return nil, false
-	}
-	return func() { _ = lease.Release() }, true // the process's end releases it at the latest
-}
-
-// PruneEdits removes the journals of runs that last changed a file longer than olderThan
-// before now, so that this cannot be undone any more, and the contents that only they
-// refer to. Live runs keep theirs.
-func (s State) PruneEdits(ctx context.Context, olderThan time.Duration, now time.Time, dry bool) (journal.Pruned, error) {
-	return s.journal().Prune(ctx, olderThan, now, runs{s, ctx}, dry)
 }
 
 // Tidy removes what no run needs and is older than age: lock files without a run, folders of

@@ -200,9 +200,6 @@ func TestARunInUseIsNotRemoved(t *testing.T) {
 		if r, err := s.Prune(t.Context(), day, now, dry); len(r.Runs) != 0 || err != nil {
 			t.Errorf("dry %v: pruned %v, %v", dry, r.Runs, err)
 		}
-		if p, err := s.PruneEdits(t.Context(), day, time.Now().Add(99*day), dry); len(p.Removed) != 0 || err != nil {
-			t.Errorf("dry %v: pruned edits of %v, %v", dry, p.Removed, err)
-		}
 	}
 	wantRuns(t, "after", s, "a")
 	if !s.LiveOutputs(t.Context())(output.Meta{Run: "a", Conversation: "a"}) {
@@ -213,15 +210,6 @@ func TestARunInUseIsNotRemoved(t *testing.T) {
 	}
 	if s.LiveOutputs(t.Context())(output.Meta{Run: "a", Conversation: "a"}) {
 		t.Error("after its end its outputs may not be pruned")
-	}
-	if p, err := s.PruneEdits(t.Context(), day, time.Now().Add(99*day), false); !slices.Equal(p.Removed, []run.ID{"a"}) || err != nil {
-		t.Errorf("pruned edits of %v, %v", p.Removed, err)
-	}
-	if lease, err = s.Store.Own(t.Context(), "a", ""); err != nil {
-		t.Fatalf("after pruning: %v", err)
-	}
-	if err := lease.Release(); err != nil {
-		t.Fatal(err)
 	}
 }
 
