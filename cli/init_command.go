@@ -28,8 +28,8 @@ func initCommand(inv *command.Invocation) *cobra.Command {
 		Use:   "init",
 		Short: "Write a first AGENTS.md from what the repository contains",
 		Long: `Writes AGENTS.md into the root of the repository: what the project is, the commands that
-build and test it, its folders and its conventions, as far as its files say. Runs nothing
-and asks no model. Read the file and correct it before you rely on it.
+build and test it, and what else to read, as far as its files say. Runs nothing and asks no
+model. Read the file, correct it, and add what no file says.
 
 A file that exists is not overwritten.`,
 		Example: "  pawl init\n  pawl init --print",

@@ -2,41 +2,30 @@ package instructions
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
+	"encoding/json"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"pawl/internal/stable"
+	"pawl/internal/lazy"
 	"pawl/internal/text"
 	"pawl/internal/visible"
 )
 
-// Bounds of a draft, in lines, with what they add up to. Each section that is full says
-// how many entries it leaves out.
+// Bounds of a draft: commands, and characters of a note.
 const (
-	maxLines       = 60
-	maxCommands    = 16
-	maxCI          = 5
-	maxConventions = 8
-	maxOther       = 5
-	minLayout      = maxLines - 5*4 - maxCommands - maxCI - maxConventions - maxOther // five sections with titles, and the head
-	maxLayout      = 20
+	maxCommands = 24
+	maxClip     = 140
 )
 
-// maxClip bounds a description, in characters.
-const maxClip = 140
-
 // Draft returns the text of a first AGENTS.md for a repository: what it is, the commands that
-// build, test and check it, its folders, and its conventions. It has only what is in the
-// files of the repository, or follows from the kind of a file (a go.mod is tested with
-// go test), has at most 60 lines, and is the same for the same files. It runs nothing.
+// build, test and check it, and what else to read. It has only what is in the files of the
+// repository, or follows from the kind of a file (a go.mod is tested with go test), and
+// is the same for the same files. It runs nothing.
 //
 // The text is empty if nothing was found. Draft does not look for an AGENTS.md that is there
 // already, and it writes nothing. Other files with instructions, as CLAUDE.md, are
@@ -57,157 +46,61 @@ func Draft(dir string) (string, error) {
 // draft is [Draft] for any file system; name is what the project is called if nothing
 // in it says.
 func draft(fsys fs.FS, name string) string {
-	s := takeSurvey(fsys)
+	s := survey{fsys}
+	title, about := s.readme()
+	about = shorten(cmp.Or(about, s.description()), 2*maxClip)
 	var sections []string
-	add := func(title string, lines []string) {
-		if len(lines) > 0 {
-			sections = append(sections, "## "+title+"\n\n"+strings.Join(lines, "\n")+"\n")
-		}
-	}
-	found := s.commands()
-	commands, ci := commandLines(found), s.ciLines(found)
-	add("Commands", commands)
-	add("What CI runs", ci)
-	conventions, others := s.conventionLines(), s.otherInstructions()
-	taken := 5*4 + len(commands) + len(ci) + len(conventions) + len(others)
-	add("Layout", bounded(s.layoutLines(), max(minLayout, min(maxLayout, maxLines-taken)), "folder"))
-	add("Conventions", conventions)
-	add("More instructions", others)
-	title, about := s.about()
-	intro := s.languageLine()
 	if about != "" {
-		intro = strings.TrimSpace(about + "\n\n" + intro)
+		sections = append(sections, about)
 	}
-	if intro == "" && len(sections) == 0 {
+	if commands := s.commandLines(); len(commands) > 0 {
+		sections = append(sections, "## Commands\n\n"+strings.Join(commands, "\n"))
+	}
+	if others := s.otherInstructions(); len(others) > 0 {
+		sections = append(sections, "## More instructions\n\n"+strings.Join(others, "\n"))
+	}
+	if len(sections) == 0 {
 		return ""
 	}
-	head := "# " + cmp.Or(title, name) + "\n"
-	if intro != "" {
-		head += "\n" + intro + "\n"
-	}
-	return strings.Join(append([]string{head}, sections...), "\n")
+	return "# " + cmp.Or(shorten(title, maxClip), name) + "\n\n" + strings.Join(sections, "\n\n") + "\n"
 }
 
-// A survey is what is known of a repository.
-type survey struct {
-	fsys      fs.FS
-	files     map[string]bool // regular files and links, by path
-	folders   []string        // of the first two levels, in order
-	languages map[string]int  // number of files
-	inFolder  map[string]map[string]int
-}
-
-// maxWalk bounds the files and folders that are looked at.
-const maxWalk = 20_000
-
-var errEnough = errors.New("enough")
-
-func takeSurvey(fsys fs.FS) *survey {
-	s := &survey{fsys: fsys, files: map[string]bool{}, languages: map[string]int{}, inFolder: map[string]map[string]int{}}
-	seen := 0
-	// What cannot be read is not in the draft.
-	_ = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		if seen++; seen > maxWalk {
-			return errEnough
-		}
-		switch {
-		case name == ".":
-			return nil
-		case err != nil:
-			return fs.SkipDir
-		case strings.ContainsFunc(path.Base(name), func(r rune) bool { return visible.Hidden(r) || r == '\n' || r == '\t' }):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case d.IsDir():
-			depth := strings.Count(name, "/")
-			if foreign[path.Base(name)] || strings.HasPrefix(path.Base(name), ".") && !ciFolders[name] {
-				return fs.SkipDir
-			}
-			if depth < 2 && !strings.HasPrefix(name, ".") {
-				s.folders = append(s.folders, name)
-			}
-			return nil
-		}
-		s.files[name] = true
-		if language := languages[path.Ext(name)]; language != "" {
-			s.count(name, language)
-		}
-		return nil
-	})
-	return s
-}
-
-func (s *survey) count(name, language string) {
-	if !documents[language] {
-		s.languages[language]++
-	}
-	top, _, ok := strings.Cut(name, "/")
-	if !ok {
-		return
-	}
-	if s.inFolder[top] == nil {
-		s.inFolder[top] = map[string]int{}
-	}
-	s.inFolder[top][language]++
-}
+// A survey reads a repository.
+type survey struct{ fsys fs.FS }
 
 // foreign are folders of other people's code and of what a build makes.
-var foreign = map[string]bool{
-	"node_modules": true, "vendor": true, "third_party": true, "bower_components": true, "Pods": true,
-	"target": true, "dist": true, "build": true, "out": true, "coverage": true, "venv": true, "__pycache__": true, "testdata": true,
-}
+var foreign = strings.Fields("node_modules vendor third_party bower_components Pods target dist build out coverage venv __pycache__ testdata")
 
-// ciFolders are the folders with a dot that are looked into.
-var ciFolders = map[string]bool{".github": true, ".github/workflows": true, ".gitea": true, ".gitea/workflows": true, ".forgejo": true, ".forgejo/workflows": true, ".circleci": true}
-
-var languages = map[string]string{
-	".c": "C", ".h": "C", ".cc": "C++", ".cpp": "C++", ".hpp": "C++", ".cs": "C#", ".clj": "Clojure", ".css": "CSS", ".dart": "Dart", ".ex": "Elixir", ".exs": "Elixir",
-	".erl": "Erlang", ".go": "Go", ".hs": "Haskell", ".html": "HTML", ".java": "Java", ".js": "JavaScript", ".jsx": "JavaScript", ".mjs": "JavaScript", ".cjs": "JavaScript",
-	".kt": "Kotlin", ".kts": "Kotlin", ".lua": "Lua", ".m": "Objective-C", ".md": "Markdown", ".ml": "OCaml", ".php": "PHP", ".pl": "Perl", ".proto": "Protocol Buffers",
-	".py": "Python", ".r": "R", ".rb": "Ruby", ".rs": "Rust", ".rst": "reStructuredText", ".scala": "Scala", ".sh": "Shell", ".sql": "SQL", ".svelte": "Svelte", ".swift": "Swift",
-	".tf": "Terraform", ".ts": "TypeScript", ".tsx": "TypeScript", ".vue": "Vue", ".zig": "Zig",
-}
-
-// documents are languages that no program is written in.
-var documents = map[string]bool{"Markdown": true, "reStructuredText": true}
-
-// languageLine names the languages that have a twentieth of the files or more.
-func (s *survey) languageLine() string {
-	total := 0
-	for _, n := range s.languages {
-		total += n
+// folders returns the folders of the first two levels, in order.
+func (s survey) folders() []string {
+	all := s.below(".")
+	for _, dir := range slices.Clone(all) {
+		all = append(all, s.below(dir)...)
 	}
-	var parts []string
-	for _, language := range byCount(s.languages) {
-		if n := s.languages[language]; n*20 >= total && len(parts) < 5 {
-			parts = append(parts, fmt.Sprintf("%s (%s)", language, text.Plural(int64(n), "file")))
+	slices.Sort(all)
+	return all
+}
+
+// below returns the folders in a folder. Those that cannot be read have none.
+func (s survey) below(dir string) []string {
+	var folders []string
+	entries, _ := fs.ReadDir(s.fsys, dir)
+	for _, entry := range entries {
+		name := entry.Name()
+		plain := name[0] != '.' && visible.Strip(name) == name && !strings.ContainsAny(name, "\n\t")
+		if entry.IsDir() && plain && !slices.Contains(foreign, name) {
+			folders = append(folders, path.Join(dir, name))
 		}
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "Languages: " + strings.Join(parts, ", ") + "."
-}
-
-// byCount returns the keys, those with the highest counts first.
-func byCount(counts map[string]int) []string {
-	return stable.Sorted(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
+	return folders
 }
 
 // maxFile bounds what is read of a file, in bytes.
 const maxFile = 128 << 10
 
 // read returns the beginning of a file as text, or "" if it cannot be read.
-func (s *survey) read(name string) string {
-	if !s.files[name] {
-		return ""
-	}
-	info, err := fs.Stat(s.fsys, name)
-	if err != nil || !info.Mode().IsRegular() { // opening a pipe would wait for its writer
+func (s survey) read(name string) string {
+	if info, err := fs.Stat(s.fsys, name); err != nil || !info.Mode().IsRegular() { // opening a pipe would wait for its writer
 		return ""
 	}
 	f, err := s.fsys.Open(name)
@@ -222,23 +115,92 @@ func (s *survey) read(name string) string {
 	return visible.Strip(strings.ReplaceAll(strings.ToValidUTF8(string(content), ""), "\r\n", "\n"))
 }
 
-// lines returns the lines of a file.
-func (s *survey) lines(name string) []string {
-	content := s.read(name)
-	if content == "" {
-		return nil
-	}
-	return strings.Split(content, "\n")
-}
-
 // first returns the first of some files of a folder that is there, or "".
-func (s *survey) first(dir string, names ...string) string {
+func (s survey) first(dir string, names ...string) string {
 	for _, name := range names {
-		if name = path.Join(dir, name); s.files[name] {
+		name = path.Join(dir, name)
+		if info, err := fs.Lstat(s.fsys, name); err == nil && !info.IsDir() {
 			return name
 		}
 	}
 	return ""
+}
+
+var (
+	image       = lazy.Regexp(`!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])`)
+	link        = lazy.Regexp(`\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])`)
+	tag         = lazy.Regexp(`<[^>]*>`)
+	description = lazy.Regexp(`(?m)^description\s*=\s*"([^"\n]*)"`)
+
+	// A heading, a quote, a table, a list item, a line under a heading, a badge.
+	notParagraph = lazy.Regexp(`^(?:#|>|\||[-*+]\s|\d+[.)]\s|[-=~*_]{3,}$|\[|:)`)
+)
+
+// readme returns the first heading and the first paragraph of the README. Badges,
+// pictures, lists, tables, quotes and code are not paragraphs, nor is a line of three words.
+func (s survey) readme() (title, paragraph string) {
+	fence := false
+	var words []string
+	content := s.read(s.first(".", "README.md", "readme.md", "Readme.md", "README.rst", "README.txt", "README"))
+	for line := range strings.SplitSeq(content+"\n", "\n") {
+		line = strings.TrimSpace(line)
+		marks := strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~")
+		if marks {
+			fence = !fence
+		}
+		plain := strings.TrimSpace(tag().ReplaceAllString(link().ReplaceAllString(image().ReplaceAllString(line, ""), "$1"), ""))
+		if !marks && !fence && plain != "" && !notParagraph().MatchString(plain) {
+			words = append(words, strings.Fields(plain)...)
+			continue
+		}
+		if len(words) > 3 {
+			break
+		}
+		if title == "" {
+			title = strings.Join(words, " ")
+		}
+		words = nil
+		if heading, ok := strings.CutPrefix(plain, "# "); ok && title == "" && !fence {
+			title = strings.TrimSpace(heading)
+		}
+	}
+	return title, strings.Join(words, " ")
+}
+
+// description returns the description in package.json, Cargo.toml or pyproject.toml.
+func (s survey) description() string {
+	var manifest struct {
+		Description string `json:"description"`
+	}
+	_ = json.Unmarshal([]byte(s.read("package.json")), &manifest) // one that cannot be read has none
+	for _, name := range []string{"Cargo.toml", "pyproject.toml"} {
+		if m := description().FindStringSubmatch(s.read(name)); m != nil && manifest.Description == "" {
+			return m[1]
+		}
+	}
+	return manifest.Description
+}
+
+// otherInstructions imports the files with instructions for other agents, and names those
+// that say how to work on the project.
+func (s survey) otherInstructions() []string {
+	var lines []string
+	for _, name := range []string{"CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md", ".cursorrules", ".windsurfrules"} {
+		content := s.read(name)
+		imports := slices.ContainsFunc(findImports(content), func(imported string) bool { return path.Clean(imported) == "AGENTS.md" })
+		if strings.TrimSpace(content) != "" && !imports {
+			lines = append(lines, "@"+name)
+		}
+	}
+	for _, guide := range []struct{ about, files string }{
+		{"Rules for contributions", "CONTRIBUTING.md CONTRIBUTING.rst CONTRIBUTING .github/CONTRIBUTING.md docs/CONTRIBUTING.md"},
+		{"Design", "ARCHITECTURE.md docs/ARCHITECTURE.md docs/architecture.md DESIGN.md"},
+	} {
+		if file := s.first(".", strings.Fields(guide.files)...); file != "" {
+			lines = append(lines, "- "+guide.about+": "+code(file))
+		}
+	}
+	return lines
 }
 
 // code returns s as a Markdown code span.
@@ -249,25 +211,8 @@ func code(s string) string {
 	return "`" + s + "`"
 }
 
-// bounded returns at most n lines; the last one then says how many are missing.
-func bounded(lines []string, n int, what string) []string {
-	if len(lines) <= n {
-		return lines
-	}
-	return append(slices.Clone(lines[:n-1]), "- "+text.Count(int64(len(lines)-n+1), "more "+what, "more "+what+"s"))
-}
-
-// shorten returns s on one line of at most n characters, cut after a word. An @ that [Load]
-// would take for an import is escaped.
+// shorten returns s on one line of at most n characters. An @ that [Load] would take for an
+// import is escaped.
 func shorten(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	s = strings.TrimPrefix(strings.ReplaceAll(" "+s, " @", ` \@`), " ")
-	short := text.First(s, n)
-	if len(short) == len(s) {
-		return s
-	}
-	if i := strings.LastIndexByte(text.First(s, n-1), ' '); i > 0 {
-		return strings.TrimRight(s[:i], ",;:-") + " " + text.Mark
-	}
-	return text.Clip(s, n-1)
+	return text.OneLine(strings.TrimPrefix(strings.ReplaceAll(" "+strings.Join(strings.Fields(s), " "), " @", ` \@`), " "), n)
 }

@@ -1,7 +1,6 @@
 package instructions
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"path"
@@ -10,6 +9,7 @@ import (
 
 	"pawl/internal/lazy"
 	"pawl/internal/stable"
+	"pawl/internal/text"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -66,9 +66,9 @@ func kindOrder(c command) int {
 // A detector knows the commands that follow from a file, by its name or by what is in it. It
 // is run on the root, and on folders below that have the file when the root has not.
 type detector struct {
-	files    string                                // names that the file can have
-	commands []string                              // kind, line, kind, line, …; "{WRAPPER TOOL} …" is run by the wrapper if that is there
-	read     func(s *survey, dir string) []command // nil: what is in the file does not matter
+	files    string                               // names that the file can have
+	commands []string                             // kind, line, kind, line, …; "{WRAPPER TOOL} …" is run by the wrapper if that is there
+	read     func(s survey, dir string) []command // nil: what is in the file does not matter
 }
 
 var detectors = []detector{
@@ -96,7 +96,7 @@ var detectors = []detector{
 }
 
 // in returns the commands for a folder that has the file.
-func (d detector) in(s *survey, dir string) []command {
+func (d detector) in(s survey, dir string) []command {
 	if d.read != nil {
 		return d.read(s, dir)
 	}
@@ -116,10 +116,11 @@ func (d detector) in(s *survey, dir string) []command {
 }
 
 // commands returns those of the root, then those of folders below.
-func (s *survey) commands() []command {
+func (s survey) commands() []command {
 	var all []command
+	below := s.folders()
 	for _, d := range detectors {
-		folders := s.folders
+		folders := below
 		if s.first(".", strings.Fields(d.files)...) != "" {
 			folders = []string{"."}
 		}
@@ -138,9 +139,14 @@ func (s *survey) commands() []command {
 	})
 }
 
-func commandLines(commands []command) []string {
+// commandLines returns a line for each command, and one for those that there is no room for.
+func (s survey) commandLines() []string {
 	var lines []string
-	for _, c := range commands {
+	commands := s.commands()
+	for i, c := range commands {
+		if i == maxCommands-1 && len(commands) > maxCommands {
+			return append(lines, "- "+text.Count(int64(len(commands)-i), "more command", "more commands"))
+		}
 		line := "- "
 		if c.kind != "" {
 			line += c.kind + ": "
@@ -154,10 +160,10 @@ func commandLines(commands []command) []string {
 		}
 		lines = append(lines, line)
 	}
-	return bounded(lines, maxCommands, "command")
+	return lines
 }
 
-func goCommands(_ *survey, dir string) []command {
+func goCommands(_ survey, dir string) []command {
 	return []command{
 		{kind: "Build", line: "go build ./...", dir: dir},
 		{kind: "Test", line: "go test ./...", dir: dir, note: "one test: go test ./PACKAGE -run NAME"},
@@ -188,8 +194,8 @@ var (
 
 // makeCommands returns the targets of a Makefile: those that it calls phony, because the
 // others make files. If it calls none so, those that are not named like a file.
-func makeCommands(s *survey, dir string) []command {
-	lines := s.lines(s.first(dir, "Makefile", "GNUmakefile", "makefile"))
+func makeCommands(s survey, dir string) []command {
+	lines := strings.Split(s.read(s.first(dir, "Makefile", "GNUmakefile", "makefile")), "\n")
 	phony := map[string]bool{}
 	goesOn := false
 	for _, line := range lines {
@@ -210,7 +216,7 @@ func makeCommands(s *survey, dir string) []command {
 		}
 		_, note, ok := strings.Cut(line, "## ")
 		if !ok {
-			note = cmp.Or(commentAbove(lines, i), recipe(lines, i))
+			note = commentAbove(lines, i)
 		}
 		for name := range strings.FieldsSeq(m[1]) {
 			if phony[name] || len(phony) == 0 && !strings.ContainsAny(name, "./") {
@@ -221,21 +227,8 @@ func makeCommands(s *survey, dir string) []command {
 	return targetCommands("make", dir, targets)
 }
 
-// recipe returns the first command of the target in line i, if it is whole and has no
-// variables of make.
-func recipe(lines []string, i int) string {
-	_, command, ok := strings.Cut(lines[i], ";")
-	if !ok && i+1 < len(lines) && strings.HasPrefix(lines[i+1], "\t") {
-		command = lines[i+1]
-	}
-	if command = strings.TrimLeft(strings.TrimSpace(command), "@-+"); strings.HasSuffix(command, `\`) || strings.Contains(command, "$") {
-		return ""
-	}
-	return command
-}
-
-func justCommands(s *survey, dir string) []command {
-	lines := s.lines(s.first(dir, "justfile", "Justfile", ".justfile"))
+func justCommands(s survey, dir string) []command {
+	lines := strings.Split(s.read(s.first(dir, "justfile", "Justfile", ".justfile")), "\n")
 	var targets []target
 	for i, line := range lines {
 		if m := justRecipe().FindStringSubmatch(line); m != nil {
@@ -260,7 +253,7 @@ func commentAbove(lines []string, i int) string {
 }
 
 // taskCommands reads the names and descriptions of the tasks of a Taskfile.
-func taskCommands(s *survey, dir string) []command {
+func taskCommands(s survey, dir string) []command {
 	var file struct{ Tasks yaml.Node }
 	if yaml.Unmarshal([]byte(s.read(s.first(dir, "Taskfile.yml", "Taskfile.yaml"))), &file) != nil {
 		return nil
@@ -277,7 +270,7 @@ func taskCommands(s *survey, dir string) []command {
 }
 
 // nodeCommands reads the scripts of a package.json.
-func nodeCommands(s *survey, dir string) []command {
+func nodeCommands(s survey, dir string) []command {
 	var manifest struct {
 		Scripts        map[string]string `json:"scripts"`
 		PackageManager string            `json:"packageManager"`
@@ -312,7 +305,7 @@ func nodeCommands(s *survey, dir string) []command {
 }
 
 // pythonCommands reads which tools are configured, and which one runs them.
-func pythonCommands(s *survey, dir string) []command {
+func pythonCommands(s survey, dir string) []command {
 	sections := s.sections(path.Join(dir, "pyproject.toml"))
 	for _, name := range []string{"setup.cfg", "tox.ini", "pytest.ini"} {
 		for section := range s.sections(path.Join(dir, name)) {
@@ -365,9 +358,9 @@ var pythonTools = []struct {
 }
 
 // sections returns the names of the tables of a TOML or INI file.
-func (s *survey) sections(name string) map[string]bool {
+func (s survey) sections(name string) map[string]bool {
 	found := map[string]bool{}
-	for _, line := range s.lines(name) {
+	for line := range strings.SplitSeq(s.read(name), "\n") {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "[") && !strings.HasPrefix(line, "[[") {
 			section, _, ok := strings.Cut(line[1:], "]")
