@@ -26,7 +26,7 @@ type assault struct {
 	work   string // it is ordinary work, and its result holds this
 }
 
-// assaults reads a file of testdata/hostile; a message for each of its lines.
+// assaults reads a file of testdata/hostile; a message for each of its lines, under -short for some.
 func (s *siege) assaults(t *testing.T, name string, refuse bool) [][]assault {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "hostile", name))
@@ -40,7 +40,7 @@ func (s *siege) assaults(t *testing.T, name string, refuse bool) [][]assault {
 		}
 		all = append(all, s.message(t, line, fmt.Sprint(i), refuse))
 	}
-	return all
+	return few(all, 8)
 }
 
 // message reads a line of a file of assaults. Of several calls the last one counts.
@@ -259,7 +259,7 @@ func raced() (all [][]assault) {
 	for i := range 40 {
 		all = append(all, []assault{{call: toolCall("write", map[string]any{"path": fmt.Sprintf("d/made-%d", i), "content": "x"}), title: "write into a folder that is swapped"}})
 	}
-	return all
+	return few(all, 8)
 }
 
 // aims leaves those assaults that are aimed at what is outside of the workspace or

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -167,11 +168,12 @@ func TestARepositoryThatIsOpenedForTheFirstTimeGainsNothing(t *testing.T) {
 
 func TestInstructionsOfARepositoryBringNothingButItsOwnText(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
+	type instructions struct {
 		name string
 		make func(t *testing.T, s *siege, at string) error
 		want string // in the request
-	}{
+	}
+	for _, c := range few([]instructions{
 		{"a link to a key", func(_ *testing.T, s *siege, at string) error { return os.Symlink(s.home+"/.ssh/id_rsa", at) }, ""},
 		{"a link to what the person keeps there", func(_ *testing.T, _ *siege, at string) error { return os.Symlink(".env", at) }, ""},
 		{"a link over a link", func(_ *testing.T, s *siege, at string) error {
@@ -198,7 +200,7 @@ func TestInstructionsOfARepositoryBringNothingButItsOwnText(t *testing.T) {
 			return os.WriteFile(at, []byte("the beginning of it\n"+strings.Repeat("more of it\n", 1<<20)), 0o600)
 		}, "the beginning of it"},
 		{"a link to text of its own", func(_ *testing.T, _ *siege, at string) error { return os.Symlink("README.md", at) }, "a project"},
-	} {
+	}, 5) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := besiege(t)
@@ -220,7 +222,7 @@ func TestARepositoryWhoseFilesHaveNoEndOrNoWriterDoesNotStopAnybody(t *testing.T
 	if _, err := exec.LookPath("mkfifo"); err != nil {
 		t.Skip("needs mkfifo, of coreutils")
 	}
-	for name, made := range map[string]string{
+	cases := map[string]string{
 		"a configuration that is a pipe":         "rm .git/config; mkfifo .git/config",
 		"a configuration without end":            "truncate -s 200G .git/config",
 		"a .git that is a pipe":                  "rm -rf .git; mkfifo .git",
@@ -233,7 +235,9 @@ func TestARepositoryWhoseFilesHaveNoEndOrNoWriterDoesNotStopAnybody(t *testing.T
 		"a .pawl that is a link to a folder":     "rm -rf .pawl; ln -s / .pawl",
 		"a .pawl that is a link to itself":       "rm -rf .pawl; ln -s .pawl .pawl; ln -s .mcp.json .mcp.json; ln -s AGENTS.md AGENTS.md",
 		"a repository that says it is elsewhere": "rm -rf .git; echo 'gitdir: ../out' > .git",
-	} {
+	}
+	for _, name := range few(slices.Sorted(maps.Keys(cases)), 4) {
+		made := cases[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := besiege(t)

@@ -23,6 +23,9 @@ import (
 
 // built is the binary, built once.
 var built = sync.OnceValues(func() (string, error) {
+	if testing.Short() { // it takes seconds: the test binary is one, too
+		return exec.LookPath("pawl") // testscript.Main has put it into PATH
+	}
 	dir, err := os.MkdirTemp("", "pawl-kill-")
 	if err != nil {
 		return "", err
@@ -51,6 +54,9 @@ func TestKilledAtAnyMomentARunGoesOnAndNoEffectHappensTwice(t *testing.T) {
 		t.Skipf("needs the go command, to build the binary: %v", err)
 	}
 	kills := 8
+	if testing.Short() {
+		kills = 2
+	}
 	if v := os.Getenv("PAWL_KILLS"); v != "" {
 		if kills, err = strconv.Atoi(v); err != nil {
 			t.Fatal(err)

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"database/sql"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,10 +29,39 @@ import (
 func TestMain(m *testing.M) {
 	// The tests may be run by a run.
 	command.RunAbove = func(string, int) bool { return false }
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tests{m}, map[string]func(){
 		"pawl":           func() { os.Exit(Main(os.Args[1:], command.System())) },
 		"scripted-agent": scriptedAgent,
 	})
+}
+
+// tests are the tests of this package, which start thousands of programs.
+type tests struct{ *testing.M }
+
+func (m tests) Run() int {
+	// A program that was built with the race detector sleeps for a second before it ends, for what
+	// its goroutines do meanwhile (atexit_sleep_ms; https://go.dev/doc/articles/race_detector, 2026-11).
+	os.Setenv("GORACE", strings.TrimSpace("atexit_sleep_ms=0 "+os.Getenv("GORACE")))
+	// The tests wait for their programs more than they compute.
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
+	}
+	return m.M.Run()
+}
+
+// few returns a list, under -short each nth of it: the same ones each time.
+func few[T any](all []T, n int) []T {
+	if !testing.Short() {
+		return all
+	}
+	var some []T
+	for i := 0; i < len(all); i += n {
+		some = append(some, all[i])
+	}
+	return some
 }
 
 // TestScripts runs the stories in testdata/script on the real program. Each has a
@@ -47,10 +78,16 @@ func TestMain(m *testing.M) {
 //	asked TEXT          one of them holds the text
 //	sql STATEMENTS      changes the database of the only workspace, as somebody would by hand
 //	serve NAME FILE…    starts a server, whose address is in $NAME; see [serve]
+//
+// Under -short it runs every third.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(scripts) < 100 {
+		t.Fatalf("%d scripts, %v", len(scripts), err)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:   "testdata/script",
+		Files: few(scripts, 3),
 		Setup: setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "start": start, "signal": sendSignal, "ended": waitEnded,
@@ -115,7 +152,7 @@ func setup(env *testscript.Env) error {
 	for name, value := range map[string]string{
 		"HOME": filepath.Join(env.WorkDir, "home"), "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "",
 		"XDG_RUNTIME_DIR": shortDir(env, sockets), "PAWL_STATE_DIR": filepath.Join(env.WorkDir, ".state"),
-		"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-of-the-test",
+		"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-of-the-test", "GORACE": os.Getenv("GORACE"),
 		// What runs on this machine is none of a story's business: nothing listens there.
 		"OLLAMA_HOST": "127.0.0.1:1", "LM_STUDIO_API_BASE": "http://127.0.0.1:1", "LLAMACPP_BASE_URL": "http://127.0.0.1:1",
 	} {

@@ -26,7 +26,7 @@ func TestATaskThatIsKilledAtAnyMomentHasOneReport(t *testing.T) {
 	if err != nil {
 		t.Skipf("needs the go command, to build the binary: %v", err)
 	}
-	for range 4 {
+	for range few(make([]int, 4), 4) {
 		top := t.TempDir()
 		dir := filepath.Join(top, "w")
 		if err := os.Mkdir(dir, 0o700); err != nil {

@@ -172,7 +172,7 @@ func TestNothingIsWrittenIntoTheWorkspaceButWhatTheAgentEdits(t *testing.T) {
 	}
 	dir, home := t.TempDir(), t.TempDir()
 	for name, content := range map[string]string{
-		"README.md": "a project\n", "src/a.go": "package a\n", "src/b.go": "package a // b\n", "docs/long.txt": strings.Repeat("a long line of text\n", 5000),
+		"README.md": "a project\n", "Makefile": "test:\n\tgo test ./...\n", "src/a.go": "package a\n", "src/b.go": "package a // b\n", "docs/long.txt": strings.Repeat("a long line of text\n", 5000),
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
