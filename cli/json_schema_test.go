@@ -184,9 +184,10 @@ func TestEveryCommandHasAJSONSchema(t *testing.T) {
 
 // A schemas makes JSON Schemas of Go types.
 type schemas struct {
+	t        *testing.T
 	defs     map[string]any
-	comments map[string]string // by package.Type.Field
-	stored   bool              // the type is one of the log: its form is that of package app
+	comments map[string]map[string]string // of each package that was read, by Type.Field
+	stored   bool                         // the type is one of the log: its form is that of package app
 }
 
 // printed returns a schema with a definition or a property on each line.
@@ -231,7 +232,7 @@ func printed(t *testing.T, schema map[string]any) string {
 // jsonSchema returns the schema of all commands.
 func jsonSchema(t *testing.T) map[string]any {
 	t.Helper()
-	s := schemas{defs: map[string]any{}, comments: fieldComments(t, ".", "console", "outputs", "permissions", "tasks", "../app", "../board", "../report", "../output", "../permission", "../provider", "../config", "../worker/retention", "../view", "../run")}
+	s := schemas{t: t, defs: map[string]any{}, comments: map[string]map[string]string{}}
 	commands := map[string]any{}
 	for name, forms := range jsonForms {
 		var any []any
@@ -334,7 +335,7 @@ func (s schemas) members(t reflect.Type, properties map[string]any, required *[]
 		if field.Type.Kind() == reflect.Pointer && options == "" {
 			member = map[string]any{"anyOf": []any{member, map[string]any{"type": "null"}}}
 		}
-		if comment := s.comments[filepath.Base(t.PkgPath())+"."+t.Name()+"."+field.Name]; comment != "" {
+		if comment := s.comment(t, field.Name); comment != "" {
 			member["description"] = comment
 		}
 		properties[name] = member
@@ -394,38 +395,55 @@ func (s schemas) events() {
 	line["allOf"] = each
 }
 
-// fieldComments returns what comments say of the fields of types.
-func fieldComments(t *testing.T, dirs ...string) map[string]string {
+// comment returns what is said of a field of a type where that is declared.
+func (s schemas) comment(of reflect.Type, field string) string {
+	s.t.Helper()
+	name, _, generic := strings.Cut(of.Name(), "[")
+	if name == "" || generic {
+		return ""
+	}
+	comments := s.comments[of.PkgPath()]
+	if comments == nil {
+		comments = fieldComments(s.t, filepath.Join("..", strings.TrimPrefix(of.PkgPath(), "pawl")))
+		s.comments[of.PkgPath()] = comments
+	}
+	comment, ok := comments[name+"."+field]
+	if !ok {
+		s.t.Errorf("the declaration of %s.%s was not found", of, field)
+	}
+	return comment
+}
+
+// fieldComments returns what the files of a package say of the fields of its types.
+func fieldComments(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	comments := map[string]string{}
-	for _, dir := range dirs {
-		files, err := filepath.Glob(dir + "/*.go")
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range files {
-			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ast.Inspect(file, func(n ast.Node) bool {
-				spec, ok := n.(*ast.TypeSpec)
-				if !ok {
-					return true
-				}
-				object, ok := spec.Type.(*ast.StructType)
-				if !ok {
-					return true
-				}
-				for _, f := range object.Fields.List {
-					for _, field := range f.Names {
-						text := strings.TrimSpace(f.Comment.Text() + f.Doc.Text())
-						comments[file.Name.Name+"."+spec.Name.Name+"."+field.Name] = strings.Join(strings.Fields(text), " ")
-					}
-				}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
 				return true
-			})
-		}
+			}
+			object, ok := spec.Type.(*ast.StructType)
+			if !ok {
+				return true
+			}
+			for _, f := range object.Fields.List {
+				for _, field := range f.Names {
+					text := strings.TrimSpace(f.Comment.Text() + f.Doc.Text())
+					comments[spec.Name.Name+"."+field.Name] = strings.Join(strings.Fields(text), " ")
+				}
+			}
+			return true
+		})
 	}
 	return comments
 }

@@ -340,7 +340,7 @@ type Summary struct {
 	Detail    string     `json:"detail,omitempty"` // why it waits or has failed
 	// Owes reports that a driver has something to do for it.
 	Owes bool `json:"owes"`
-	// Starts is [State.Starts].
+	// Starts: it is planned, or its plan carried out, without another word of a person.
 	Starts bool `json:"starts,omitempty"`
 }
 
