@@ -226,7 +226,7 @@ func (k *card) tell(b *strings.Builder, from int) {
 		}
 		fmt.Fprintf(b, "%d %s %s by %q: %s\n", e.Seq, typ, e.Run, e.By, data)
 	}
-	fmt.Fprintf(b, "= %s may %s\n", asJSON(k.t, k.s.Summary()), k.s.May())
+	fmt.Fprintf(b, "= %s may %s\nnext: %s\n", asJSON(k.t, k.s.Summary()), k.s.May(), k.s.Advice())
 	if len(k.s.Permissions) > 0 {
 		fmt.Fprintf(b, "asks %s\n", asJSON(k.t, k.s.Permissions))
 	}
@@ -397,6 +397,7 @@ func TestEventsThatCannotFollow(t *testing.T) {
 		{planning, Event{Payload: StatusChanged{From: Planning, To: Completed, Trigger: OnDone}}, "report_complete does not lead from planning to completed"},
 		{planning, Event{Payload: StatusChanged{From: Planning, To: "done", Trigger: OnDone}}, `status "done" does not exist`},
 		{planning, Event{Payload: StatusChanged{From: Planning, To: Waiting, Trigger: OnPause}}, "status waiting without a run and its agent"},
+		{planning, Event{Payload: StatusChanged{From: Planning, To: Waiting, Trigger: OnPause, Run: "p", Kind: Planner, Reason: "x"}}, "status waiting without a run and its agent"},
 		{planning, Event{Payload: StatusChanged{From: Planning, To: Planned, Trigger: OnPlanned, Run: "p", Agent: "a"}}, "status planned with a run"},
 		{planning, Event{Payload: StatusChanged{From: Planning, To: Waiting, Trigger: OnPause, Run: "p", Agent: "a", Reason: "x"}}, "without the kind of its agent and a reason"},
 		{planning, Event{Payload: StatusChanged{From: Planning, To: Waiting, Trigger: OnPause, Run: "p", Agent: "a", Kind: Planner}}, "without the kind of its agent and a reason"},

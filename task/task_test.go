@@ -231,6 +231,7 @@ func TestAPersonStopsTheRun(t *testing.T) {
 		k.planned()
 		k.must("anna", Start{Run: "w", Agent: "developer"})
 		k.must("", Prompt{"w", 1, 1})
+		k.must("", Note{"w", PermissionRequested{Call: "c_1", Tool: "shell"}})
 		k.must("anna", c.a)
 		k.wantStatus(c.want)
 		k.wantOwed("stop/w")
@@ -243,6 +244,9 @@ func TestAPersonStopsTheRun(t *testing.T) {
 		k.must("", ended("w", run.EndInterrupted))
 		k.wantStatus(c.want)
 		k.wantOwed()
+		if len(k.s.Permissions) > 0 {
+			t.Errorf("after %T it asks %+v", c.a, k.s.Permissions)
+		}
 	}
 }
 
@@ -349,6 +353,9 @@ func TestABudgetThatIsSpentStartsNothing(t *testing.T) {
 	}
 	if w := k.s.Status; w.Detail != "developer reached a limit: its budget of $0.60 is spent" {
 		t.Errorf("it waits because %s", w.Detail)
+	}
+	if next := k.s.Advice(); next != "pawl task resume t1 --budget …" {
+		t.Errorf("a person may next %s", next)
 	}
 	if err := k.try("anna", Resume{Budget: &Budget{Cost: 0.9}}); err == nil || !strings.Contains(err.Error(), "its budget of $0.90 is spent") {
 		t.Errorf("resumed with too little: %v", err)
@@ -524,7 +531,10 @@ func TestAMessageThatWasNotHeardComesBack(t *testing.T) {
 	k.must("", Prompt{"w", 1, 1})
 	k.must("anna", Say{ID: "m1", Text: "Stop at ten."})
 	k.must("anna", Say{ID: "m1", Text: "Stop at ten."}) // sent twice
-	k.must("", Tell{Run: "w", ID: "m1"})
+	k.must("", Tell{Run: "w", ID: "m1", AtTurnEnd: true})
+	if m := k.s.Messages[0]; m.State != MessageIsDelivered || !m.AtTurnEnd {
+		t.Errorf("it is told when the turn has ended, and the message is %+v", m)
+	}
 	k.must("developer", submit("w", 1, aReport))
 	k.must("", MessageReturned{"m1"})
 	k.must("", ended("w", run.Completed))
