@@ -134,10 +134,13 @@ func TestAChangeDuringARunTakesEffectOnlyAfterAsking(t *testing.T) {
 	p := r.open()
 	r.trust(p)
 	r.expect(p, "begun", map[string]permission.Verdict{"make": permission.Allow})
+	idle := r.open() // has decided nothing when the file changes
 	r.rules(rulesFile, "allow shell(evil *)", "deny shell(mv *)")
-	r.expect(p, "changed by the agent", map[string]permission.Verdict{
-		"make": permission.Allow, // what was trusted continues to count in this run
-		"evil": permission.Ask, "rm x": permission.Deny, "mv a b": permission.Deny})
+	for _, p := range []*policy.Policy{p, idle} {
+		r.expect(p, "changed by the agent", map[string]permission.Verdict{
+			"make": permission.Allow, // what was trusted continues to count in this run
+			"evil": permission.Ask, "rm x": permission.Deny, "mv a b": permission.Deny})
+	}
 	if err := os.Remove(filepath.Join(r.workspace, rulesFile)); err != nil {
 		t.Fatal(err)
 	}
