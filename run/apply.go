@@ -164,11 +164,8 @@ func (s *State) applyTold(p Told) error {
 	case p.Reason == TellOutput && !s.owesOutput():
 		return refuse("reminded of a result that is not waited for")
 	}
-	switch p.Reason {
-	case TellPromised:
+	if p.Reason == TellPromised {
 		t.streaks[promised]++
-	case TellOutput:
-		s.assignment.problem = ""
 	}
 	t.tell(p.Text)
 	t.Phase = Ready
