@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"pawl/board"
 	"pawl/config"
 	"pawl/gitcopy"
+	"pawl/internal/stable"
 	"pawl/internal/text"
 	"pawl/store"
 	"pawl/task"
@@ -99,7 +99,7 @@ func problemOf(err error) *Problem {
 		for field, what := range e.Fields {
 			p.Errors = append(p.Errors, FieldProblem{field, what})
 		}
-		slices.SortFunc(p.Errors, func(a, b FieldProblem) int { return cmp.Compare(a.Field, b.Field) })
+		stable.Sort(p.Errors, func(a, b FieldProblem) int { return cmp.Compare(a.Field, b.Field) })
 		return p
 	}
 	switch {
@@ -228,7 +228,7 @@ func (e *endpoint) wrong(status int, msg string, errs []error) *Problem {
 		p.Errors = append(p.Errors, f)
 	}
 	// One that is not known is mostly one that is missing, misspelt: it is said first.
-	slices.SortStableFunc(p.Errors, func(a, b FieldProblem) int {
+	stable.Sort(p.Errors, func(a, b FieldProblem) int {
 		return cmp.Compare(rank(a), rank(b))
 	})
 	if len(p.Errors) > 0 {

@@ -459,6 +459,8 @@ func TestRulesSeeTheHostThatIsDialled(t *testing.T) {
 		"HTTPS://Example.ORG.:443/a%20b?c=d":              "https://example.org/a%20b?c=d",
 		"http://example.org:080/":                         "http://example.org/",
 		"https://bücher.example/ü":                        "https://xn--bcher-kva.example/%C3%BC",
+		"https://BU\u0308CHER。example/":                   "https://xn--bcher-kva.example/",
+		"https://faß.example/":                            "https://xn--fa-hia.example/",
 		"https://xn--bcher-kva.example/":                  "https://xn--bcher-kva.example/",
 		"http://[::FFFF:1.2.3.4]/":                        "http://[::ffff:1.2.3.4]/",
 		"https://a_b.example.org/":                        "https://a_b.example.org/",

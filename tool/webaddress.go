@@ -1,13 +1,16 @@
 package tool
 
 import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 	"unicode"
 
-	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
 
 	"pawl/internal/visible"
@@ -70,12 +73,11 @@ func webHost(host string) (string, error) {
 		return ip.String(), nil
 	}
 	given := host
-	var err error
 	if !isASCII(host) {
-		host, err = idna.Lookup.ToASCII(host)
+		host = dialledHost(host)
 	}
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	if err != nil || host == "" || len(host) > 253 || strings.ContainsFunc(host, func(r rune) bool {
+	if host == "" || len(host) > 253 || strings.ContainsFunc(host, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '.' && r != '_'
 	}) || strings.Contains(host, "..") || host[0] == '.' {
 		return "", tell("%q is not a host name.", clip(given, 100))
@@ -89,6 +91,26 @@ func webHost(host string) (string, error) {
 	}
 	return host, nil
 }
+
+// dialledHost returns the name that net/http dials for a host, which is in ASCII, or the host
+// if there is none. Asking it, without a connection, links no second copy of the tables of
+// golang.org/x/net/idna: 0.2 MB.
+func dialledHost(host string) string {
+	t := http.Transport{DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
+		name, _, err := net.SplitHostPort(address)
+		return nil, errors.Join(dialled(name), err)
+	}}
+	_, err := t.RoundTrip(&http.Request{Header: http.Header{}, URL: &url.URL{Scheme: "http", Host: host}})
+	if name, ok := errors.AsType[dialled](err); ok {
+		return string(name)
+	}
+	return host
+}
+
+// dialled is the name of a host, as the error of a connection that is not made.
+type dialled string
+
+func (d dialled) Error() string { return string(d) }
 
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
