@@ -37,6 +37,7 @@ func TestAnAnswerWithoutItsRuleCountsForTheCall(t *testing.T) {
 		result string
 		ran    bool
 		rule   string
+		reason string // that is recorded
 	}{
 		"allowed": {answer: request.Decide{Answer: run.Allow}, ran: true, result: "c_1 false"},
 		"always":  {answer: request.Decide{Answer: run.Always}, ran: true, result: "c_1 false", rule: "edit(a.go)"},
@@ -46,10 +47,12 @@ func TestAnAnswerWithoutItsRuleCountsForTheCall(t *testing.T) {
 			r.w.Authorizer = authorizer(func(permission.Request) permission.Decision { return permission.Decision{Verdict: permission.Ask} })
 		}, answer: request.Decide{Answer: run.Always}, ran: true, notice: "no rule is stored: ; the answer applies to this call only", result: "c_1 false"},
 		"always, of something else": {answer: request.Decide{Answer: run.Always, Digest: "0000"}, result: ""},
-		"denied":                    {answer: request.Decide{Answer: run.Deny}, result: "c_1 true The person refused this call."},
-		"denied with words":         {answer: request.Decide{Answer: run.Deny, Text: "It is generated."}, result: "c_1 true The person refused this call. They say: It is generated."},
+		"denied":                    {answer: request.Decide{Answer: run.Deny}, result: "c_1 true The person refused this call.", reason: "denied by a person"},
+		"denied with words": {answer: request.Decide{Answer: run.Deny, Text: "It is generated."}, result: "c_1 true The person refused this call. They say: It is generated.",
+			reason: "denied by a person: It is generated."},
 		"never, by a rule of their own": {answer: request.Decide{Answer: run.Never, Rules: permission.Rules{own}, Text: "No Go."},
-			result: "c_1 true The person refused this call, and calls like it from now on (rule edit(*.go)). They say: No Go.", rule: "edit(*.go)"},
+			result: "c_1 true The person refused this call, and calls like it from now on (rule edit(*.go)). They say: No Go.", rule: "edit(*.go)",
+			reason: "denied by a person, and a rule was stored: No Go."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,6 +82,9 @@ func TestAnAnswerWithoutItsRuleCountsForTheCall(t *testing.T) {
 				for _, p := range logged[run.CallDecided](t, r) {
 					if p.Decision.Rule != c.rule || p.Decision.By != "ann" || p.Decision.Source != "person" {
 						t.Errorf("decided is %+v", p.Decision)
+					}
+					if c.reason != "" && p.Decision.Reason != c.reason {
+						t.Errorf("the reason is %q, want %q", p.Decision.Reason, c.reason)
 					}
 				}
 				if stored := len(set.rules) == 3; stored != (c.rule != "" && c.notice == "") {

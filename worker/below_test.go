@@ -262,10 +262,14 @@ func TestAParentContinuesWhenAnotherProcessLeavesItsChild(t *testing.T) {
 				if row { // the parent looks while the child is the other's
 					time.Sleep(2 * pollIdle)
 				}
+				before := r.told(theChild)
 				if s, err := other.Run(t.Context()); err != nil || s.Turn.End.End != run.Completed {
 					t.Fatalf("the child ended %+v, %v", s.Turn.End, err)
 				}
-				time.Sleep(2 * pollIdle)
+				time.Sleep(4 * pollIdle)
+				if n := r.told(theChild) - before; n != 1 {
+					t.Errorf("who shows the parent is told %d times that the child has gone on", n)
+				}
 				if err := other.Close(); err != nil {
 					t.Fatal(err)
 				}
@@ -275,6 +279,18 @@ func TestAParentContinuesWhenAnotherProcessLeavesItsChild(t *testing.T) {
 			})
 		})
 	}
+}
+
+// told returns how often who shows the run was told that something has happened to a run below.
+func (r *rig) told(id run.ID) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, v := range r.views {
+		if v.Below == id {
+			n++
+		}
+	}
+	return n
 }
 
 // releases is a store that does something when a run is released.

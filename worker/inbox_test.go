@@ -280,7 +280,7 @@ func TestTheTimesInALogNeverGoBackwards(t *testing.T) {
 		putRow(t, r, "k", "decide", `{"call":"c_2","answer":"allow"}`)
 		put(t, r, "q", saying("q", run.Queue, "and on"))
 		r.run(r.open())
-		last := time.Time{}
+		last := began
 		for e, err := range r.mem.Events(t.Context(), "r", 0) {
 			if err != nil {
 				t.Fatal(err)

@@ -76,6 +76,38 @@ func TestWhoPostsIsTold(t *testing.T) {
 	})
 }
 
+// Who has given up before the words are read has the turn that begins with them interrupted, and a setting
+// made all the same.
+func TestWhatWasPostedByOneWhoHasLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, `{"text":"Done."}`)
+		d := r.create()
+		defer d.Close()
+		gone := stopped(t, run.ByPerson)
+		for _, c := range []struct {
+			want request.Request
+			end  run.End
+		}{
+			{request.Configure{Change: run.ConfigChange{Mode: new("plan")}}, ""},
+			{said("go"), run.EndInterrupted},
+			{request.Configure{Change: run.ConfigChange{Mode: new("default")}}, run.EndInterrupted},
+		} {
+			wait := d.Post(gone, c.want)
+			s, err := d.Run(t.Context())
+			if werr := wait(t.Context()); err != nil || werr != nil {
+				t.Fatal(err, werr)
+			}
+			if s.Turn.Open() || s.Turn.End.End != c.end {
+				t.Errorf("after %T the turn has ended %+v", c.want, s.Turn.End)
+			}
+		}
+		if m := d.State().Config.Mode; m != "default" {
+			t.Errorf("the mode is %s", m)
+		}
+	})
+}
+
 // Words that are handed in while the turn is being interrupted begin the next one; a setting is not
 // held back.
 func TestWordsWaitForTheEndOfAnInterruptedTurn(t *testing.T) {

@@ -355,9 +355,7 @@ func (f *follower) hear(ctx context.Context, socket string, poll <-chan time.Tim
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	v, err := store.Dial(ctx, socket)
-	if err != nil { // there is none, or the owner has just died
-		v, lines = nil, nil
-	} else {
+	if err == nil { // else there is none, or the owner has just died
 		defer v.Close()
 		context.AfterFunc(ctx, func() { v.Close() })
 		go receive(ctx, v, lines)
@@ -373,7 +371,7 @@ func (f *follower) hear(ctx context.Context, socket string, poll <-chan time.Tim
 			}
 			quiet = false
 		case <-poll:
-			if v == nil {
+			if err != nil {
 				return true
 			}
 			if quiet && !f.read(ctx, 0) { // a line can be missed by a reader that is too slow

@@ -272,6 +272,32 @@ func TestWhoFollowsLaterSeesTheAnswerFromItsBeginning(t *testing.T) {
 	}
 }
 
+// Who follows a run from another process before it was asked anything sees all of its first turn.
+func TestARunIsFollowedBeforeItIsInTheLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, `{"text":"Done."}`)
+		d := r.create()
+		seen := make(chan []string, 1)
+		go func() {
+			var types []string
+			for u, err := range Follow(t.Context(), r.mem, "r", 0) {
+				if err != nil {
+					t.Error(err)
+					break
+				}
+				types = append(types, store.Type(u.Event.Payload))
+			}
+			seen <- types
+		}()
+		time.Sleep(2 * pollRun)
+		r.run(d, prompt("go"))
+		if got, want := <-seen, r.log(r.mem); !slices.Equal(got, want) {
+			t.Errorf("saw %q, not %q", got, want)
+		}
+	})
+}
+
 // A run whose process has no socket is followed by its log, until that process lets go of it.
 func TestARunWithoutASocketIsFollowed(t *testing.T) {
 	t.Parallel()

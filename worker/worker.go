@@ -59,7 +59,7 @@ type Config struct {
 	// Check returns an error if a configuration cannot be used on this machine (a mode
 	// that needs a sandbox, a model without a key); nil: all can.
 	Check func(c run.Config) error
-	// TaskOf returns the task that a run belongs to; nil, or without the function: none.
+	// TaskOf returns the task that a run belongs to; nil: none.
 	TaskOf func(context.Context, run.ID) (Task, error)
 	// StateDir is the folder of the workspace in the user's state folder.
 	StateDir string
@@ -323,9 +323,7 @@ func (d *Runner) load(ctx context.Context) error {
 
 // joinTask finds the task that a run belongs to: this one, or its parent.
 func (d *Runner) joinTask(ctx context.Context, of run.ID) (err error) {
-	if d.w.TaskOf != nil {
-		d.task, err = d.w.TaskOf(ctx, of)
-	}
+	d.task, err = d.w.TaskOf(ctx, of)
 	return err
 }
 
