@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -25,13 +26,17 @@ func (s Style) ApprovalLines(a app.Approval, n, fold, width int, before func(pat
 // ApprovalHead returns what must be seen of a call however long it is: its title, whether it leaves the
 // sandbox, the folder it runs in, and what no rule covers. The call is one of n that wait.
 func (s Style) ApprovalHead(a app.Approval, n, width int) []string {
-	title := CallTitle(a.Call.Tool, view.Subject(a.Call.Tool, a.Call.Arguments))
-	var args struct{ Path string }
+	tool, arguments := view.Use(a.Call.Tool, a.Call.Arguments)
+	title := CallTitle(tool, view.Subject(tool, arguments))
+	var args struct {
+		Path string
+		File string `json:"file_path"`
+	}
 	switch {
-	case a.Call.Tool == "shell":
+	case tool == "shell", tool == "Bash":
 		title = "Run this command?"
-	case json.Unmarshal([]byte(a.Call.Arguments), &args) == nil && args.Path != "":
-		title = CallTitle(a.Call.Tool, visible.Escape(args.Path)) // with its end, which a subject may lack
+	case json.Unmarshal([]byte(arguments), &args) == nil && args.Path+args.File != "":
+		title = CallTitle(tool, visible.Escape(cmp.Or(args.Path, args.File))) // with its end, which a subject may lack
 	}
 	heading := []Span{{Text: title, Paint: Bold}}
 	if n > 1 {
@@ -95,52 +100,68 @@ func (s Style) whole(text string, width int) []string {
 
 // WholeCall returns a call uncut: an approval must not depend on what was not shown.
 func WholeCall(c run.Call) string {
+	tool, arguments := view.Use(c.Tool, c.Arguments)
 	var args struct{ Command, URL string }
-	_ = json.Unmarshal([]byte(c.Arguments), &args) // arguments that are not JSON are shown as they are
+	_ = json.Unmarshal([]byte(arguments), &args) // arguments that are not JSON are shown as they are
 	for _, text := range []string{args.Command, args.URL} {
-		if text != "" {
-			return c.Tool + " " + text
+		if text != "" && (tool == c.Tool || tool == "Bash" || tool == "WebFetch") { // of others it may not be all
+			return tool + " " + text
 		}
 	}
-	return c.Tool + " " + c.Arguments
+	return tool + " " + arguments
 }
 
-// ProposedChange returns what a call of edit or write would change, uncut, as the lines of a diff. before reads a file
-// of the workspace, see [Style.ApprovalLines].
+// ProposedChange returns what a call of edit or write would change, or that of a tool of an external agent's, uncut, as
+// the lines of a diff. before reads a file of the workspace, see [Style.ApprovalLines].
 func ProposedChange(c run.Call, before func(path string) (string, error)) (diff string, ok bool) {
-	var args struct {
-		Path    string
-		Content *string
-		Edits   []struct{ Old, New string }
+	type edit struct {
+		Old, New string
+		From     string `json:"old_string"` // external agents name them so
+		To       string `json:"new_string"`
+		All      bool   `json:"replace_all"`
 	}
-	if json.Unmarshal([]byte(c.Arguments), &args) != nil {
+	var args struct {
+		Path, Patch string
+		File        string `json:"file_path"`
+		Content     *string
+		Edits       []edit
+		edit
+	}
+	tool, arguments := view.Use(c.Tool, c.Arguments)
+	if json.Unmarshal([]byte(arguments), &args) != nil {
 		return "", false
 	}
-	switch {
-	case c.Tool == "edit" && len(args.Edits) > 0:
-		if old, err := before(args.Path); err == nil {
-			changed, found := old, true
-			for _, e := range args.Edits {
-				found = found && strings.Count(changed, e.Old) == 1
-				changed = strings.Replace(changed, e.Old, e.New, 1)
-			}
-			if found {
-				d, _, _ := text.Diff(old, changed, 0)
-				return d, true
-			}
-		}
-		var all []string // where they are in the file is not known
+	if args.edit != (edit{}) {
+		args.Edits = append(args.Edits, args.edit)
+	}
+	path := cmp.Or(args.Path, args.File)
+	switch tool = strings.ToLower(tool); {
+	case tool == "edit" && args.Patch != "":
+		return args.Patch, true
+	case (tool == "edit" || tool == "multiedit") && len(args.Edits) > 0:
+		old, err := before(path)
+		changed, found := old, err == nil
+		var all []string // for where they are in the file is not known
 		for _, e := range args.Edits {
-			d, _, _ := text.Diff(e.Old, e.New, 0)
+			from, to := cmp.Or(e.Old, e.From), cmp.Or(e.New, e.To)
+			n := strings.Count(changed, from)
+			if found = found && from != "" && (n == 1 || n > 1 && e.All); found {
+				changed = strings.ReplaceAll(changed, from, to)
+			}
+			d, _, _ := text.Diff(from, to, 0)
 			for line := range strings.SplitSeq(d, "\n") {
 				if !strings.HasPrefix(line, "@@ ") {
 					all = append(all, line)
 				}
 			}
 		}
-		return strings.Join(all, "\n"), true
-	case c.Tool == "write" && args.Content != nil:
-		old, err := before(args.Path)
+		if !found {
+			return strings.Join(all, "\n"), true
+		}
+		d, _, _ := text.Diff(old, changed, 0)
+		return d, true
+	case tool == "write" && args.Content != nil:
+		old, err := before(path)
 		if err != nil {
 			return "", false
 		}

@@ -83,7 +83,7 @@ func loadApprovals(n int) effect {
 		files := map[string]string{}
 		for _, a := range calls {
 			r := a.Request
-			if a.Call.Tool != "write" && a.Call.Tool != "edit" || len(r.Resolved) != len(r.Paths) {
+			if !r.Edits || len(r.Resolved) != len(r.Paths) {
 				continue
 			}
 			for i, path := range r.Paths {

@@ -8,6 +8,19 @@ import (
 	"strings"
 )
 
+// Use returns the tool and the arguments of what a call is about: of one that asks for the use of a tool of an external
+// agent's own, that tool and its input, and else the call's own.
+func Use(tool, arguments string) (string, string) {
+	var asked struct {
+		Tool  string          `json:"tool_name"`
+		Input json.RawMessage `json:"input"`
+	}
+	if tool != "permission" || json.Unmarshal([]byte(arguments), &asked) != nil || asked.Tool == "" {
+		return tool, arguments
+	}
+	return asked.Tool, string(asked.Input)
+}
+
 // Title says in one line what a call does: the tool and the subject of its arguments.
 func Title(tool, arguments string) string { return title(tool, Subject(tool, arguments)) }
 

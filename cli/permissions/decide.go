@@ -156,7 +156,8 @@ func (d decider) show(ctx context.Context, asJSON bool) error {
 // command as it is written. before reads a file of the workspace.
 func wholeCall(c run.Call, before func(path string) (string, error)) (title string, below []string) {
 	if change, ok := render.ProposedChange(c, before); ok {
-		return c.Tool + " " + view.Subject(c.Tool, c.Arguments), strings.Split(strings.TrimSpace(change), "\n")
+		tool, arguments := view.Use(c.Tool, c.Arguments)
+		return tool + " " + view.Subject(tool, arguments), strings.Split(strings.TrimSpace(change), "\n")
 	}
 	title, rest, many := strings.Cut(render.WholeCall(c), "\n")
 	if many {
