@@ -442,8 +442,8 @@ const pollInbox = 50 * time.Millisecond
 
 // Stop interrupts the turn of a run and waits until it has ended. If another process drives the run, that one
 // is told; a turn that was left open by a process that was killed is ended here. By then an external agent of
-// the run has ended as well. by is who stops the run. stopped is false if no turn was open.
-func (w *Workspace) Stop(ctx context.Context, id run.ID, by string) (end run.End, stopped bool, err error) {
+// the run has ended as well. cause says why, and by who stops the run. stopped is false if no turn was open.
+func (w *Workspace) Stop(ctx context.Context, id run.ID, cause run.Cause, by string) (end run.End, stopped bool, err error) {
 	_, s, err := w.Load(ctx, id)
 	if err != nil || s.Turn.N == 0 {
 		return "", false, err
@@ -467,7 +467,7 @@ func (w *Workspace) Stop(ctx context.Context, id run.ID, by string) (end run.End
 			return "", stopped, err
 		}
 		if !owned {
-			err := w.stopHere(ctx, id, by)
+			err := w.stopHere(ctx, id, cause, by)
 			if _, raced := errors.AsType[*store.OwnedError](err); err != nil && !raced {
 				return "", stopped, err
 			}
@@ -475,7 +475,7 @@ func (w *Workspace) Stop(ctx context.Context, id run.ID, by string) (end run.End
 			continue
 		}
 		if !stopped {
-			if err := w.put(ctx, id, "stop-"+rand.Text(), request.Interrupt{Turn: s.Turn.N, By: by}); err != nil {
+			if err := w.put(ctx, id, "stop-"+rand.Text(), request.Interrupt{Turn: s.Turn.N, Cause: cause, By: by}); err != nil {
 				return "", false, err
 			}
 			stopped = true
@@ -498,7 +498,7 @@ func (e *NotTakenError) Error() string { return e.What }
 
 // stopHere ends the open turn of a run that no process drives, by driving it with a
 // context that is cancelled already.
-func (w *Workspace) stopHere(ctx context.Context, id run.ID, by string) error {
+func (w *Workspace) stopHere(ctx context.Context, id run.ID, cause run.Cause, by string) error {
 	d, err := w.driver()
 	if err != nil {
 		return err
@@ -508,7 +508,7 @@ func (w *Workspace) stopHere(ctx context.Context, id run.ID, by string) error {
 		return err
 	}
 	stopped, stop := context.WithCancelCause(ctx)
-	stop(worker.Stop{Interrupted: run.Interrupted{Cause: run.ByPerson, By: by}})
+	stop(worker.Stop{Interrupted: run.Interrupted{Cause: cause, By: by}})
 	_, err = r.Run(stopped) // nothing starts: the interrupt is recorded first
 	return errors.Join(err, r.Close())
 }

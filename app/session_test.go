@@ -396,7 +396,7 @@ func TestARunHasOneSessionAndAnyNumberOfFollowers(t *testing.T) {
 	if len(runs) != 1 || runs[0].Owner == nil || runs[0].Owner.PID != os.Getpid() {
 		t.Errorf("listed %+v", runs)
 	}
-	end, stopped, err := other.Stop(t.Context(), s.ID(), "a test")
+	end, stopped, err := other.Stop(t.Context(), s.ID(), run.ByPerson, "a test")
 	if err != nil || !stopped || end != run.EndInterrupted {
 		t.Errorf("stopped %t: %s, %v", stopped, end, err)
 	}

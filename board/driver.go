@@ -551,9 +551,13 @@ func (c *card) deliver(ctx context.Context, s task.State) bool {
 // stop stops a run that the task's status has left, and returns when it has stopped and the
 // task says so.
 func (c *card) stop(ctx context.Context, s task.State, id run.ID) {
+	cause := run.ByPerson
+	if s.Status.Name == task.Waiting {
+		cause = run.ByPause
+	}
 	var state run.State
 	if c.session != nil && c.session.ID() == id {
-		c.session.Interrupt(run.Interrupted{Cause: run.ByPerson})
+		c.session.Interrupt(run.Interrupted{Cause: cause})
 		var err error
 		if state, err = c.session.Wait(ctx); ctx.Err() != nil {
 			return
@@ -563,7 +567,7 @@ func (c *card) stop(ctx context.Context, s task.State, id run.ID) {
 			c.fail(ctx, s, id, err)
 			return
 		}
-	} else if _, _, err := c.board.ws.Stop(ctx, id, "the task was changed"); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrNotFound) {
+	} else if _, _, err := c.board.ws.Stop(ctx, id, cause, "the task was changed"); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrNotFound) {
 		c.wait(ctx, nil, pollTasks) // another process drives it and does not stop, or the disk is full
 		return
 	}
@@ -574,7 +578,7 @@ func (c *card) stop(ctx context.Context, s task.State, id run.ID) {
 	if r, ok := now.Run(id); !ok || r.Ended {
 		return
 	}
-	end := run.Ended{End: run.EndInterrupted, Reason: string(run.ByPerson), Detail: "stopped"}
+	end := run.Ended{End: run.EndInterrupted, Reason: string(cause), Detail: "stopped"}
 	_, err = c.board.Do(ctx, c.id, "", task.End{Run: id, Number: assigned(s, id), Begun: true, End: end, Said: state.Said(), Usage: state.Usage})
 	if err != nil {
 		c.wait(ctx, nil, pollTasks)

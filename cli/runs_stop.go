@@ -23,7 +23,7 @@ The run can be continued afterwards.`,
 	}
 	asJSON := command.JSONFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
-		end, stopped, err := ws.Stop(ctx, id, "pawl runs stop")
+		end, stopped, err := ws.Stop(ctx, id, run.ByPerson, "pawl runs stop")
 		if err != nil {
 			return err
 		}

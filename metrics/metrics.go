@@ -42,7 +42,7 @@ func New() *Metrics {
 	for _, end := range []run.End{run.Completed, run.Asked, run.EndInterrupted, run.LimitReached, run.GuardrailStopped, run.LoopStopped, run.EndRefused, run.EndFailed} {
 		m.turns.add(0, string(end))
 	}
-	for _, cause := range []run.Cause{run.ByPerson, run.ByWait, run.ByTimeout, run.ByShutdown, run.ByParent, run.ByRequest, run.ByPolicy} {
+	for _, cause := range []run.Cause{run.ByPerson, run.ByWait, run.ByTimeout, run.ByShutdown, run.ByParent, run.ByRequest, run.ByPolicy, run.ByPause} {
 		m.interrupts.add(0, string(cause))
 	}
 	for _, result := range []Result{Accepted, Duplicate, Invalid, Refused} {

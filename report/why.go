@@ -223,6 +223,8 @@ func NextCommand(s run.State) string {
 	switch end := s.Turn.End; {
 	case app.NeedsApproval(s):
 		return fmt.Sprintf("decide with `pawl runs decide %s`, or continue with a rule that allows it: `pawl run --resume %s --allow '…'`", id, id)
+	case !s.Turn.Open() && len(app.Undecided(s)) > 0:
+		return fmt.Sprintf("decide with `pawl runs decide %s`, then continue with `pawl run --resume %[1]s`", id)
 	case s.Turn.Open():
 		return fmt.Sprintf("continue with `pawl run --resume %s`", id)
 	case end.End == run.Completed:

@@ -8,6 +8,7 @@
 package request
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -86,9 +87,10 @@ type Decide struct {
 
 // Interrupt stops the open turn.
 type Interrupt struct {
-	Turn int        `json:"turn,omitempty"` // 0: the one that is open when it is read
-	By   string     `json:"by,omitempty"`
-	Then []run.Part `json:"then,omitempty"` // begins the next turn
+	Turn  int        `json:"turn,omitempty"`  // 0: the one that is open when it is read
+	Cause run.Cause  `json:"cause,omitempty"` // empty: a person
+	By    string     `json:"by,omitempty"`
+	Then  []run.Part `json:"then,omitempty"` // begins the next turn
 }
 
 // Call is a call that an external agent makes through pawl's tools. It is answered with a [Result].
@@ -174,7 +176,7 @@ func (r Interrupt) Events(s run.State, _ World) ([]run.Payload, error) {
 	if !s.Turn.Open() || r.Turn != 0 && r.Turn != s.Turn.N {
 		return nil, ErrNoTurn
 	}
-	return []run.Payload{run.Interrupted{Turn: s.Turn.N, Cause: run.ByPerson, By: r.By, Then: r.Then}}, nil
+	return []run.Payload{run.Interrupted{Turn: s.Turn.N, Cause: cmp.Or(r.Cause, run.ByPerson), By: r.By, Then: r.Then}}, nil
 }
 
 func (r Call) Events(s run.State, w World) ([]run.Payload, error) {

@@ -22,8 +22,9 @@ var all = map[string]Request{
 	`{"id":"m2"}`: Withdraw{ID: "m2"},
 	`{"change":{"mode":"plan","limits":{"steps":7}}}`:                                                   Configure{run.ConfigChange{Mode: new("plan"), Limits: run.Limits{Steps: 7}}},
 	`{"call":"c_2","answer":"never","by":"ann","text":"b is generated","rules":[RULE],"digest":"ab12"}`: Decide{"c_2", run.Never, "ann", "b is generated", permission.Rules{{Effect: permission.Deny, Tool: "edit"}}, "ab12"},
-	`{"turn":4,"by":"ann","then":[{"type":"text","text":"not so"}]}`:                                    Interrupt{4, "ann", words("not so")},
-	`{"key":"k","tool":"read","arguments":"{}"}`:                                                        Call{"k", "read", "{}"},
+	`{"turn":4,"by":"ann","then":[{"type":"text","text":"not so"}]}`:                                    Interrupt{Turn: 4, By: "ann", Then: words("not so")},
+	`{"cause":"paused"}`:                         Interrupt{Cause: run.ByPause},
+	`{"key":"k","tool":"read","arguments":"{}"}`: Call{"k", "read", "{}"},
 }
 
 func words(text string) []run.Part { return []run.Part{run.Text(text)} }
@@ -144,8 +145,9 @@ func TestWhatARequestMeansInAState(t *testing.T) {
 		{"an answer that comes too late", over, Answer{"c_1", words("blue")}, nil, "answered already"},
 		{"to withdraw words", saidMore, Withdraw{"m"}, run.Withdrawn{ID: "m"}, ""},
 		{"to withdraw words that were delivered", atWork(t), Withdraw{"m"}, nil, "delivered or taken back already"},
-		{"to interrupt the turn", atWork(t), Interrupt{1, "ann", nil}, run.Interrupted{Turn: 1, Cause: run.ByPerson, By: "ann"}, ""},
+		{"to interrupt the turn", atWork(t), Interrupt{Turn: 1, By: "ann"}, run.Interrupted{Turn: 1, Cause: run.ByPerson, By: "ann"}, ""},
 		{"to interrupt whatever is open", atWork(t), Interrupt{Then: words("not so")}, run.Interrupted{Turn: 1, Cause: run.ByPerson, Then: words("not so")}, ""},
+		{"to interrupt it for a pause", atWork(t), Interrupt{Cause: run.ByPause}, run.Interrupted{Turn: 1, Cause: run.ByPause}, ""},
 		{"to interrupt another turn", atWork(t), Interrupt{Turn: 2}, nil, "has ended"},
 		{"to interrupt nothing", over, Interrupt{}, nil, "has ended"},
 		{"a configuration", over, Configure{run.ConfigChange{Mode: new("plan")}}, run.Configured{Change: run.ConfigChange{Mode: new("plan")}}, ""},

@@ -179,7 +179,7 @@ func (t *Turn) tell(text string) {
 
 func (s *State) applySynthesized(p Synthesized) error {
 	t := &s.Turn
-	if t.Phase == Idle || t.Phase == Requesting || t.open > 0 || t.account == accountDone || p.Text == "" {
+	if t.Phase == Idle || t.Phase == Requesting || t.open > t.kept() || t.account == accountDone || p.Text == "" {
 		return refuse("a synthesis where none is owed")
 	}
 	t.ending = p.End
@@ -204,8 +204,13 @@ func (s *State) applyEnded(p Ended) error {
 		return refuse("an end without a name")
 	case asked && (t.running > 0 || len(s.Questions()) == 0):
 		return refuse("ended asked without an open question at rest")
-	case !asked && t.open > 0:
+	case !asked && t.open > t.kept():
 		return refuse("ended while calls are open")
+	}
+	for i, c := range t.Calls {
+		if t.keeps(c) {
+			t.own(i).Left = true
+		}
 	}
 	switch {
 	case p.End != Completed && !asked:

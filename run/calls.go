@@ -91,10 +91,12 @@ func (s *State) applyCallInspected(p CallInspected) error {
 
 func (s *State) applyCallDecided(e Event, p CallDecided) error {
 	t := &s.Turn
-	c, err := t.change(p.Call)
+	i := t.find(p.Call)
+	if i < 0 || !t.Open() && !t.keeps(t.Calls[i]) {
+		return refuse("call %q is not one of the last message", p.Call)
+	}
+	c := t.own(i)
 	switch {
-	case err != nil:
-		return err
 	case c.Status != CallIsInspected && (c.Status != CallAllowed || p.Decision.Allows()) || c.Question || c.Problem != "":
 		return refuse("call %s does not wait for a decision", p.Call)
 	case t.Phase == Interrupting:
@@ -191,7 +193,7 @@ func (s *State) settle(e Event, c *CallState, p CallSettled) {
 		line.Files = append(line.Files, file.Path)
 	}
 	t.Account = append(t.Account, line)
-	if c.Late && (c.Left || t.agentAway()) {
+	if c.Late && (c.Left || t.agentAway()) && p.Outcome != NotRun { // else no one has answered
 		s.decidedLate(c)
 	}
 	if t.open > 0 || s.Created.External { // the loop guard does not judge the steps of an external agent

@@ -260,7 +260,8 @@ type CallInspected struct {
 	Question bool   `json:"question,omitempty"` // it asks the person: the turn ends asked while it is open
 	Submits  bool   `json:"submits,omitempty"`  // it hands in the run's result
 	// Late: the call, of an external agent, asks for a decision and stays open when the
-	// agent's turn ends before it is decided. The decision begins another external turn.
+	// agent's turn ends before it is decided, also by an interrupt that is [Cause.postpones]. The
+	// decision begins another external turn.
 	Late bool `json:"late,omitempty"`
 	// Problem is why the call cannot run, as the model is told; empty for one that can.
 	Problem string `json:"problem,omitempty"`
@@ -442,6 +443,7 @@ const (
 	ByParent   Cause = "parent"    // the parent run was interrupted
 	ByRequest  Cause = "requested" // another program asked for it
 	ByPolicy   Cause = "policy"    // a call needs approval and the configuration makes that a failure
+	ByPause    Cause = "paused"    // the task of the run was paused
 )
 
 // Interrupted says that a turn was stopped: its running calls are settled, nothing new

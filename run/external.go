@@ -104,6 +104,22 @@ func (s *State) decidedLate(c *CallState) {
 	t.tell("The person has answered your request for permission: yes. Do it now, exactly as you asked, and finish the work." + request)
 }
 
+// keeps reports whether the interrupt of the turn leaves a call open: the agent is told of the decision on it in the
+// turn that follows.
+func (t *Turn) keeps(c *CallState) bool {
+	return c.Late && c.Problem == "" && (c.Status == CallIsInspected || c.Status == CallAllowed) && t.Interrupt.Cause.postpones()
+}
+
+// kept returns how many calls the interrupt of the turn leaves open.
+func (t *Turn) kept() (n int) {
+	for _, c := range t.Calls[min(t.first, len(t.Calls)):] {
+		if t.keeps(c) {
+			n++
+		}
+	}
+	return n
+}
+
 // AllowedLate reports whether a call with this key was allowed when the agent no longer
 // waited for it, and has not been made since.
 func (s State) AllowedLate(key string) bool { return slices.Contains(s.late, key) }

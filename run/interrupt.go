@@ -40,9 +40,15 @@ func (f Interrupted) because() string {
 		return "another program asked for it"
 	case ByPolicy:
 		return "an approval was needed in non-interactive use"
+	case ByPause:
+		return "the task was paused"
 	}
 	return string(f.Cause)
 }
+
+// postpones reports whether the work only stops for now, for a reason that has nothing to do with it: what an
+// external agent has asked a person for permission to do is asked until it is answered.
+func (c Cause) postpones() bool { return c == ByShutdown || c == ByPause }
 
 // NotRunText tells the model that an interrupt ended a request, or a call that had not
 // started.

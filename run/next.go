@@ -32,16 +32,23 @@ func (s State) Next() []Command {
 	return []Command{s.nextAtRest()}
 }
 
-// nextIdle begins the next turn with a message that waits for it, if any.
+// nextIdle begins the next turn with a message that waits for it, if any. Calls that the interrupt of
+// the last one has kept wait for their decisions.
 func (s State) nextIdle() []Command {
 	t := &s.Turn
 	switch {
-	case len(t.Interrupt.Then) > 0 && t.open == 0:
+	case len(t.Interrupt.Then) > 0 && t.open == t.kept():
 		return []Command{Derive{Prompted{Parts: t.Interrupt.Then}}}
 	case t.End.End == Completed && len(s.Queue) > 0:
 		return []Command{Derive{Prompted{Parts: s.Queue[0].Parts, Queued: s.Queue[0].ID}}}
 	}
-	return nil
+	var owed []Command
+	for _, c := range t.Calls {
+		if c.Status == CallIsInspected && t.keeps(c) {
+			owed = append(owed, Decide{*c})
+		}
+	}
+	return owed
 }
 
 // nextInterrupted settles the calls that were not started. Running calls are settled by
@@ -50,7 +57,7 @@ func (s State) nextInterrupted() []Command {
 	t := &s.Turn
 	var owed []Command
 	for _, c := range t.Calls {
-		if c.Status == CallDone || c.Status == CallRunning {
+		if c.Status == CallDone || c.Status == CallRunning || t.keeps(c) {
 			continue
 		}
 		p := CallSettled{Call: c.ID, Outcome: NotRun, IsError: true, Content: []Part{Text(t.Interrupt.NotRunText())}}

@@ -63,8 +63,9 @@ func (s *State) flush() {
 	if len(parts) > 0 {
 		s.say(User, parts)
 	}
-	t.forget()
-	t.Words = nil
+	if t.Words = nil; t.open == 0 { // else an interrupt has kept calls
+		t.forget()
+	}
 }
 
 // say adds a message to the context and returns its id.

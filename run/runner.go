@@ -393,7 +393,7 @@ func (m *maker) perform(c Command) error {
 	case Inspect:
 		return m.record(m.world.Inspect(m.s, c.Call))
 	case Decide:
-		if m.in.Closed {
+		if m.in.Closed || !m.s.Turn.Open() {
 			return nil
 		}
 		return m.decide(c.Call)

@@ -105,11 +105,14 @@ const (
 	sawUnusable     = "an answer that is no action"
 	sawOverspent    = "a limit reached"
 	sawStepAttempts = "a step that was tried again"
+	sawKept         = "a turn with calls that the interrupt before it has kept"
+	sawDecidedIdle  = "a decision between two turns"
 )
 
 var reached = []string{
 	sawParked, sawUnparked, sawLeft, sawTakenBack, sawThen, sawQueued, sawAnswered, sawSummaryDied, sawSummary, sawBySummary, sawAgentKilled, sawBoth, sawLate,
 	sawWaited, sawGaveUp, sawTooLongWait, sawBegun, sawReconciled, sawOtherTurn, sawHandover, sawBusyOutput, sawUnusable, sawOverspent, sawStepAttempts,
+	sawKept, sawDecidedIdle,
 }
 
 // A tally sums up lives.
@@ -485,7 +488,7 @@ func (l *life) maybeClose(p float64) {
 }
 
 func (l *life) interrupt() Interrupted {
-	f := Interrupted{Cause: []Cause{ByPerson, ByRequest, ByShutdown, ByTimeout, ByParent}[l.rnd.IntN(5)]}
+	f := Interrupted{Cause: []Cause{ByPerson, ByRequest, ByShutdown, ByTimeout, ByParent, ByPause}[l.rnd.IntN(6)]}
 	switch l.rnd.IntN(4) {
 	case 0:
 		f.Turn = l.r.State.Turn.N
@@ -509,7 +512,7 @@ func (l *life) checkGate(before int) error {
 		return fmt.Errorf("the gate has opened and lost the words %q", l.stop.words)
 	case !t.Open():
 		l.stop.armed = false
-		if len(l.r.State.Next()) > 0 { // with a prompt that follows by itself
+		if !atRest(l.r.State) { // with a prompt that follows by itself
 			return nil
 		}
 		l.gate.Attend(l.r.State)
@@ -583,7 +586,7 @@ func (l *life) find(key string) int {
 // input is what comes in next; done reports that the life is over.
 func (l *life) input() (in Input, done bool) {
 	s := &l.r.State
-	if !s.Turn.Open() && len(s.Next()) == 0 {
+	if atRest(*s) {
 		return l.prompt()
 	}
 	if at := s.Deadline(); !at.IsZero() && l.now.After(at) && l.gate.Close(Interrupted{Cause: ByTimeout}) {
@@ -591,6 +594,9 @@ func (l *life) input() (in Input, done bool) {
 	}
 	if l.chance(0.12) {
 		return l.disturb(), false
+	}
+	if slices.ContainsFunc(s.Turn.Calls, func(c *CallState) bool { return c.Late && c.Status == CallIsInspected }) {
+		l.maybeClose(0.05)
 	}
 	if s.Turn.Phase == Interrupting {
 		l.maybeClose(0.1)
@@ -640,11 +646,20 @@ func wanted(p Payload) func(State) []Payload {
 // prompt begins another turn, or ends the life.
 func (l *life) prompt() (in Input, done bool) {
 	s := &l.r.State
-	asked := s.Turn.End.End == Asked
-	if l.turns--; l.turns <= 0 && (!asked || l.chance(0.3)) {
+	asked, kept := s.Turn.End.End == Asked, s.Turn.kept() > 0
+	if l.turns--; l.turns <= 0 && (!asked && !kept || l.chance(0.3)) {
 		return in, true
 	}
 	l.answers = l.rnd.IntN(3)
+	if kept {
+		l.saw(sawKept)
+		for _, c := range s.Next() {
+			if d, ok := c.(Decide); ok && l.chance(0.5) {
+				l.saw(sawDecidedIdle)
+				in.Wanted = append(in.Wanted, wanted(l.decision(d.Call, false)))
+			}
+		}
+	}
 	l.words++
 	parts := []Part{Text("words " + itoa(l.words))}
 	if !asked && l.chance(0.2) {
@@ -817,7 +832,11 @@ func (l *life) agentDoes(s State) []Payload {
 	if s.Turn.Received(key) != "" {
 		key += "'" // a repeated request gets the same result, and nothing is recorded
 	}
-	return []Payload{CallReceived{Key: key, Call: *l.call(s.NextCall())}}
+	c := l.call(s.NextCall())
+	if l.chance(0.2) {
+		c.Tool = "permission"
+	}
+	return []Payload{CallReceived{Key: key, Call: *c}}
 }
 
 func (l *life) result(c CallState) CallSettled {

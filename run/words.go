@@ -19,7 +19,7 @@ func (s *State) applyPrompted(e Event, p Prompted) error {
 		return refuse("prompted in the middle of a turn")
 	case p.Answers != "" && (i < 0 || !t.Calls[i].Question || t.Calls[i].Status == CallDone):
 		return refuse("call %s is not an open question", p.Answers)
-	case p.Answers == "" && t.open > 0:
+	case p.Answers == "" && t.open > t.kept():
 		return refuse("prompted while a question is open")
 	case len(p.Parts) == 0 && !p.Continue:
 		return refuse("prompted without words")
@@ -40,7 +40,11 @@ func (s *State) applyPrompted(e Event, p Prompted) error {
 		parts = []Part{Text(ContinueText)}
 	}
 	then := len(t.Interrupt.Then) > 0
+	last := *t
 	s.open()
+	if t.Words = last.Words; last.open > 0 { // calls that the interrupt has kept, and what was decided on them since
+		t.Calls, t.counts = last.Calls, last.counts
+	}
 	s.assign(len(p.Parts) == 0)
 	if !then { // with Then, the returned messages have not been shown yet
 		s.Returned = nil

@@ -197,6 +197,8 @@ func InterruptWords(f run.Interrupted) string {
 		return "interrupted by another program"
 	case run.ByPolicy:
 		return "interrupted: a call needs approval"
+	case run.ByPause:
+		return "stopped: the task was paused"
 	}
 	return "interrupted: " + string(f.Cause)
 }

@@ -105,14 +105,14 @@ func (d world) Decided(s run.State, a request.Decide) ([]run.Payload, error) {
 	digest := j.Digest()
 	shown := cmp.Or(a.Digest, digest)
 	decision := run.Decision{Answer: a.Answer, Source: byPerson, By: a.By}
-	switch a.Answer {
-	case run.Allow, run.Always:
+	switch {
+	case a.Answer == run.Allow, a.Answer == run.Always:
 		if a.Answer == run.Always && strings.HasPrefix(digest, shown) {
 			decision.Rule = d.rulesOf(a, j, permission.Allow)
 		}
 		decision.Digest, decision.Sandbox = shown, j.Request.Sandbox
 		return []run.Payload{run.CallDecided{Call: a.Call, Decision: decision}}, nil
-	case run.Never, run.Deny:
+	case a.Answer == run.Never, a.Answer == run.Deny, a.Answer == run.Wait && !s.Turn.Open(): // there is no turn to interrupt
 		text := "The person refused this call."
 		decision.Reason = "denied by a person"
 		if a.Answer == run.Never {
@@ -126,7 +126,7 @@ func (d world) Decided(s run.State, a request.Decide) ([]run.Payload, error) {
 			decision.Reason += ": " + a.Text
 		}
 		return []run.Payload{run.CallDecided{Call: a.Call, Decision: decision, Content: text}}, nil
-	case run.Wait:
+	case a.Answer == run.Wait:
 		f := run.Interrupted{Cause: run.ByWait, Call: a.Call, By: a.By}
 		if a.Text != "" {
 			f.Then = []run.Part{run.Text(a.Text)}

@@ -494,7 +494,7 @@ func (d *Runner) wanted() []func(run.State) []run.Payload {
 func (d *Runner) showWaiting() {
 	waiting, calls := []run.CallID{}, []run.CallState{}
 	for _, c := range d.core.State.Next() {
-		if c, ok := c.(run.Decide); ok && d.asked[c.Call.ID] != "" {
+		if c, ok := c.(run.Decide); ok && d.asked[c.Call.ID] != "" && d.core.State.Turn.Open() {
 			waiting, calls = append(waiting, c.Call.ID), append(calls, c.Call)
 		}
 	}
