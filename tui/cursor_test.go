@@ -76,10 +76,9 @@ func TestForAnInputMethodTheCursorIsWhereTextIsEdited(t *testing.T) {
 		c.says("I look.", call("c_1", "shell", `{"command":"make"}`))
 		c.asks(map[run.CallID]permission.Request{"c_1": {Command: "make"}}, call("c_1", "shell", `{"command":"make"}`))
 		at(c, "hidden") // a key answers
-		c.presses("a", "a")
+		c.chooses("a")
 		c.passes(standing)
-		c.presses("e", "e")
-		c.presses("enter", "")
+		c.chooses("4")
 		c.presses("ctrl+u", "")
 		for _, r := range "shell(作" {
 			c.presses(string(r), string(r))

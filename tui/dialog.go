@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pawl/app"
@@ -24,23 +25,29 @@ type dialog struct {
 	guard
 	calls   []app.Approval
 	files   map[string]string // that calls would change, as they are now
-	picked  int               // the answer that was chosen with the arrows, of the possible ones; -1: none
 	fits    bool              // all that matters was in the lines that were drawn last
 	printed bool              // all of the call was printed, with d
 	body    drawnBody
 	storing *storing // the second step; nil: the first one is shown
 }
 
-// A storing is the second step of an answer that stores rules: Enter alone stores them.
+// A storing is the second step of an answer that stores rules: where they hold is chosen with a number or the
+// arrows, and Enter stores them. No letter is a key of it.
 type storing struct {
 	guard
 	answer  run.Answer
 	rules   permission.Rules // as they would be stored, but for their scope
-	scope   int              // of the rules, in render.Scopes
-	spent   bool             // a letter was pressed in it
 	fits    bool
 	printed bool
 	edit    *ruleEdit // nil: the rule is not being edited
+}
+
+// inScope are the options of the second step: where the rules hold, and to edit them.
+func inScope() (all []option) {
+	for i, scope := range render.Scopes {
+		all = append(all, option{key: strconv.Itoa(i + 1), label: render.ScopeWords(scope), word: render.ScopeWords(scope)})
+	}
+	return append(all, option{key: strconv.Itoa(len(all) + 1), label: "edit the rule", word: "edit"})
 }
 
 // A ruleEdit is a rule as the person edits it.
@@ -177,7 +184,7 @@ func (m *model) closeDialog() {
 
 // begin begins to ask about the first call.
 func (d *dialog) begin() {
-	*d = dialog{calls: d.calls, files: d.files, picked: -1}
+	*d = dialog{calls: d.calls, files: d.files}
 }
 
 // drop takes in that a call was decided.
@@ -213,97 +220,97 @@ func (d *dialog) step() (g *guard, whole bool) {
 }
 
 func (d *dialog) text() string {
+	g, _ := d.step()
 	d.storing = nil
-	return d.release()
+	return g.release()
+}
+
+// keys returns the options of the step that is shown, by their keys, and how many of them are listed.
+func (d *dialog) keys() (all []string, listed int) {
+	if d.storing != nil {
+		for _, o := range inScope() {
+			all = append(all, o.key)
+		}
+		return all, len(all)
+	}
+	for _, c := range render.Choices(d.calls[0]) {
+		all = append(all, c.Key)
+	}
+	return append(all, "d"), len(all)
 }
 
 func (d *dialog) has(text string) bool {
-	_, ok := render.ChoiceOf(text, render.Choices(d.calls[0]))
-	return ok || text == "d"
+	all, _ := d.keys()
+	return slices.Contains(all, text)
 }
 
 func (d *dialog) key(m *model, name, text string) ([]effect, bool) {
-	if s := d.storing; s != nil {
-		if s.edit != nil {
-			return d.editKey(name, text), true
-		}
-		return d.storingKey(m, name, text)
-	}
-	choices := render.Choices(d.calls[0])
-	before := d.held
-	switch _, answers := render.ChoiceOf(name, choices); {
-	case before == "", before == "d" && answers && len(name) == 1 && d.takes(m):
-	case name == "enter" && !m.together:
-		return d.perform(m, d.letter()), true
-	case text != "" || name == "enter":
-		m.intoInput(d)
-		return nil, false
-	default:
-		d.release()
-		if name == "esc" || name == "backspace" {
-			return nil, true // the letter is taken back
-		}
-	}
-	if name == "esc" && !d.drawn.IsZero() {
+	s := d.storing
+	g, _ := d.step()
+	switch {
+	case s != nil && s.edit != nil:
+		return d.editKey(name, text), true
+	case s != nil && (name == "ctrl+c" || g.held == "" && (name == "esc" || name == "backspace")):
+		d.storing = nil
+		return nil, true
+	case s == nil && name == "esc" && g.held == "" && !g.drawn.IsZero():
 		return d.answer(m, run.Wait, nil), true // to stop needs no care
+	case name == "up" && len(m.pendingWords()) > 0 && s == nil:
+		d.release()
+		return nil, false // the last of them is taken back
 	}
-	if !d.takes(m) {
-		return nil, false
-	}
-	switch name {
-	case "down":
-		d.picked = (d.picked + 1) % len(choices)
-		return nil, true
-	case "up":
-		if len(m.pendingWords()) > 0 {
-			return nil, false // the last of them is taken back
+	all, listed := d.keys()
+	switch answer, taken := m.choose(d, name, text, all, listed); {
+	case answer == 0:
+		if text != "" && !taken {
+			m.intoInput(d)
 		}
-		d.picked = (max(d.picked, 0) + len(choices) - 1) % len(choices)
-		return nil, true
-	case "enter":
-		if d.picked < 0 { // it sends nothing either: the input is empty
-			m.hint = "enter alone answers nothing: press the key of an answer"
-			return nil, true
-		}
-		return d.perform(m, choices[d.picked].Key), true
-	case "d":
-		d.printed, d.held, m.typed = true, "d", m.now // what is printed is to be read first
-		m.print(d.everything(m)...)
-		return nil, true
+		return nil, taken
+	case s != nil:
+		return d.store(m), true
+	default:
+		return d.perform(m), true
 	}
-	i := slices.IndexFunc(choices, func(c render.Choice) bool { return c.Key == name })
-	if i < 0 {
-		return nil, false
-	}
-	d.held, d.picked = before+name, -1
-	if choices[i].Stores() && d.readable(m) {
-		effects := d.perform(m, name)
-		d.held, d.storing.spent = before+name, before != ""
-		return effects, true
-	}
-	return nil, true
 }
 
 func (d *dialog) chosen() string {
-	if d.storing != nil {
-		return map[string]string{"e": "edit", "y": "store"}[d.letter()]
+	g, _ := d.step()
+	switch choice, ok := d.choice(); {
+	case g.held == "":
+		return ""
+	case d.storing != nil && g.picked > len(render.Scopes):
+		return "edit"
+	case d.storing != nil:
+		return "store"
+	case !ok:
+		return "show all"
+	default:
+		return choice.Word
 	}
-	c, _ := render.ChoiceOf(d.letter(), render.Choices(d.calls[0]))
-	return c.Word
 }
 
-// perform answers with the choice that has a key.
-func (d *dialog) perform(m *model, key string) []effect {
-	d.release()
-	choice, ok := render.ChoiceOf(key, render.Choices(d.calls[0]))
-	if !ok { // d, which has done its work
-		return nil
+// choice returns what is chosen in the first step; ok is false for d, which answers nothing, and for nothing.
+func (d *dialog) choice() (c render.Choice, ok bool) {
+	choices := render.Choices(d.calls[0])
+	if d.picked == 0 || d.picked > len(choices) {
+		return c, false
 	}
-	if needsAll(choice) && !d.readable(m) {
+	return choices[d.picked-1], true
+}
+
+// perform does what is chosen in the first step.
+func (d *dialog) perform(m *model) []effect {
+	choice, ok := d.choice()
+	d.release()
+	switch {
+	case !ok:
+		d.printed, m.typed = true, m.now // what is printed is to be read first
+		m.print(d.everything(m)...)
+		return nil
+	case needsAll(choice) && !d.readable(m):
 		m.hint = notWhole
 		return nil
-	}
-	if !choice.Stores() {
+	case !choice.Stores():
 		return d.answer(m, choice.Answer, nil)
 	}
 	rules, err := d.calls[0].Rules(choice.Answer, render.Scopes[0], nil)
@@ -311,7 +318,7 @@ func (d *dialog) perform(m *model, key string) []effect {
 		m.hint = err.Error()
 		return nil
 	}
-	d.storing = &storing{answer: choice.Answer, rules: rules}
+	d.storing = &storing{guard: guard{opened: true}, answer: choice.Answer, rules: rules}
 	return nil
 }
 
@@ -320,68 +327,35 @@ func needsAll(c render.Choice) bool { return c.Answer != run.Deny && c.Answer !=
 
 const notWhole = "this call is not shown whole: d shows all of it"
 
-// refuses reports whether the letter that was pressed needs more of the call than was shown.
+// refuses reports whether what was chosen needs more of the call than was shown.
 func (d *dialog) refuses(m *model) bool {
-	choice, ok := render.ChoiceOf(d.letter(), render.Choices(d.calls[0]))
-	return ok && d.storing == nil && needsAll(choice) && !d.readable(m)
+	choice, ok := d.choice()
+	return ok && d.held != "" && d.storing == nil && needsAll(choice) && !d.readable(m)
 }
 
-// storingKey is a key in the second step, which takes one letter.
-func (d *dialog) storingKey(m *model, name, text string) ([]effect, bool) {
+// store does what is chosen in the second step.
+func (d *dialog) store(m *model) []effect {
 	s := d.storing
-	rescope := func(by int) {
-		s.scope = (s.scope + by + len(render.Scopes)) % len(render.Scopes)
-		s.guard = guard{} // it has to be read again
-	}
-	if text != "" {
-		if s.spent || !s.takes(m) || !slices.Contains([]string{"d", "e", "s", "y"}, name) {
-			m.intoInput(d)
-			return nil, false
-		}
-		d.held, s.spent = d.held+name, true
-		switch name {
-		case "d":
-			s.printed, m.typed = true, m.now
-			m.print(append(d.everything(m), d.ruleLines(m, m.width)...)...)
-		case "s":
-			rescope(1)
-		}
-		return nil, true
-	}
-	chosen := d.chosen()
 	switch {
-	case name == "enter" && !m.input.editor.Empty():
-		return nil, false
-	case name == "enter" && m.together:
-		m.hint = "nothing was stored: enter came together with other keys"
-		return nil, true
-	case name == "enter" && chosen == "edit":
+	case s.picked > len(render.Scopes):
 		s.edit = &ruleEdit{}
 		s.edit.text.SetText(s.rules[0].String())
-	case name == "enter" && !s.fits && !s.printed:
-		m.hint = "the rule is not shown whole: d shows all of it"
-	case name == "enter" && !(s.readable(m) && s.ready(m)):
+		return nil
+	case !s.fits && !s.printed:
+		s.printed = true
+		m.print(append([]string{""}, d.ruleLines(m, m.width)...)...)
+		m.hint = "the whole rule is printed above: read it, then press enter"
+		return nil
+	case !s.readable(m):
 		m.hint = "nothing was stored yet: read the rule, then press enter"
-	case name == "enter":
-		rules, err := d.calls[0].Rules(s.answer, render.Scopes[s.scope], s.rules)
-		if err != nil { // unreachable: there are rules
-			m.hint = err.Error()
-			return nil, true
-		}
-		return d.answer(m, s.answer, rules), true
-	case name == "esc", name == "ctrl+c", name == "backspace":
-		if chosen == "" {
-			d.storing = nil
-		}
-	case name == "tab", name == "right":
-		rescope(1)
-	case name == "left":
-		rescope(-1)
-	default:
-		return nil, false
+		return nil
 	}
-	d.held, s.spent = "", false // no word goes on after such a key
-	return nil, true
+	rules, err := d.calls[0].Rules(s.answer, render.Scopes[s.picked-1], s.rules)
+	if err != nil { // unreachable: there are rules
+		m.hint = err.Error()
+		return nil
+	}
+	return d.answer(m, s.answer, rules)
 }
 
 // answer decides on the first call.
@@ -414,7 +388,7 @@ func (d *dialog) editKey(name, text string) []effect {
 	s := d.storing
 	switch name {
 	case "esc", "ctrl+c":
-		s.edit, s.guard = nil, guard{}
+		s.edit, s.guard = nil, guard{opened: true}
 	case "enter":
 		r, err := permission.ParseRule(strings.TrimSpace(s.edit.text.Text()))
 		if err == nil && d.liftsSandbox() {
@@ -423,13 +397,13 @@ func (d *dialog) editKey(name, text string) []effect {
 			}
 		}
 		if err == nil {
-			_, err = d.calls[0].Rules(s.answer, render.Scopes[s.scope], permission.Rules{r})
+			_, err = d.calls[0].Rules(s.answer, render.Scopes[0], permission.Rules{r})
 		}
 		if err != nil {
 			s.edit.wrong = err.Error()
 			return nil
 		}
-		s.rules, s.edit, s.guard = permission.Rules{r}, nil, guard{}
+		s.rules, s.edit, s.guard = permission.Rules{r}, nil, guard{opened: true}
 	default:
 		s.edit.wrong = ""
 		s.edit.text.Key(keyOf(name, text))
@@ -465,12 +439,15 @@ func (d *dialog) lines(m *model, width, height int) []string {
 	if d.storing != nil {
 		return d.storingLines(m, call, len(head), width, height)
 	}
-	answers := d.choiceLines(m, width, true)
-	if len(call)+len(answers) > height {
-		answers = d.choiceLines(m, width, false) // the second step shows the rules
+	var answers []string
+	keys := m.keyLines("     ", width-1, "a key or the arrows, then enter", "d: show all")
+	for _, rules := range []bool{true, false} { // the second step shows the rules
+		if answers = append(m.optionLines(&d.guard, d.options(m, rules), width), keys...); len(call)+len(answers) <= height {
+			break
+		}
 	}
 	if len(call)+len(answers) > height {
-		answers = d.shortChoices(m, width)
+		answers = m.shortOptions(&d.guard, d.options(m, false), width, "d show all")
 	}
 	d.fits = len(call)+len(answers) <= height
 	if len(call)+len(answers)+2 <= height-roomAround { // what is asked stands apart from what was done, and the answers from it
@@ -497,49 +474,26 @@ func (m *model) cutCall(call []string, head, width, n int, printed bool) []strin
 	return slices.Concat(call[:n-1-end], []string{mark}, call[len(call)-end:])
 }
 
-// choiceLines returns the answers, one below the other, and if wanted the rules that they would store.
-func (d *dialog) choiceLines(m *model, width int, rules bool) []string {
-	var lines []string
-	for i, c := range render.Choices(d.calls[0]) {
-		mark, key, label := "  ", render.Bold, render.Plain
-		if !d.ready(m) {
-			key = render.Faint
-		}
-		spans := []render.Span{{Text: c.Label}}
-		if i == d.picked || c.Key == d.letter() {
-			mark, label = m.Paint(render.Accent, m.Glyph(render.GlyphSelected))+" ", render.Bold
-		}
-		spans[0].Paint = label
+// options returns the answers, and if wanted the rules that they would store.
+func (d *dialog) options(m *model, rules bool) (all []option) {
+	for _, c := range render.Choices(d.calls[0]) {
+		o := option{key: c.Key, label: c.Label, word: c.Word}
 		if c.Stores() && rules {
 			if !m.Words { // the rules stand below each other
-				spans[0].Text += strings.Repeat(" ", len("Always allow")-len(c.Label))
+				o.label += strings.Repeat(" ", len("Always allow")-len(c.Label))
 			}
 			rules, _ := d.calls[0].Rules(c.Answer, render.Scopes[0], nil)
-			spans = append(spans, render.Span{Text: "  " + render.RuleTexts(rules), Paint: render.Accent}, render.Span{Text: " " + render.ScopeWords(render.Scopes[0]), Paint: render.Faint})
+			o.more = []render.Span{{Text: "  " + render.RuleTexts(rules), Paint: render.Accent}, {Text: " " + render.ScopeWords(render.Scopes[0]), Paint: render.Faint}}
 		}
-		lines = append(lines, render.Hang(mark+m.Paint(key, c.Key)+"  ", m.Wrap(spans, width-5, true))...)
+		all = append(all, o)
 	}
-	return append(lines, m.keyLines("     ", width-1, "a key or the arrows, then enter", "d: show all")...)
-}
-
-// shortChoices returns the answers in few lines, for a small terminal.
-func (d *dialog) shortChoices(m *model, width int) []string {
-	var spans []render.Span
-	for i, c := range render.Choices(d.calls[0]) {
-		words, p := c.Key+" "+c.Word, render.Plain
-		if i == d.picked || c.Key == d.letter() {
-			words, p = m.Glyph(render.GlyphSelected)+words, render.Bold
-		}
-		spans = append(spans, render.Span{Text: words, Paint: p}, render.Span{Text: m.Dot(), Paint: render.Faint})
-	}
-	spans = append(spans, render.Span{Text: "d show all", Paint: render.Plain})
-	return render.Hang("  ", m.Wrap(spans, width-2, true))
+	return all
 }
 
 // ruleLines returns what the second step would store.
 func (d *dialog) ruleLines(m *model, width int) []string {
 	s := d.storing
-	lines := []string{"  " + m.Paint(render.Bold, render.Label(s.answer)) + ", " + render.ScopeWords(render.Scopes[s.scope]) + ":"}
+	lines := []string{"  " + m.Paint(render.Bold, render.Label(s.answer)) + ":"}
 	for _, r := range s.rules {
 		paint := render.Accent
 		if r.Sandbox != run.Confined {
@@ -550,7 +504,7 @@ func (d *dialog) ruleLines(m *model, width int) []string {
 	return lines
 }
 
-// storingLines returns the second step: the rule, where it holds, and above it as much of the call as
+// storingLines returns the second step: the rule, where it can hold, and above it as much of the call as
 // there is room for.
 func (d *dialog) storingLines(m *model, call []string, head, width, height int) []string {
 	s := d.storing
@@ -558,23 +512,17 @@ func (d *dialog) storingLines(m *model, call []string, head, width, height int) 
 	if s.edit != nil {
 		text, _, col := s.edit.text.View(width-8, 1)
 		s.edit.col = 4 + col
-		step = []string{"  " + m.Paint(render.Bold, render.Label(s.answer)) + ", " + render.ScopeWords(render.Scopes[s.scope]) + ":", "    " + m.Paint(render.Accent, text[0])}
+		step = []string{"  " + m.Paint(render.Bold, render.Label(s.answer)) + ":", "    " + m.Paint(render.Accent, text[0])}
 		if s.edit.wrong != "" {
 			step = append(step, render.Hang("    ", m.Wrap([]render.Span{{Text: visible.Escape(s.edit.wrong), Paint: render.Bad}}, width-4, true))...)
 		}
 		step = append(step, m.keyLines("    ", width, "enter: use this rule", "esc: back")...)
 	} else {
-		step = d.ruleLines(m, width)
-		keys := render.Faint
-		if s.readable(m) {
-			keys = render.Plain
+		rule := d.ruleLines(m, width)
+		step = slices.Concat(rule, m.optionLines(&s.guard, inScope(), width), m.keyLines("     ", width-1, "a number or the arrows, then enter", "esc: back"))
+		if len(call)+len(step) > height {
+			step = append(rule, m.shortOptions(&s.guard, inScope(), width, "esc back")...)
 		}
-		parts := []string{"enter: store", "s: where", "e: edit", "d: show all", "esc: back"}
-		if s.spent {
-			parts = []string{"enter: store", "tab: where", "esc: back"}
-		}
-		words := strings.Join(parts, m.Dot())
-		step = append(step, render.Hang("    ", m.Wrap([]render.Span{{Text: words, Paint: keys}}, width-4, false))...)
 	}
 	s.fits = len(step) <= height
 	rest := m.cutCall(call, head, width, height-len(step), d.printed)

@@ -345,10 +345,10 @@ func TestNotesAreBrokenBetweenWords(t *testing.T) {
 	one := call("c_1", "write", `{"path":"cart/doc.md","content":"x"}`)
 	c.says("", one)
 	c.asks(map[run.CallID]permission.Request{"c_1": {Paths: []string{"cart/doc.md"}, Edits: true}}, one)
-	c.presses("v", "v")
-	c.shows("Never allow, in this folder:\n    write(cart/doc.md)")
+	c.chooses("v")
+	c.shows("Never allow:\n    write(cart/doc.md)")
 	c.passes(standing)
-	c.presses("enter", "")
+	c.chooses("1")
 	c.shows("never allowed · stored: deny write(cart/doc.md) in this\n  folder · remove it with /permissions")
 }
 
@@ -494,15 +494,15 @@ func TestNoLineThatNamesAKeyIsCut(t *testing.T) {
 			c.presses("y", "y")
 			c.presses("enter", "")
 		}, nil},
-		"rule": {func(c *scene) { decides(c); c.presses("a", "a") }, []string{"enter: store", "s: where", "e: edit", "d: show all", "esc: back"}},
+		"rule":             {func(c *scene) { decides(c); c.chooses("a") }, []string{"a number or the arrows, then enter", "esc: back"}},
+		"rule and a place": {func(c *scene) { decides(c); c.chooses("a"); c.presses("2", "2") }, nil},
 		"rule edited": {func(c *scene) {
 			decides(c)
-			c.presses("a", "a")
+			c.chooses("a")
 			c.passes(standing)
-			c.presses("e", "e")
-			c.presses("enter", "")
+			c.chooses("4")
 		}, []string{"enter: use this rule", "esc: back"}},
-		"rule unread": {func(c *scene) { decides(c); c.presses("a", "a"); c.presses("enter", "") }, nil},
+		"rule unread": {func(c *scene) { decides(c); c.chooses("a"); c.chooses("1") }, nil},
 		"long call": {func(c *scene) {
 			command := strings.Repeat("echo building\n", 60)
 			c.begin("make it")

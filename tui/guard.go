@@ -2,7 +2,10 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"time"
+
+	"pawl/render"
 )
 
 // A guard keeps what a person types for something else from being an answer. A pane that asks has
@@ -10,15 +13,16 @@ import (
 //
 //   - after the step has been drawn and has stood for some time since,
 //   - when the person has typed nothing else for some time, and the input is empty,
-//   - one at a time: a letter chooses, and Enter answers. With another letter all of them become text, in
-//     the order they were typed and however slowly they followed. A step that a letter has opened takes one
-//     letter of its own when it has stood, and one that has printed (d) when it has and the person is calm.
+//   - one at a time: a key chooses, and Enter answers. With another character all of them become text, in
+//     the order they were typed and however slowly they followed. So a word is never an answer.
 //
 // Keys that arrive together, as a slow line or a program sends them, and pastes are text.
 type guard struct {
-	drawn time.Time // when the step was first drawn; zero: not yet
-	whole time.Time // when all of it was
-	held  string    // the letters that were pressed, for which no Enter came
+	drawn  time.Time // when the step was first drawn; zero: not yet
+	whole  time.Time // when all of it was
+	opened bool      // by an answer of the person: its keys choose at once, and answer as in any step
+	picked int       // what was chosen of the step, from 1; 0: nothing
+	held   string    // the key that has chosen it, if that was a character
 }
 
 const (
@@ -45,12 +49,17 @@ func (g *guard) see(now time.Time, whole bool) {
 }
 
 // ready reports whether keys answer now.
-func (g *guard) ready(m *model) bool {
-	return stood(m, g.drawn) && m.now.Sub(m.typed) >= calm && m.input.editor.Empty() && !m.input.editor.Searching()
+func (g *guard) ready(m *model) bool { return stood(m, g.drawn) && m.calm() }
+
+// takes reports whether the key that was just pressed may choose or answer.
+func (g *guard) takes(m *model) bool {
+	return !m.together && m.calm() && (g.opened || stood(m, g.drawn))
 }
 
-// takes reports whether the key that was just pressed may answer.
-func (g *guard) takes(m *model) bool { return !m.together && g.ready(m) }
+// calm reports whether the person has typed nothing else for some time, and the input is empty.
+func (m *model) calm() bool {
+	return m.now.Sub(m.typed) >= calm && m.input.editor.Empty() && !m.input.editor.Searching()
+}
 
 // readable reports whether the person has had the time to read all of the step.
 func (g *guard) readable(m *model) bool { return stood(m, g.whole) }
@@ -64,13 +73,88 @@ func (g *guard) settling(m *model) bool {
 	return !g.drawn.IsZero() && m.input.editor.Empty() && !g.ready(m)
 }
 
-// letter returns the letter that was pressed last; "": none.
-func (g *guard) letter() string { return g.held[max(0, len(g.held)-1):] }
+// release forgets what was chosen. It returns the character that has.
+func (g *guard) release() (held string) {
+	held, g.picked, g.held = g.held, 0, ""
+	return held
+}
 
-// release returns the letters that are held, which they are no more.
-func (g *guard) release() (letters string) {
-	letters, g.held = g.held, ""
-	return letters
+// choose does what a key does to the choice of a pane that asks among options, each with its key, of which the
+// first listed can be chosen with the arrows too. It returns the one that Enter answers with, from 1; 0: none.
+func (m *model) choose(p asking, name, text string, options []string, listed int) (answer int, taken bool) {
+	g, _ := p.step()
+	if !m.input.editor.Empty() {
+		g.release() // words have come, and keys are for them
+	}
+	if g.held != "" {
+		switch {
+		case name == "enter" && !m.together:
+			return g.picked, true
+		case text != "" || name == "enter":
+			m.intoInput(p)
+			return 0, false
+		}
+		if g.release(); name == "esc" || name == "backspace" {
+			return 0, true // it is taken back
+		}
+	}
+	if !g.takes(m) {
+		if name == "enter" && m.together && m.input.editor.Empty() {
+			m.hint = "enter came together with other keys: press it again"
+		}
+		return 0, false
+	}
+	switch i := slices.Index(options, name); {
+	case i >= 0:
+		g.picked, g.held = i+1, name
+	case name == "down":
+		g.picked = g.picked%listed + 1
+	case name == "up":
+		g.picked = (max(g.picked, 1)+listed-2)%listed + 1
+	case name == "enter" && g.picked == 0: // it sends nothing either: the input is empty
+		m.hint = "enter alone answers nothing: choose an answer first"
+	case name == "enter":
+		return g.picked, true
+	default:
+		return 0, false
+	}
+	return 0, true
+}
+
+// An option is one way to answer, as it is drawn.
+type option struct {
+	key, label, word string // word: of the label, where there is room for one
+	more             []render.Span
+}
+
+// optionLines returns the options of a step, one below the other.
+func (m *model) optionLines(g *guard, options []option, width int) (lines []string) {
+	for i, o := range options {
+		mark, key, label := "  ", render.Bold, render.Plain
+		if !g.ready(m) {
+			key = render.Faint
+		}
+		if i+1 == g.picked {
+			mark, label = m.Paint(render.Accent, m.Glyph(render.GlyphSelected))+" ", render.Bold
+		}
+		spans := append([]render.Span{{Text: o.label, Paint: label}}, o.more...)
+		lines = append(lines, render.Hang(mark+m.Paint(key, fmt.Sprintf("%-3s", o.key)), m.Wrap(spans, width-5, true))...)
+	}
+	return lines
+}
+
+// shortOptions is optionLines in few lines, for a small terminal.
+func (m *model) shortOptions(g *guard, options []option, width int, hint string) []string {
+	var spans []render.Span
+	for i, o := range options {
+		words, p := o.key+" "+o.word, render.Plain
+		if i+1 == g.picked {
+			words, p = m.Glyph(render.GlyphSelected)+words, render.Bold
+		}
+		spans = append(spans, render.Span{Text: words, Paint: p}, render.Span{Text: m.Dot(), Paint: render.Faint})
+	}
+	spans = append(spans, render.Span{Text: hint, Paint: render.Plain})
+	return render.Hang("  ", m.Wrap(spans, width-2, true))
 }
 
 // An asking pane asks the person for something that was not asked for by a key.
@@ -79,10 +163,10 @@ type asking interface {
 	// step returns what guards the step that is shown, and whether the lines that were drawn last
 	// were all of it.
 	step() (g *guard, whole bool)
-	// chosen says what Enter does with the letter that was pressed; "": nothing.
+	// chosen says what Enter does with the character that was pressed; "": nothing.
 	chosen() string
-	// text returns the letters that were taken and are text if more is typed, and goes back to the
-	// step where they are.
+	// text returns the character that was taken and is text if more is typed, and goes back to the
+	// first step.
 	text() string
 	// has reports whether a text is one of the keys that answer.
 	has(text string) bool
@@ -103,7 +187,7 @@ func (m *model) takesKeys() bool {
 	return false
 }
 
-// chosen says what Enter does with the letter that was pressed; "": none was.
+// chosen says what Enter does with the character that was pressed; "": none was.
 func (m *model) chosen() string {
 	if p, ok := m.asks(); ok {
 		return p.chosen()
@@ -111,7 +195,7 @@ func (m *model) chosen() string {
 	return ""
 }
 
-// intoInput makes the letters that a pane has taken text of the input: more of it follows.
+// intoInput makes the character that a pane has taken text of the input: more of it follows.
 func (m *model) intoInput(p asking) {
 	if text := p.text(); text != "" {
 		empty := m.input.editor.Empty()

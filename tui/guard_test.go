@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -98,23 +99,22 @@ func TestWhatIsTypedIsNeverAnAnswer(t *testing.T) {
 	}
 }
 
-// Words of the letters that answer are words too. However fast they are typed, with Enter at the same pace, they
-// decide nothing; what they are is in the input or was sent, whole. What answers are: one letter; in the second
-// step one more, when it can have been read; and after d, when what it has printed can have been read, one more.
-func TestWordsOfTheLettersThatAnswerAreWords(t *testing.T) {
+// Words of the keys that answer are words too: however fast or slowly they are typed, with Enter at the same pace,
+// they open and decide nothing, and what they are is in the input or was sent, whole.
+func TestWordsOfTheKeysThatAnswerAreWords(t *testing.T) {
 	t.Parallel()
 	letters := strings.Split("adensvwy", "")
 	var words []string
 	for _, a := range letters {
-		for _, b := range letters {
+		for _, b := range append(letters, "1", "2", "9") {
 			words = append(words, a+b)
 			for _, c := range letters {
 				words = append(words, a+b+c)
 			}
 		}
 	}
-	words = append(words, "dead", "needy", "asdy", "says", "days", "nasa", "sandy", "advanced", "data is gone", "dad", "and so", "aesthetic", "da capo", "ads are bad")
-	for _, pause := range []time.Duration{50, 200, 300, 400, 550, 650, 690, 750, 800, 1000, 1190, 1250, 2000, 3000} {
+	words = append(words, "dead", "needy", "asdy", "says", "days", "nasa", "sandy", "advanced", "data is gone", "dad", "and so", "aesthetic", "da capo", "ads are bad", "v2 please")
+	for _, pause := range []time.Duration{50, 300, 650, 690, 750, 1000, 1190, 1250, 3000} {
 		pause := pause * time.Millisecond
 		t.Run(pause.String(), func(t *testing.T) {
 			t.Parallel()
@@ -124,24 +124,57 @@ func TestWordsOfTheLettersThatAnswerAreWords(t *testing.T) {
 					c.types(r)
 					c.passes(pause)
 				}
-				first, last := word[:1], word[len(word)-1:]
-				answer := len(word) == 2 && (strings.Contains("av", first) && strings.Contains("desy", last) && pause >= standing || // in the second step
-					first == "d" && strings.Contains("ynwav", last) && pause >= calm)
-				text := c.input.editor.Text()
-				if text != word && !answer || c.answered("c_1") {
-					t.Fatalf("%q: the input has %q; decided %t", word, text, c.answered("c_1"))
-				}
-				if !answer && c.ask.storing != nil {
-					t.Fatalf("%q: the second step is still there", word)
+				if text := c.input.editor.Text(); text != word || c.answered("c_1") || c.ask.storing != nil {
+					t.Fatalf("%q: the input has %q; decided %t, second step %t", word, text, c.answered("c_1"), c.ask.storing != nil)
 				}
 				c.presses("enter", "")
 				c.passes(pause)
-				if decided := c.answered("c_1"); decided && !answer || !answer && !c.awaits && c.input.editor.Text() != word {
-					t.Fatalf("%q and enter: decided %t, the input has %q", word, decided, c.input.editor.Text())
+				if text := c.input.editor.Text(); c.answered("c_1") || c.ask.storing != nil || !c.awaits && text != word {
+					t.Fatalf("%q and enter: decided %t, the input has %q", word, c.answered("c_1"), text)
 				}
-				if c.ask != nil && c.ask.storing != nil && c.ask.storing.edit == nil && c.ask.storing.spent {
-					t.Fatalf("%q and enter: the second step is still there", word)
+			}
+		})
+	}
+}
+
+// Of all that can be typed in two lines, and in three pieces with Enter anywhere between, nothing stores a rule but
+// the key of such an answer, Enter, the number of where it holds, and Enter.
+func TestOnlyANumberOfItsOwnStoresARule(t *testing.T) {
+	t.Parallel()
+	keys := append(strings.Split("avy1x", ""), "")
+	for _, pause := range []time.Duration{50, 750, 3000} {
+		pause := pause * time.Millisecond
+		t.Run(pause.String(), func(t *testing.T) {
+			t.Parallel()
+			var stored []string
+			for _, first := range keys {
+				for _, second := range keys {
+					for _, third := range keys {
+						for _, ends := range []string{first + "\n" + second + third + "\n", first + "\n" + second + "\n" + third + "\n", first + second + "\n" + third + "\n"} {
+							c := asked(t, 80, 24, "make", run.Confined)
+							for _, r := range ends {
+								if r == '\n' {
+									c.presses("enter", "")
+								} else {
+									c.types(r)
+								}
+								c.passes(pause)
+								if s := c.terminal.Text(); strings.Contains(s, "stored: ") {
+									stored = append(stored, ends)
+									break
+								}
+							}
+						}
+					}
 				}
+			}
+			for _, text := range stored {
+				if pause < standing || !regexp.MustCompile(`(^|\n)[av]\n+1\n+(.\n)?$`).MatchString(text) {
+					t.Errorf("%q has stored a rule", text)
+				}
+			}
+			if pause >= standing && len(stored) == 0 {
+				t.Error("nothing stores a rule")
 			}
 		})
 	}
@@ -178,46 +211,42 @@ func TestADurableChoiceIsReadBeforeItIsMade(t *testing.T) {
 	}
 }
 
-// One letter alone is an answer at any pace, and the second step takes one more when it can have been read: tab
-// goes on where another letter would be text.
-func TestTheSecondStepTakesOneLetter(t *testing.T) {
+// In the second step letters are no keys: with one, it goes, and all that was typed in it is text.
+func TestTheSecondStepHasNoLetters(t *testing.T) {
 	t.Parallel()
-	c := asked(t, 80, 24, "make all", run.Confined)
-	c.presses("a", "a")
-	c.passes(standing)
-	c.presses("s", "s")
-	c.shows("Always allow, everywhere:", "enter: store · tab: where · esc: back")
-	c.passes(calm)
-	c.presses("tab", "")
-	c.shows("Always allow, in this run:", "s: where")
-	c.passes(standing)
-	c.presses("s", "s")
-	c.shows("Always allow, in this folder:")
-	c.passes(calm)
-	c.presses("s", "s")
-	c.shows("Allow this time", "› ss")
-	if c.answered("c_1") || c.ask.storing != nil {
-		t.Error("two letters are an answer")
+	for _, text := range []string{"y", "s", "e", "d", "a", "1y", "2 files", "no", "5"} {
+		for _, pause := range []time.Duration{50 * time.Millisecond, standing, calm, time.Hour} {
+			c := asked(t, 80, 24, "make all", run.Confined)
+			c.chooses("a")
+			c.passes(pause)
+			for _, r := range text {
+				c.types(r)
+				c.passes(pause)
+			}
+			c.shows("Allow this time", "› "+text)
+			c.presses("enter", "")
+			if c.answered("c_1") || c.ask.storing != nil {
+				t.Errorf("%q is an answer", text)
+			}
+		}
 	}
 
-	c = asked(t, 80, 24, "make all", run.Confined)
-	c.presses("v", "v")
-	c.passes(calm)
-	c.presses("y", "y")
-	c.shows("enter: store · esc: take it back")
-	c.presses("backspace", "")
-	c.shows("Never allow, in this folder:")
-	c.presses("enter", "")
-	c.shows("never allowed · stored: deny shell(make all) in this folder")
-
-	c = asked(t, 80, 24, "make all", run.Confined) // with words in the input, enter is for the words
-	c.presses("a", "a")
+	c := asked(t, 80, 24, "make all", run.Confined) // with words in the input, enter is for the words
+	c.chooses("a")
+	c.presses("1", "1")
 	c.take(inserted{"hello"})
 	c.passes(calm)
 	c.presses("enter", "")
-	if c.answered("c_1") || !c.awaits {
-		t.Errorf("decided %t, sent %t", c.answered("c_1"), c.awaits)
+	if c.answered("c_1") || c.ask == nil {
+		t.Errorf("decided %t", c.answered("c_1"))
 	}
+}
+
+// chooses answers with the key of a first step.
+func (c *scene) chooses(key string) {
+	c.Helper()
+	c.presses(key, key)
+	c.presses("enter", "")
 }
 
 func approvalOf(call run.Call, r permission.Request) app.Approval {
@@ -250,9 +279,10 @@ func TestAPasteIsNeverAnAnswer(t *testing.T) {
 		}
 	}
 	c := asked(t, 80, 24, "make", run.Confined)
-	c.presses("a", "a")
-	c.take(pasted{text: "lso this"})
-	if c.ask.storing != nil || c.input.editor.Text() != "also this" {
+	c.chooses("a")
+	c.presses("1", "1")
+	c.take(pasted{text: " more thing"})
+	if c.ask.storing != nil || c.input.editor.Text() != "1 more thing" {
 		t.Errorf("a paste in the second step: the input has %q", c.input.editor.Text())
 	}
 }
@@ -301,14 +331,17 @@ func TestAKeyThatAnswersNothingIsSeen(t *testing.T) {
 	c := asked(t, 80, 24, "make", run.Confined)
 	c.presses("enter", "")
 	c.shows("enter alone answers nothing")
-	c.presses("a", "a")
+	c.chooses("a")
 	c.shows("in a moment keys answer")
+	c.presses("enter", "")
+	c.shows("enter alone answers nothing")
+	c.presses("down", "")
 	c.presses("enter", "")
 	c.shows("nothing was stored yet: read the rule, then press enter")
 	c.passes(standing)
 	c.update(pressed{keys.Key{Name: "enter", Together: true}}, c.at)
 	c.draw()
-	if c.shows("nothing was stored: enter came together with other keys"); c.answered("c_1") {
+	if c.shows("enter came together with other keys"); c.answered("c_1") {
 		t.Error("it was stored")
 	}
 
@@ -339,40 +372,44 @@ func TestEnterAloneAnswersNothing(t *testing.T) {
 	}
 }
 
-// What stores a rule shows it first, and only enter stores it, when it can have been read.
+// What stores a rule shows it first, and only enter stores it, when it can have been read and where it holds was
+// chosen.
 func TestARuleIsShownBeforeItIsStored(t *testing.T) {
 	t.Parallel()
 	c := asked(t, 80, 24, "make all", run.Confined)
-	c.presses("a", "a")
-	c.shows("Always allow, in this folder:\n    shell(make all)", "enter: store · s: where · e: edit")
+	c.chooses("a")
+	c.shows("Always allow:\n    shell(make all)", "1  in this folder", "2  everywhere", "3  in this run", "4  edit the rule", "a number or the arrows, then enter · esc: back")
+	c.presses("2", "2")
+	c.shows("› 2  everywhere", "enter: store · esc: take it back")
 	if c.presses("enter", ""); c.answered("c_1") {
 		t.Fatal("it was stored before it can have been read")
 	}
-	c.passes(standing)
-	c.presses("s", "s")
-	c.shows("Always allow, everywhere:")
+	c.shows("nothing was stored yet: read the rule, then press enter")
+	c.passes(time.Hour)
+	c.presses("backspace", "")
 	if c.presses("enter", ""); c.answered("c_1") {
-		t.Fatal("the other scope was stored before it can have been read")
+		t.Fatal("it was stored without a place")
 	}
-	c.presses("tab", "")
-	c.shows("Always allow, in this run:")
-	c.presses("left", "")
+	c.shows("enter alone answers nothing")
 	c.presses("esc", "")
 	c.shows("Allow this time")
-	c.presses("v", "v")
-	c.shows("Never allow, in this folder:")
+	c.chooses("v")
+	c.shows("Never allow:\n    shell(make all)")
 	c.passes(standing)
+	c.presses("up", "")
+	c.presses("up", "")
+	c.shows("› 3  in this run")
 	c.presses("enter", "")
-	c.shows("never allowed · stored: deny shell(make all) in this folder")
+	c.shows("never allowed · stored: deny shell(make all) in this run")
 }
 
 // A rule is edited in a step of its own, and stored from the step that shows it.
 func TestARuleIsEditedAndShownAgain(t *testing.T) {
 	t.Parallel()
 	c := asked(t, 80, 24, "make all", run.Confined)
-	c.presses("a", "a")
+	c.chooses("a")
 	c.passes(standing)
-	c.presses("e", "e")
+	c.presses("4", "4")
 	c.shows("enter: edit")
 	c.presses("enter", "")
 	c.shows("enter: use this rule")
@@ -386,12 +423,12 @@ func TestARuleIsEditedAndShownAgain(t *testing.T) {
 		c.presses(string(r), string(r))
 	}
 	c.presses("enter", "")
-	c.shows("shell(make *)", "enter: store")
+	c.shows("shell(make *)", "1  in this folder")
 	if c.presses("enter", ""); c.answered("c_1") {
 		t.Fatal("the second enter has stored it")
 	}
 	c.passes(standing)
-	c.presses("enter", "")
+	c.chooses("1")
 	c.shows("stored: allow shell(make *) in this folder")
 }
 
@@ -401,10 +438,9 @@ func TestARuleThatDoesNotCoverTheCallIsNotStored(t *testing.T) {
 	for _, text := range []string{"wait", "no, another one", "shell(rm *)", "write(a.txt)", ""} {
 		for key, covers := range map[string]string{"a": "shell(make *)", "v": "shell(make all)"} {
 			c := asked(t, 80, 24, "make all", run.Confined)
-			c.presses(key, key)
+			c.chooses(key)
 			c.passes(standing)
-			c.presses("e", "e")
-			c.presses("enter", "")
+			c.chooses("4")
 			edit := c.ask.storing.edit
 			edit.text.SetText(text)
 			c.presses("enter", "")
@@ -414,7 +450,7 @@ func TestARuleThatDoesNotCoverTheCallIsNotStored(t *testing.T) {
 			edit.text.SetText(covers)
 			c.presses("enter", "")
 			c.passes(standing)
-			c.presses("enter", "")
+			c.chooses("1")
 			c.shows("stored: ", covers)
 		}
 	}
@@ -426,11 +462,10 @@ func TestARuleThatLiftsTheSandboxSaysSo(t *testing.T) {
 	for sandbox, words := range map[run.Confinement]string{run.Unconfined: "(outside the sandbox)", run.WithNetwork: "(with the network)"} {
 		c := asked(t, 90, 30, "npm install left-pad", sandbox)
 		c.shows("shell(npm install left-pad) "+words, "Never allow   shell(npm install left-pad) in this folder")
-		c.presses("a", "a")
-		c.shows("Always allow, in this folder:\n    shell(npm install left-pad) " + words)
+		c.chooses("a")
+		c.shows("Always allow:\n    shell(npm install left-pad) " + words)
 		c.passes(standing)
-		c.presses("e", "e")
-		c.presses("enter", "")
+		c.chooses("4")
 		c.presses("ctrl+u", "")
 		for _, r := range "shell(npm *)" {
 			c.presses(string(r), string(r))
@@ -439,7 +474,7 @@ func TestARuleThatLiftsTheSandboxSaysSo(t *testing.T) {
 		c.shows("names one command, without *")
 		c.presses("esc", "")
 		c.passes(standing)
-		c.presses("enter", "")
+		c.chooses("1")
 		c.shows("stored: allow shell(npm install left-pad) " + words)
 	}
 }
@@ -467,21 +502,19 @@ func TestACallThatWasNotShownWholeIsNotAllowed(t *testing.T) {
 			if c.answered("c_1") || c.ask.storing != nil {
 				t.Fatalf("%v: %s has answered for what was not shown", size, key)
 			}
-			c.presses("d", "d")
+			c.chooses("d")
 			c.passes(calm)
 			if !strings.Contains(strings.Join(strings.Fields(c.terminal.Text()), ""), "touch/outside/flag") {
 				t.Fatalf("%v: d has not shown all:\n%s", size, c.terminal.Text())
 			}
-			c.presses(key, key)
-			if key == "y" {
-				c.presses("enter", "")
-			} else {
+			c.chooses(key)
+			if key != "y" {
 				if c.answered("c_1") || c.ask.storing == nil {
 					t.Fatalf("%v: %s does not show its rule", size, key)
 				}
 				c.passes(calm)
-				if c.presses("enter", ""); !c.answered("c_1") {
-					c.presses("d", "d")
+				if c.chooses("1"); !c.answered("c_1") {
+					c.shows("the whole rule is printed")
 					c.passes(calm)
 					c.presses("enter", "")
 				}
@@ -539,7 +572,7 @@ func TestTheHighlightedOptionIsTheAnswer(t *testing.T) {
 	c, q := start()
 	c.presses("enter", "")
 	c.passes(calm)
-	if c.awaits || q.selected >= 0 {
+	if c.awaits || q.picked > 0 {
 		t.Error("enter alone has answered")
 	}
 	c.presses("down", "")
@@ -570,31 +603,6 @@ func TestTheHighlightedOptionIsTheAnswer(t *testing.T) {
 	}
 	if c.presses("enter", ""); !c.awaits {
 		t.Error("a number and enter do not answer")
-	}
-}
-
-// In the second step y means what it means in pawl run: with enter the rule is stored, alone it is not, and
-// with more letters it is text.
-func TestYInTheSecondStepIsConfirmedWithEnter(t *testing.T) {
-	t.Parallel()
-	c := asked(t, 80, 24, "make", run.Confined)
-	c.presses("a", "a")
-	c.passes(calm)
-	c.presses("y", "y")
-	c.passes(time.Hour)
-	if c.answered("c_1") || c.ask.storing == nil {
-		t.Error("y alone has stored the rule")
-	}
-	if c.presses("enter", ""); !c.answered("c_1") {
-		t.Errorf("y and enter have not stored the rule:\n%s", c.terminal.Text())
-	}
-	c = asked(t, 80, 24, "make", run.Confined)
-	c.presses("a", "a")
-	c.passes(calm)
-	c.presses("y", "y")
-	c.presses("e", "e")
-	if c.answered("c_1") || c.input.editor.Text() != "aye" {
-		t.Errorf("the input has %q", c.input.editor.Text())
 	}
 }
 
@@ -895,7 +903,7 @@ func TestTheLineBelowTheInputIsTrue(t *testing.T) {
 	c.presses("n", "n")
 	c.shows("enter: no")
 	c.presses("backspace", "")
-	c.presses("d", "d")
+	c.chooses("d")
 	c.passes(calm)
 	c.shows("press a key, then enter, to answer")
 	c.presses("y", "y")

@@ -333,8 +333,8 @@ func (m *model) submit() []effect {
 		m.hint = err.Error()
 	}
 	text := strings.TrimSpace(draft.Text())
-	if m.question != nil && m.ask == nil && len(draft.Images()) == 0 && m.question.option(text) != "" {
-		return m.question.perform(m, text)
+	if m.question != nil && m.ask == nil && len(draft.Images()) == 0 && m.question.has(text) {
+		return m.question.perform(m, slices.Index(m.question.numbers(), text)+1)
 	}
 	if command, ok := strings.CutPrefix(text, "!"); ok && strings.TrimSpace(command) != "" {
 		return m.shell(strings.TrimSpace(command))

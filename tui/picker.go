@@ -254,8 +254,8 @@ func planQuestion() *question {
 			return append(effects, m.send("Carry out the plan.")...)
 		}
 	}
-	q := newQuestion(app.Question{Text: "Carry out this plan? Or say what should be different.",
-		Options: []string{"Yes, and ask before each write", "Yes, and edit files without asking"}})
+	q := &question{Question: app.Question{Text: "Carry out this plan? Or say what should be different.",
+		Options: []string{"Yes, and ask before each write", "Yes, and edit files without asking"}}}
 	q.choose = func(m *model, option int) []effect {
 		return []func(*model) []effect{carryOut(permission.Default), carryOut(permission.AcceptEdits)}[option](m)
 	}

@@ -1,7 +1,7 @@
 package tui
 
 import (
-	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,15 +13,12 @@ import (
 type question struct {
 	guard
 	app.Question
-	selected int // of Options; -1: none
-	fits     bool
-	printed  bool // all of it was printed
-	before   bool // there were words in the input when it came up, which are no answer to it
+	fits    bool
+	printed bool // all of it was printed
+	before  bool // there were words in the input when it came up, which are no answer to it
 	// choose does what an option means; nil: it is the answer to the agent's question.
 	choose func(m *model, option int) []effect
 }
-
-func newQuestion(q app.Question) *question { return &question{Question: q, selected: -1} }
 
 // asked returns the question of the agent that waits for an answer; nil: none does.
 func (m *model) asked() *app.Question {
@@ -33,7 +30,7 @@ func (m *model) asked() *app.Question {
 
 // comesUp takes in that the question comes up, for the first time or from behind a dialog.
 func (q *question) comesUp(m *model) {
-	q.guard, q.selected, q.before = guard{}, -1, !m.input.editor.Empty()
+	q.guard, q.before = guard{}, !m.input.editor.Empty()
 	if m.stray.words { // they are for a question again, as it says
 		m.stray = stray{}
 	}
@@ -61,77 +58,47 @@ func (q *question) chosen() string {
 	return "answer " + q.held
 }
 
-// perform answers with the option of a number.
-func (q *question) perform(m *model, number string) []effect {
-	i, err := strconv.Atoi(number)
-	if err != nil || i < 1 || i > len(q.Options) { // unreachable: only such are held
-		return nil
-	}
+// perform answers with an option, from 1.
+func (q *question) perform(m *model, option int) []effect {
+	q.release()
 	if q.choose != nil {
 		m.question = nil
-		return q.choose(m, i-1)
+		return q.choose(m, option-1)
 	}
-	return m.send(q.Options[i-1])
+	return m.send(q.Options[option-1])
 }
 
-// option returns the number of the option that a text is; "": of none.
-func (q *question) option(text string) string {
-	if i, err := strconv.Atoi(text); err != nil || i < 1 || i > len(q.Options) || strconv.Itoa(i) != text {
-		return ""
+// numbers are the keys of the options.
+func (q *question) numbers() []string {
+	all := make([]string, len(q.Options))
+	for i := range all {
+		all[i] = strconv.Itoa(i + 1)
 	}
-	return text
+	return all
 }
 
-func (q *question) has(text string) bool { return q.option(text) != "" }
+func (q *question) has(text string) bool { return slices.Contains(q.numbers(), text) }
 
 func (q *question) key(m *model, name, text string) ([]effect, bool) {
-	if q.held != "" {
-		switch {
-		case name == "enter" && !m.together:
-			return q.perform(m, q.release()), true
-		case text != "":
-			m.intoInput(q)
-			return nil, false
-		}
-		q.release()
-		if name == "esc" || name == "backspace" {
-			return nil, true
-		}
-	}
-	n := len(q.Options)
-	if m.input.editor.Empty() {
+	empty := m.input.editor.Empty()
+	if empty {
 		q.before = false
 	}
-	if name == "esc" && q.choose != nil && m.input.editor.Empty() {
+	if name == "esc" && q.held == "" && q.choose != nil && empty {
 		m.question = nil
 		return nil, true
 	}
-	if n == 0 || !q.takes(m) {
+	if len(q.Options) == 0 {
 		return nil, false
 	}
-	if _, err := strconv.Atoi(name); (err == nil || name == "up" || name == "down" || name == "enter") && q.printWhole(m) {
+	if q.held == "" && q.takes(m) && (q.has(name) || name == "up" || name == "down" || name == "enter") && q.printWhole(m) {
 		return nil, true
 	}
-	if q.option(name) != "" {
-		q.held = name
-		q.selected = -1
-		return nil, true
+	answer, taken := m.choose(q, name, text, q.numbers(), len(q.Options))
+	if answer == 0 {
+		return nil, taken
 	}
-	switch name {
-	case "down":
-		q.selected = (q.selected + 1) % n
-	case "up":
-		q.selected = (max(q.selected, 0) + n - 1) % n
-	case "enter":
-		if q.selected < 0 {
-			m.hint = "enter alone answers nothing: type an answer, or choose one"
-			return nil, true
-		}
-		return q.perform(m, strconv.Itoa(q.selected+1)), true
-	default:
-		return nil, false
-	}
-	return nil, true
+	return q.perform(m, answer), true
 }
 
 // printWhole prints a question that does not fit on the screen, the first time that it is about to be
@@ -180,24 +147,19 @@ func (q *question) lines(m *model, width, height int) []string {
 	only := q.Question
 	only.Options = nil
 	lines := m.QuestionLines(only, width)
-	var options []string
-	for i, o := range q.Options {
-		mark, paint := "  ", render.Plain
-		number := strconv.Itoa(i + 1)
-		if i == q.selected || number == q.held {
-			mark, paint = m.Paint(render.Accent, m.Glyph(render.GlyphSelected))+" ", render.Bold
-		}
-		options = append(options, render.Hang(mark+m.Paint(render.Bold, fmt.Sprintf("%-3s", number)), m.Wrap([]render.Span{{Text: oneLine(o), Paint: paint}}, width-5, true))...)
+	var options []option
+	for i, key := range q.numbers() {
+		options = append(options, option{key: key, label: oneLine(q.Options[i])})
 	}
 	hint := "type an answer"
 	if len(q.Options) > 0 {
 		hint += ", or choose with a number or the arrows, then enter"
 	}
-	options = append(options, m.keyLines("  ", width, hint)...)
-	q.fits = len(lines)+len(options) <= height
-	if room := max(1, height-len(options)); len(lines) > room {
+	answers := append(m.optionLines(&q.guard, options, width), m.keyLines("  ", width, hint)...)
+	q.fits = len(lines)+len(answers) <= height
+	if room := max(1, height-len(answers)); len(lines) > room {
 		lines = append(lines[:room-1], "  "+m.Paint(render.Faint, m.Glyph(render.GlyphCut)))
 	}
-	lines = append(lines, options...)
+	lines = append(lines, answers...)
 	return lines[:min(len(lines), height)]
 }

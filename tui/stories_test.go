@@ -199,7 +199,7 @@ func TestAMessageThatWaitsCanBeTakenBack(t *testing.T) {
 	p.presses("enter")
 	p.until("the message as one that waits", func(all string) bool { return p.last.pending == 1 })
 	p.presses("up")
-	p.until("no message that waits", func(all string) bool { return p.last.pending == 0 })
+	p.until("the message in the input", func(all string) bool { return p.last.pending == 0 && p.last.input == "wrong words" })
 	p.presses("ctrl+u")
 	p.answers("y")
 	p.sees("Done with write it")

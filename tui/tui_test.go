@@ -225,19 +225,19 @@ func (p *person) reads() {
 	})
 }
 
-// answers reads what is asked, and answers with a letter. What would be stored is read and confirmed.
+// answers reads what is asked, and answers with a letter. What would be stored is read, and stored for this folder.
 func (p *person) answers(key string) {
 	p.t.Helper()
 	p.reads()
 	p.mu.Lock()
 	first := p.last.shown.guard
 	p.mu.Unlock()
-	p.presses(key)
+	p.presses(key, "enter")
 	if key == "a" || key == "v" {
 		p.until("the rule", func(string) bool { return p.last.shown.guard != nil && p.last.shown.guard != first })
 		p.reads()
+		p.presses("1", "enter")
 	}
-	p.presses("enter")
 }
 
 // rests waits until the agent is at rest, after all that was handed in.

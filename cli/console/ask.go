@@ -214,31 +214,33 @@ func (a *Asker) approval(ctx context.Context) bool {
 	}
 }
 
-// storing asks where the rules of an answer are stored. ok is false if they are not.
+// storing asks where the rules of an answer are stored: only a number stores them. ok is false if none was given.
 func (a *Asker) storing(call app.Approval, choice render.Choice, elsewhere *elsewhereWatch, width int) (rules permission.Rules, ok bool) {
-	for scope := 0; ; {
-		rules, err := call.Rules(choice.Answer, render.Scopes[scope], nil)
-		if err != nil {
-			a.say("%s", command.Visible(err.Error()))
-			return nil, false
-		}
-		lines := []string{"  " + choice.Label + ", " + render.ScopeWords(render.Scopes[scope]) + ":"}
-		for _, r := range rules {
-			lines = append(lines, render.Hang("    ", a.Style.Wrap([]render.Span{{Text: render.RuleText(r), Paint: render.Accent}}, width-4, true))...)
-		}
-		line, ok := a.Prompt(lines, "  y stores it, s changes where it holds, enter goes back: ", elsewhere.gone)
-		switch {
-		case !ok:
-			return nil, false
-		case line == "s":
-			scope = (scope + 1) % len(render.Scopes)
-		case line == "y" || line == "yes":
-			return rules, true
-		default:
-			a.say("nothing was stored")
-			return nil, false
-		}
+	rules, err := call.Rules(choice.Answer, render.Scopes[0], nil)
+	if err != nil {
+		a.say("%s", command.Visible(err.Error()))
+		return nil, false
 	}
+	lines := []string{"  " + choice.Label + ":"}
+	for _, r := range rules {
+		lines = append(lines, render.Hang("    ", a.Style.Wrap([]render.Span{{Text: render.RuleText(r), Paint: render.Accent}}, width-4, true))...)
+	}
+	var numbers []string
+	for i, scope := range render.Scopes {
+		numbers = append(numbers, strconv.Itoa(i+1))
+		lines = append(lines, "  "+a.Style.Paint(render.Bold, numbers[i])+"  "+render.ScopeWords(scope))
+	}
+	line, ok := a.Prompt(lines, "  a number stores it, enter goes back: ", elsewhere.gone)
+	if !ok {
+		return nil, false
+	}
+	i := slices.Index(numbers, line)
+	if i < 0 {
+		a.say("nothing was stored")
+		return nil, false
+	}
+	rules, err = call.Rules(choice.Answer, render.Scopes[i], nil)
+	return rules, err == nil
 }
 
 // instead asks what the agent does after the person has stopped it, and begins a turn with that.
