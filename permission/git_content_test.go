@@ -26,7 +26,7 @@ func TestARuleForAFileHoldsForWhatGitShowsOfIt(t *testing.T) {
 		"git stash show -p", "git whatchanged -p",
 		"git diff", "git diff HEAD~1", "git diff --cached", "git diff main -- src", "git diff 0123abcd 4567abcd",
 		"git diff -- conf", "git diff --stat -p",
-		"git diff -- .", "git diff -- ':!src'", "git diff -- '*.yml'", "git diff-tree -p HEAD",
+		"git diff -- .", "git diff -- ':!src'", "git diff -- '*.yml'", "git diff -- ':!/conf'", "git diff-tree -p HEAD",
 		"git diff-index --patch HEAD", "git status -vv", "git add -p", "git commit -v",
 		"git cat-file -p 0123abcd", "git cat-file --batch-all-objects --batch", "git archive HEAD",
 		"git archive HEAD:conf", "git fast-export --all", "git range-diff a b c",
@@ -42,7 +42,7 @@ func TestARuleForAFileHoldsForWhatGitShowsOfIt(t *testing.T) {
 		"git status", "git log", "git log --oneline -5", "git log --stat -- conf", "git show HEAD:src/a.go",
 		"git cat-file -t HEAD", "git diff --stat", "git diff --stat main...HEAD", "git diff --name-only HEAD~1", "git show --stat HEAD",
 		"git diff -- src", "git diff src", "git diff HEAD src/a.go", "git show HEAD -- src", "git log -p -- src/a.go",
-		"git -C src diff -- a.go", "git -C src show HEAD:./a.go", "git diff -- ':!conf'",
+		"git -C src diff -- a.go", "git -C src show HEAD:./a.go", "git diff -- ':!conf'", "git diff -- ':!./conf'",
 		"git diff -- . ':(exclude)conf/db.yml'",
 		"git branch -a", "git rev-parse HEAD", "git ls-files", "git stash list", "git blame src/a.go", "git worktree list",
 	}

@@ -68,6 +68,8 @@ func TestReasonsThatFewCallsMeet(t *testing.T) {
 		{allow: "shell(frob *)", deny: "edit", request: shell("frob 's/x/a/'"), want: a, reason: "it covers"},
 		{allow: "shell(make *)", deny: "edit(src/a)", request: shell("make" + many + " a"), want: k, reason: "might deny"},
 		{allow: "shell(make *)", deny: "edit(src/a)", request: shell("make x a"), want: a, reason: "it covers"},
+		{allow: "shell(grep *)", deny: "read(src/a)", request: shell("grep -C 3 a b"), want: a, reason: "it covers"}, // no folder
+		{allow: "shell(tar *)", deny: "read(src/a)", request: shell("tar -c -f x -T b"), want: k, reason: "the rule read(src/a) might deny `tar -c -f x -T b`: what the list of its files"},
 		{allow: "shell(git add *)", deny: "read(src/a)", request: shell("git --no-pager add -A"), want: k, reason: "every changed file"},
 		{deny: "read(src/a)", request: shell("git --no-pager"), want: a, reason: "it reads"},
 		// The sandbox.

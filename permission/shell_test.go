@@ -326,4 +326,12 @@ func TestTheBoundsOfACommand(t *testing.T) {
 			t.Errorf("%d texts: %s (%s), want %s", n, d.Verdict, d.Reason, want)
 		}
 	}
+	// What may run another command is no deeper for what stands before it.
+	limited := append(rules(t, permission.Deny, "rm *"), rules(t, permission.Allow, "timeout *", "sudo *")...)
+	before := strings.Repeat("timeout -x sudo ls; ", 12)
+	for command, want := range map[string]permission.Verdict{"ls": permission.Allow, "timeout -x sudo rm x": permission.Deny} {
+		if d := ask(limited, before+command, "/work"); d.Verdict != want {
+			t.Errorf("%s at the end: %s (%s), want %s", command, d.Verdict, d.Reason, want)
+		}
+	}
 }
