@@ -17,6 +17,7 @@ func TestWhatAHookAsksAbout(t *testing.T) {
 		{"codex", `"view_image","tool_input":{"path":"a.png","file_path":"b"}`, `Read {"file_path":"a.png"}`},
 		{"codex", `"mcp__other__do","tool_input":{}`, "mcp__other__do {}"},
 		{"codex", `"spawn_agent","tool_input":{}`, "-"},
+		{"codex", `"multi_agent_v1wait_agent","tool_input":{"targets":["x"]}`, "-"},
 		{"codex", `"mcp__pawl__ask","tool_input":{}`, "-"},
 		{"codex", `"new_tool","tool_input":{"x":1}`, `new_tool {"x":1}`},
 		{"gemini-cli", `"run_shell_command","tool_input":{"command":"ls","dir_path":"sub"},"cwd":"/w"`, `Bash {"command":"ls"}  /w/sub`},

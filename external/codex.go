@@ -20,6 +20,7 @@ func (codex) hasSystem() bool { return false }
 var codexTools = map[string]string{
 	"Bash": "Bash", "apply_patch": "Edit command=patch", "view_image": "Read path=file_path",
 	"spawn_agent": "", "send_input": "", "send_message": "", "followup_task": "", "interrupt_agent": "", "list_agents": "", "wait_agent": "", "close_agent": "",
+	"multi_agent_v1send_input": "", "multi_agent_v1wait_agent": "", "multi_agent_v1close_agent": "", "multi_agent_v1resume_agent": "", // as of 0.169
 	"resume_agent": "", "update_plan": "", "get_goal": "", "create_goal": "", "update_goal": "", "tool_search": "", "wait": "", "sleep": "",
 }
 
