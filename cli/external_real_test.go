@@ -27,9 +27,13 @@ type agentSite struct {
 	model    *externaltest.Model
 }
 
-func newAgentSite(t *testing.T, kind string, answer func(externaltest.Request) externaltest.Reply) *agentSite {
+// newAgentSite returns a site of a program. Others that are named are there too.
+func newAgentSite(t *testing.T, kind string, answer func(externaltest.Request) externaltest.Reply, others ...string) *agentSite {
 	t.Helper()
-	externaltest.Program(t, kind)
+	kinds := append([]string{kind}, others...)
+	for _, kind := range kinds {
+		externaltest.Program(t, kind)
+	}
 	bin, err := built()
 	if err != nil {
 		t.Skipf("needs the go command, to build the binary: %v", err)
@@ -37,32 +41,34 @@ func newAgentSite(t *testing.T, kind string, answer func(externaltest.Request) e
 	top := t.TempDir()
 	s := &agentSite{bin: bin, dir: filepath.Join(top, "w"), model: externaltest.NewModel(t, answer)}
 	s.kind, _, _ = external.Split(kind)
-	s.env = append(s.model.Env(t, kind), "PAWL_STATE_DIR="+filepath.Join(top, "s"), "XDG_RUNTIME_DIR="+filepath.Join(top, "r"))
+	s.env = append(s.model.Env(t, kinds...), "PAWL_STATE_DIR="+filepath.Join(top, "s"), "XDG_RUNTIME_DIR="+filepath.Join(top, "r"))
 	if err := os.Mkdir(s.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	provider := "provider: " + kind
-	if kind == "gemini-cli" { // by itself it asks a model first which model to ask, and for a minute and a half if the answer is none
-		provider += "\nmodel: gemini-2.5-flash"
-	}
-	for name, text := range map[string]string{
-		"task-validator": "---\nkind: planner\n" + provider + "\n---\n\nPlan it.\n",
-		"builder":        "---\ndescription: Builds.\n" + provider + "\n---\n\nBuild it.\n",
-		"chooser": "---\ndescription: Chooses.\n" + provider + `
-output:
+	s.agent(t, "task-validator", kind, "kind: planner")
+	s.agent(t, "builder", kind)
+	s.agent(t, "chooser", kind, `output:
   tool: choice
   schema:
     type: object
     oneOf:
       - {type: object, properties: {kind: {const: one}, n: {type: integer}}, required: [kind, n], additionalProperties: false}
-      - {type: object, properties: {kind: {const: none}, why: {type: string}}, required: [kind, why], additionalProperties: false}
----
-
-Choose.
-`} {
-		s.write(t, filepath.Join(lookedUp(s.env, "XDG_CONFIG_HOME"), "pawl", "agents", name+".md"), text)
-	}
+      - {type: object, properties: {kind: {const: none}, why: {type: string}}, required: [kind, why], additionalProperties: false}`)
 	return s
+}
+
+// agent writes the file of an agent that is a program, or a model of one; more are further lines of it.
+func (s *agentSite) agent(t *testing.T, name, program string, more ...string) {
+	t.Helper()
+	if program == "gemini-cli" { // by itself it asks a model first which model to ask, and for a minute and a half if the answer is none
+		program = agentModels[program]
+	}
+	kind, model, given := strings.Cut(program, "/")
+	if given {
+		more = append(more, "model: "+model)
+	}
+	s.write(t, filepath.Join(lookedUp(s.env, "XDG_CONFIG_HOME"), "pawl", "agents", name+".md"),
+		strings.Join(append([]string{"---\ndescription: It is for " + name + ".\nprovider: " + kind}, more...), "\n")+"\n---\n\nDo it.\n")
 }
 
 func lookedUp(env []string, name string) (value string) {

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"pawl/mcp"
 )
 
 // scriptedAgent is a program in the place of Claude Code, with its flags, its stream and its
@@ -232,4 +235,22 @@ func connectTools(config string) (call func(tool string, args json.RawMessage) (
 			in.Close()
 			_ = cmd.Wait() // its result does not matter
 		}, nil
+}
+
+// noteServer is an MCP server of a person's own: its two tools append their text to the file that it is given.
+func noteServer() {
+	var tools []mcp.Tool
+	for _, name := range []string{"note", "other"} {
+		tools = append(tools, mcp.Tool{Name: name, Description: "Writes a note.", Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`)})
+	}
+	s := &mcp.Server{Name: "mine", Version: "1", Tools: func() ([]mcp.Tool, error) { return tools, nil },
+		Call: func(_ context.Context, c mcp.Call) (mcp.Result, error) {
+			var args struct{ Text string }
+			f, err := os.OpenFile(os.Args[1], os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+			if err = errors.Join(err, json.Unmarshal(c.Arguments, &args)); err == nil {
+				_, err = fmt.Fprintln(f, args.Text)
+			}
+			return mcp.Result{Text: "Noted."}, errors.Join(err, f.Close())
+		}}
+	_ = s.Serve(context.Background(), os.Stdin, os.Stdout)
 }

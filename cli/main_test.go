@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){
 		"pawl":           func() { os.Exit(Main(os.Args[1:], command.System())) },
 		"scripted-agent": scriptedAgent,
+		"note-server":    noteServer,
 	})
 }
 

@@ -14,15 +14,18 @@ import (
 
 // A Request is what a program asks its model.
 type Request struct {
+	Program string   // the kind that has this wire format
 	Tools   []string // that are offered, by their names on the wire
 	Words   string   // of all of the user's messages
 	Results []string // of calls, in order
 	Body    string
+	Gone    <-chan struct{} // closed when the program waits for the reply no more
 }
 
 // A Reply is what the model answers: a call if Tool is set, else text.
 type Reply struct {
-	Status int // of an error; 0: none
+	Status int  // of an error; 0: none
+	Cut    bool // the connection ends in the middle
 	Text   string
 	Tool   string
 	Args   string // JSON, or what a tool of Codex's takes that has no JSON
@@ -63,19 +66,23 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	raw, _ := json.Marshal(body) // it was JSON
-	q := Request{Body: string(raw)}
+	q := Request{Body: string(raw), Gone: r.Context().Done()}
 	var write func(http.ResponseWriter, Reply, string)
 	switch path := r.URL.Path; {
 	case strings.HasSuffix(path, "/messages"):
+		q.Program = "claude-code"
 		q.anthropic(body)
 		write = anthropic
 	case strings.HasSuffix(path, "/responses"):
+		q.Program = "codex"
 		q.responses(body)
 		write = responses
 	case strings.HasSuffix(path, "/chat/completions"):
+		q.Program = "opencode"
 		q.chat(body)
 		write = chat
 	case strings.Contains(path, "enerateContent"):
+		q.Program = "gemini-cli"
 		q.gemini(body)
 		write = gemini
 		if !strings.Contains(path, ":stream") {
@@ -104,6 +111,13 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply.Args = "{}"
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
+	if reply.Cut {
+		whole := httptest.NewRecorder()
+		write(whole, reply, id)
+		_, _ = w.Write(whole.Body.Bytes()[:whole.Body.Len()/2])
+		_ = http.NewResponseController(w).Flush() // the connection ends in any case
+		panic(http.ErrAbortHandler)
+	}
 	write(w, reply, id)
 }
 

@@ -24,9 +24,9 @@ func Program(t testing.TB, kind string) string {
 	return path
 }
 
-// Env returns variables with which a real program works with a model of this package alone: a
-// home of its own, no login, no updates and no telemetry.
-func (m *Model) Env(t testing.TB, kind string) []string {
+// Env returns variables with which real programs work with a model of this package alone: a
+// home of their own, no login, no updates and no telemetry.
+func (m *Model) Env(t testing.TB, kinds ...string) []string {
 	t.Helper()
 	// Codex warns of a home in the folder for temporary files, and works.
 	home := t.TempDir()
@@ -42,12 +42,13 @@ func (m *Model) Env(t testing.TB, kind string) []string {
 			t.Fatal(err)
 		}
 	}
-	switch kind {
-	case "claude-code":
-		return append(env, "IS_SANDBOX=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-			"ANTHROPIC_BASE_URL="+m.URL, "ANTHROPIC_API_KEY=dummy")
-	case "codex":
-		write(".codex/config.toml", `model="mock-model"
+	for _, kind := range kinds {
+		switch kind {
+		case "claude-code":
+			env = append(env, "IS_SANDBOX=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+				"ANTHROPIC_BASE_URL="+m.URL, "ANTHROPIC_API_KEY=dummy")
+		case "codex":
+			write(".codex/config.toml", `model="mock-model"
 model_provider="mock"
 [analytics]
 enabled=false
@@ -60,19 +61,21 @@ request_max_retries=1
 stream_max_retries=1
 supports_websockets=false
 `)
-		return append(env, "CODEX_API_KEY=dummy", "CODEX_HOME="+filepath.Join(home, ".codex"))
-	case "opencode":
-		config, err := json.Marshal(map[string]any{"model": "mock/m", "small_model": "mock/m", "provider": map[string]any{"mock": map[string]any{
-			"npm": "@ai-sdk/openai-compatible", "options": map[string]any{"baseURL": m.URL + "/v1", "apiKey": "x"},
-			"models": map[string]any{"m": map[string]any{"tool_call": true, "limit": map[string]any{"context": 100000, "output": 4000}}}}}})
-		if err != nil {
-			t.Fatal(err)
+			env = append(env, "CODEX_API_KEY=dummy", "CODEX_HOME="+filepath.Join(home, ".codex"))
+		case "opencode":
+			config, err := json.Marshal(map[string]any{"model": "mock/m", "small_model": "mock/m", "provider": map[string]any{"mock": map[string]any{
+				"npm": "@ai-sdk/openai-compatible", "options": map[string]any{"baseURL": m.URL + "/v1", "apiKey": "x"},
+				"models": map[string]any{"m": map[string]any{"tool_call": true, "limit": map[string]any{"context": 100000, "output": 4000}}}}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			env = append(env, "OPENCODE_CONFIG_CONTENT="+string(config), "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1")
+		case "gemini-cli":
+			write(".gemini/settings.json", `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"telemetry":{"enabled":false}}`)
+			env = append(env, "GEMINI_CLI_HOME="+home, "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL="+m.URL, "CI=1")
+		default:
+			t.Fatalf("there is no program %q", kind)
 		}
-		return append(env, "OPENCODE_CONFIG_CONTENT="+string(config), "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1")
-	case "gemini-cli":
-		write(".gemini/settings.json", `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"telemetry":{"enabled":false}}`)
-		return append(env, "GEMINI_CLI_HOME="+home, "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL="+m.URL, "CI=1")
 	}
-	t.Fatalf("there is no program %q", kind)
-	return nil
+	return env
 }

@@ -1,0 +1,229 @@
+//go:build unix
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pawl/app"
+	"pawl/board"
+	"pawl/external"
+	"pawl/external/externaltest"
+	tasks "pawl/task"
+)
+
+// A task planned by Claude Code, carried out by Codex, reviewed by OpenCode and summed up by Gemini CLI is one history
+// that a person can read, and the same one if pawl was killed twice on the way.
+func TestRealAgentsShareATask(t *testing.T) {
+	t.Parallel()
+	for name, killed := range map[string][]string{"undisturbed": nil, "killed": {"codex", "opencode"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reached := make(chan string)
+			left := slices.Clone(killed)
+			summaries := map[string]string{"codex": "THE CART ADDS UP.", "opencode": "REVIEWED: IT IS RIGHT.", "gemini-cli": "IN SHORT: ALL IS WELL."}
+			told := map[string]string{}
+			s := newAgentSite(t, "claude-code", func(r externaltest.Request) externaltest.Reply {
+				done := strings.Join(r.Results, " ")
+				switch {
+				case strings.Contains(done, "was accepted"):
+					return externaltest.Reply{Text: "Done."}
+				case r.Program == "claude-code":
+					return calls(r.Program, "planner_output", planArgs)
+				case !strings.Contains(done, "EFFECT"):
+					return agentShell(r.Program, "echo "+r.Program+" >>effects; echo EFF''ECT")
+				}
+				if len(left) > 0 && left[0] == r.Program {
+					left = left[1:]
+					reached <- r.Program
+					<-r.Gone
+				}
+				told[r.Program] = r.Words
+				return reports(r.Program, "complete", summaries[r.Program])
+			}, "codex", "opencode", "gemini-cli")
+			for agent, kind := range map[string]string{"task-validator": "claude-code", "builder": "codex", "reviewer": "opencode", "writer": "gemini-cli"} {
+				more := []string{"permissions: {mode: bypass}"}
+				if agent == "task-validator" {
+					more = []string{"kind: planner"}
+				}
+				s.agent(t, agent, kind, more...)
+			}
+			// work lets an agent work on the task; pawl is killed where that is to happen, and another goes on.
+			work := func(kind string, args ...string) {
+				t.Helper()
+				if slices.Contains(killed, kind) {
+					cmd := exec.CommandContext(t.Context(), s.bin, args...)
+					cmd.Dir, cmd.Env = s.dir, s.env
+					if err := cmd.Start(); err != nil {
+						t.Fatal(err)
+					}
+					if got := <-reached; got != kind {
+						t.Errorf("%s is at work", got)
+					}
+					_ = cmd.Process.Kill()
+					_ = cmd.Wait()
+					args = []string{"task", "watch", "last"}
+				}
+				s.must(t, args, summaries[kind])
+			}
+			s.must(t, []string{"task", "add", "Does the cart add up?"})
+			s.must(t, []string{"task", "plan", "last"}, "Look.")
+			work("codex", "task", "start", "last")
+			s.must(t, []string{"task", "reopen", "last"})
+			work("opencode", "task", "handoff", "last", "reviewer", "-p", "Review it.")
+			s.must(t, []string{"task", "reopen", "last"})
+			work("gemini-cli", "task", "handoff", "last", "writer", "-p", "Sum it up.")
+			if !strings.Contains(told["opencode"], summaries["codex"]) || !strings.Contains(told["opencode"], "Review it.") || !strings.Contains(told["gemini-cli"], summaries["opencode"]) {
+				t.Errorf("they were not told what the ones before have reported: %q", told)
+			}
+			history := s.pawl(t, "task", "show", "last", "--history")
+			rest := history
+			for _, words := range []string{"task-validator", "Look.", "builder", summaries["codex"], "reviewer", summaries["opencode"], "writer", summaries["gemini-cli"]} {
+				_, after, found := strings.Cut(rest, words)
+				if !found {
+					t.Fatalf("there is no %q where it has to be in the history:\n%s", words, history)
+				}
+				rest = after
+			}
+			effects, err := os.ReadFile(filepath.Join(s.dir, "effects"))
+			if err != nil || string(effects) != "codex\nopencode\ngemini-cli\n" {
+				t.Errorf("what they did is %q, %v", effects, err)
+			}
+			for event, n := range map[string]int{"planner_output_submitted": 1, "completion_report_submitted": 3, "agent_started": 3, "output_reminder_sent": 0} {
+				if got := strings.Count(s.pawl(t, "task", "show", "last", "--history", "--json"), `"type":"`+event+`"`); got != n {
+					t.Errorf("%d events %s", got, event)
+				}
+			}
+			if left := s.leftOf(t); len(left) > 0 {
+				t.Errorf("there are still\n%s", strings.Join(left, "\n"))
+			}
+		})
+	}
+}
+
+// pawl is killed with -9 at random moments of a task that a program plans and carries out, again and again: there is
+// one plan and one report, what was accepted is not lost, no effect happens twice, and at no moment do two programs work
+// in the folder. PAWL_AGENT_LIVES says how many tasks each program works on.
+func TestRealAgentsOutliveAPawlThatIsKilled(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("flock"); err != nil {
+		t.Skip("needs flock")
+	}
+	lives := 1
+	if v := os.Getenv("PAWL_AGENT_LIVES"); v != "" {
+		var err error
+		if lives, err = strconv.Atoi(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	withEach(t, func(t *testing.T, kind string) {
+		kills := 0
+		for life := range lives {
+			kills += live(t, kind)
+			t.Logf("life %d of %d; %d kills so far", life+1, lives, kills)
+		}
+	})
+}
+
+// live is one such task. It returns how often pawl was killed.
+func live(t *testing.T, kind string) (killed int) {
+	t.Helper()
+	s := newAgentSite(t, kind, func(r externaltest.Request) externaltest.Reply {
+		switch done := strings.Join(r.Results, " "); {
+		case strings.Contains(r.Words, "SAY HELLO"):
+			return externaltest.Reply{Text: "Hello."}
+		case strings.Contains(done, "was accepted"), strings.Contains(done, "output_already_submitted"):
+			return externaltest.Reply{Text: "Done."}
+		case !strings.Contains(r.Words, "Carry out this task"):
+			return calls(kind, "planner_output", planArgs)
+		case !strings.Contains(done, "EFFECT"):
+			return agentShell(kind, "echo x >>effects; echo EFF''ECT")
+		}
+		return reports(kind, "complete", "Looked.")
+	})
+	s.agent(t, "builder", kind, "permissions: {mode: bypass}")
+	// In front of the program stands one that holds a lock for as long as any process of it is there.
+	k, _, _ := external.Split(kind)
+	top := filepath.Dir(s.dir)
+	shim := filepath.Join(top, "bin", k.Program)
+	s.write(t, shim, fmt.Sprintf("#!/bin/sh\ncase $* in *--version*) ;; *)\n\texec 9>>'%s/lock'\n\tflock -n 9 || echo two >>'%[1]s/twice' ;;\nesac\nexec '%s' \"$@\"\n", top, externaltest.Program(t, kind)))
+	if err := os.Chmod(shim, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.env = append(s.env, "PATH="+filepath.Dir(shim)+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	env := func(name string) (string, bool) { v := lookedUp(s.env, name); return v, v != "" }
+	look := func() tasks.State {
+		ws, err := app.Open(app.Options{Dir: s.dir, Env: env})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ws.Close()
+		id, err := board.Of(ws).Find(context.Background(), "last")
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, err := board.Of(ws).Load(context.Background(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, ws, state)
+		return state
+	}
+	s.must(t, []string{"task", "add", "Look around"})
+	began := time.Now()
+	s.must(t, []string{"run", "--agent", "builder", "-p", "SAY HELLO"}, "Hello.") // how long a turn takes here
+	turn := time.Since(began)
+	for {
+		state := look()
+		if state.Status.Name == tasks.Completed && !state.Owes() {
+			break
+		}
+		args := []string{"task", "watch", "last"}
+		switch {
+		case state.Owes():
+		case state.Status.Name == tasks.Pending:
+			args[1] = "plan"
+		case state.Status.Name == tasks.Planned:
+			args[1] = "start"
+		default:
+			t.Fatalf("the task is %+v", state.Status)
+		}
+		cmd := exec.Command(s.bin, args...)
+		cmd.Dir, cmd.Env = s.dir, s.env
+		var said strings.Builder
+		cmd.Stdout, cmd.Stderr = &said, &said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		stop := func() bool { return false }
+		if killed < 4 {
+			killed++
+			stop = time.AfterFunc(rand.N(turn), func() { _ = cmd.Process.Kill() }).Stop
+		}
+		err := cmd.Wait()
+		if stop(); err != nil && cmd.ProcessState.Exited() {
+			t.Fatalf("pawl %q: %v\n%s", args, err, &said)
+		}
+	}
+	s.must(t, []string{"task", "watch", "last"}) // ends what a kill has left
+	if left := s.leftOf(t); len(left) > 0 {
+		t.Errorf("there are still\n%s", strings.Join(left, "\n"))
+	}
+	if b, err := os.ReadFile(filepath.Join(top, "twice")); err == nil {
+		t.Errorf("two programs were at work in one folder, %d times", strings.Count(string(b), "\n"))
+	}
+	if b, err := os.ReadFile(filepath.Join(s.dir, "effects")); err != nil || string(b) != "x\n" {
+		t.Errorf("the effects are %q, %v", b, err)
+	}
+	return killed
+}
