@@ -1,91 +1,68 @@
 package controller
 
 import (
-	"fmt"
+	"errors"
+	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// What stands where something else is needed is named, with what to write instead:
-// the model that reads it has made one of a dozen mistakes, and each has a cure. It
-// is never cured here.
-
-// ends is said of text that stops inside of an object.
-const ends = "the answer ends before the object is closed; it was cut off or a bracket is missing. Send the whole object, a shorter one if need be"
-
-// peek returns the byte where reading failed, 0 at the end.
-func (r *reader) peek() byte {
-	if r.at < len(r.s) {
-		return r.s[r.at]
-	}
-	return 0
+// cures are what to write instead of what stands where reading JSON failed: the model that
+// reads it has made one of a dozen mistakes, and each has a cure. It is never cured here.
+var cures = []struct{ found, cure string }{
+	{"True", "write true"}, {"False", "write false"}, {"None", "write null"}, {"undefined", "write null"},
+	{"NaN", "write null, or leave it out"}, {"Infinity", "write a finite number"},
+	{"/", "JSON has no comments; leave them out"}, {"#", "JSON has no comments; leave them out"},
+	{"\n", `write \n for a line break in a string`}, {"\r", `write \r for a carriage return in a string`},
+	{"\t", `write \t for a tab in a string`}, {`\u`, ""}, {`\`, `a backslash itself is written \\`},
+	{"+", "a number begins with a digit or a minus"}, {".", "a number begins with a digit or a minus"},
 }
 
-// insteadOfName says what stands where the name of a member is needed.
-func (r *reader) insteadOfName() string {
-	switch c := r.peek(); {
-	case c == '}':
-		return "there is a comma before }; the last member has none behind it"
-	case letter(c):
-		return "a name stands in double quotes"
+// failed says what is wrong where jsontext failed to read the token that begins at start.
+func (r *reader) failed(err error, start int) *syntaxError {
+	syntax, ok := errors.AsType[*jsontext.SyntacticError](err)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || !ok {
+		r.at = len(r.s)
+		if start < len(r.s) && r.s[start] == '"' {
+			return r.fail("the answer ends inside of a string; it was cut off, or a closing double quote is missing")
+		}
+		return r.fail("the answer ends before the object is closed; it was cut off or a bracket is missing. Send the whole object, a shorter one if need be")
 	}
-	return r.insteadOf("a name in double quotes")
+	r.at = min(r.begin+int(syntax.ByteOffset), len(r.s))
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		return r.fail("the name %s stands twice in one object; which of the two counts is not clear", shownName(syntax.JSONPointer.LastToken()))
+	}
+	what := strings.TrimPrefix(syntax.Err.Error(), "jsontext: ")
+	if cure := r.cure(what); cure != "" {
+		what += "; " + cure
+	}
+	return r.fail("%s", what)
 }
 
-// insteadOfValue says what stands where a value is needed.
-func (r *reader) insteadOfValue() string {
+// cure returns what to write instead, or "" if that is plain from what was said.
+func (r *reader) cure(said string) string {
 	rest := r.s[r.at:]
-	for _, w := range []struct{ prefix, cure string }{
-		{"True", "true"}, {"False", "false"}, {"None", "null"}, {"undefined", "null"},
-		{"NaN", "null, or leave it out"}, {"Infinity", "a finite number"},
-	} {
-		if strings.HasPrefix(rest, w.prefix) {
-			return fmt.Sprintf("JSON has no %s; write %s", w.prefix, w.cure)
+	for _, c := range cures {
+		if strings.HasPrefix(rest, c.found) {
+			return c.cure
 		}
 	}
-	switch c := r.peek(); {
-	case c == ']' || c == '}':
-		return fmt.Sprintf("a value is missing before %c, or there is a comma too many", c)
-	case c == '+' || c == '.':
-		return "a number begins with a digit or a minus"
-	case letter(c):
-		return "a string stands in double quotes"
+	char, _ := utf8.DecodeRuneInString(rest)
+	switch begins := strings.HasSuffix(said, "at start of value"); {
+	case begins && strings.ContainsRune(",}]", char):
+		return "there is a comma too many, or a value is missing"
+	case begins && strings.ContainsRune("'`‘’“”„«", char):
+		return "strings stand in straight double quotes"
+	case begins && rest != "" && letter(rest[0]):
+		return "names and strings stand in double quotes"
+	case strings.Contains(said, "expecting ',' ") && (char == '"' || strings.HasSuffix(r.s[:r.at], `"`)):
+		return `if the double quote belongs to the text of a string, write it as \"` // the commonest mistake there is
 	}
-	return r.insteadOf("a value")
+	return ""
 }
 
-// insteadOf says what stands where something is needed.
-func (r *reader) insteadOf(needed string) string {
-	if r.at >= len(r.s) {
-		return ends
-	}
-	char, _ := utf8.DecodeRuneInString(r.s[r.at:])
-	switch char {
-	case '\'', '`', '‘', '’', '“', '”', '„', '«':
-		return fmt.Sprintf("JSON has no %c for strings; use straight double quotes", char)
-	case '/', '#':
-		return "JSON has no comments; leave them out"
-	case '"':
-		return fmt.Sprintf(`%s is needed here; if the double quote belongs to the text of a string, write it as \"`, needed)
-	case utf8.RuneError:
-		return fmt.Sprintf("%s is needed here", needed)
-	}
-	what := fmt.Sprintf("%s is needed here, not %q", needed, char)
-	if r.at > 0 && r.s[r.at-1] == '"' { // the commonest mistake there is: quotes in quotes
-		what += `; if the double quote before it belongs to the text of a string, write it as \"`
-	}
-	return what
-}
-
-// rawControl says what to write instead of a control character in a string.
-func rawControl(c byte) string {
-	switch c {
-	case '\n':
-		return `a string holds a line break as it is; write \n`
-	case '\r':
-		return `a string holds a carriage return as it is; write \r`
-	case '\t':
-		return `a string holds a tab as it is; write \t`
-	}
-	return fmt.Sprintf(`a string holds the control character 0x%02x as it is; write \u%04x`, c, c)
+func letter(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '$'
 }

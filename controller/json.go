@@ -2,11 +2,8 @@ package controller
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -81,15 +78,13 @@ func readObject(s string, text []byte, at int) (value, int, *syntaxError) {
 }
 
 // A reader makes a value of JSON text with jsontext, which refuses what package doc
-// says, and says what is wrong with text that is no JSON: jsontext tells where it
-// failed, hint.go what to write instead.
+// says, and tells what is wrong with text that is no JSON; hint.go adds what to write
+// instead.
 type reader struct {
 	s     string
 	begin int // in s
 	dec   *jsontext.Decoder
-	last  int    // where the token before the one that is being read ends
-	at    int    // where reading failed
-	name  string // of the member that is being read
+	at    int // where reading failed
 }
 
 func newReader(s string, text []byte, at int) *reader {
@@ -101,8 +96,7 @@ func (r *reader) end() int { return r.begin + int(r.dec.InputOffset()) }
 
 // next returns where the next token begins: behind white space and one delimiter.
 func (r *reader) next() int {
-	r.last = r.end()
-	rest := strings.TrimLeft(r.s[r.last:], jsonSpace)
+	rest := strings.TrimLeft(r.s[r.end():], jsonSpace)
 	if rest != "" && (rest[0] == ',' || rest[0] == ':') {
 		rest = strings.TrimLeft(rest[1:], jsonSpace)
 	}
@@ -141,8 +135,7 @@ func (r *reader) inside(v *value) *syntaxError {
 		return r.failed(err, start)
 	}
 	for {
-		next := r.dec.PeekKind()
-		switch next {
+		switch r.dec.PeekKind() {
 		case '}', ']':
 			start := r.next()
 			if _, err := r.dec.ReadToken(); err != nil {
@@ -158,15 +151,10 @@ func (r *reader) inside(v *value) *syntaxError {
 			v.items = append(v.items, item)
 			continue
 		}
-		if kinds[next] != "" && next != '"' {
-			r.at = r.next()
-			return r.missing(r.at)
-		}
 		name, err := r.scalar()
 		if err != nil {
 			return err
 		}
-		r.name = name
 		inner, err := r.value()
 		if err != nil {
 			return err
@@ -198,121 +186,4 @@ func unquote(raw []byte) string {
 		panic(fmt.Sprintf("unquote what was read: %v", err)) // unreachable: it is a string
 	}
 	return string(text)
-}
-
-// failed says what is wrong where jsontext failed to read the token that begins at
-// start.
-func (r *reader) failed(err error, start int) *syntaxError {
-	r.at = len(r.s)
-	var syntax *jsontext.SyntacticError
-	switch {
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		if start < len(r.s) && r.s[start] == '"' {
-			if cutInEscape(r.s[start:]) {
-				return r.fail("the answer ends inside of a string; it was cut off")
-			}
-			return r.fail("the answer ends inside of a string; it was cut off, or a closing double quote is missing")
-		}
-	case errors.Is(err, jsontext.ErrDuplicateName):
-		r.at = start
-		raw, _ := jsontext.NewDecoder(strings.NewReader(r.s[start:])).ReadValue() // it was read
-		return r.fail("the name %s stands twice in one object; which of the two counts is not clear", shownName(unquote(raw)))
-	case errors.As(err, &syntax):
-		r.at = min(r.begin+int(syntax.ByteOffset), len(r.s))
-	}
-	if r.at > start && start < len(r.s) {
-		switch c := r.s[start]; {
-		case c == '"':
-			return r.inString()
-		case c == '-' || '0' <= c && c <= '9':
-			return r.inNumber(start)
-		}
-	}
-	return r.missing(start)
-}
-
-// cutInEscape reports whether a string that does not end is cut inside an escape.
-func cutInEscape(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' {
-			if i++; i == len(s) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// inString says what is wrong inside of a string.
-func (r *reader) inString() *syntaxError {
-	rest := r.s[r.at:]
-	char, size := utf8.DecodeRuneInString(rest)
-	switch {
-	case strings.HasPrefix(rest, `\u`):
-		if len(rest) < 6 || strings.Trim(rest[2:6], "0123456789abcdefABCDEF") != "" {
-			return r.fail(`\u needs four hexadecimal digits`)
-		}
-		return r.fail("half of a surrogate pair is no character")
-	case char == '\\':
-		return r.fail(`there is no such escape in JSON; a backslash itself is written \\`)
-	case char < ' ':
-		return r.fail("%s", rawControl(rest[0]))
-	case char == utf8.RuneError && size == 1:
-		return r.fail("the byte 0x%02x is not valid UTF-8", rest[0])
-	}
-	return r.fail("a string cannot be read here") // unreachable unless jsontext refuses something new
-}
-
-// inNumber says what is wrong inside of a number.
-func (r *reader) inNumber(start int) *syntaxError {
-	switch before := r.s[start:r.at]; {
-	case before == "-":
-		return r.fail("a number needs a digit here")
-	case strings.HasSuffix(before, "."):
-		return r.fail("a number needs a digit behind the point")
-	case strings.TrimRight(before, "+-eE") != before:
-		return r.fail("a number needs a digit in its exponent")
-	}
-	return r.missing(start)
-}
-
-// missing says what is needed where something else stands, from the token that ends
-// before it.
-func (r *reader) missing(start int) *syntaxError {
-	end := r.last
-	before := strings.TrimRight(r.s[r.begin:end], jsonSpace)
-	// What follows a token without anything in between: 01 and nullx.
-	if r.at == end && end < len(r.s) && letter(r.s[end]) && before != "" {
-		word := len(before) - len(strings.TrimRightFunc(before, func(c rune) bool { return c < utf8.RuneSelf && letter(byte(c)) }))
-		switch first := end - word; {
-		case word == 0:
-		case r.s[first:end] == "0":
-			r.at = first
-			return r.fail("a number has no zeros in front")
-		case 'a' <= r.s[first] && r.s[first] <= 'z':
-			r.at = first
-			return r.fail("%s", r.insteadOfValue())
-		}
-	}
-	delimiter := byte(0)
-	if rest := strings.TrimLeft(r.s[end:], jsonSpace); rest != "" {
-		delimiter = rest[0]
-	}
-	switch in, read := r.dec.StackIndex(r.dec.StackDepth()); {
-	case in == '{' && read%2 == 0 && (read == 0 || delimiter == ','):
-		r.at = start
-		return r.fail("%s", r.insteadOfName())
-	case in == '{' && read%2 == 0:
-		return r.fail("%s", r.insteadOf("a comma or }"))
-	case in == '{' && delimiter != ':':
-		return r.fail("%s", r.insteadOf("a colon behind the name "+shownName(r.name)))
-	case in == '[' && read > 0 && delimiter != ',':
-		return r.fail("%s", r.insteadOf("a comma or ]"))
-	}
-	r.at = start
-	return r.fail("%s", r.insteadOfValue())
-}
-
-func letter(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '$'
 }

@@ -68,7 +68,7 @@ func agree(t *testing.T, s string) {
 
 // stricter reports whether an error is one that JSON's grammar does not ask for.
 func stricter(err *syntaxError) bool {
-	for _, what := range []string{"stands twice", "half of a surrogate", "not valid UTF-8", "nested deeper"} {
+	for _, what := range []string{"stands twice", "invalid surrogate pair", "invalid UTF-8", "nested deeper"} {
 		if strings.Contains(err.what, what) {
 			return true
 		}

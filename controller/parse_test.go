@@ -435,11 +435,11 @@ func TestArgumentsAreAnObjectOrAStringThatHoldsOne(t *testing.T) {
 		{`"[1]"`, `'args' of tool "a" is a string that holds a list; it has to hold a JSON object`},
 		{`"null"`, `'args' of tool "a" is a string that holds null; it has to hold a JSON object`},
 		{`"\"{}\""`, `'args' of tool "a" is a string that holds a string; it has to hold a JSON object`},
-		{`"{'x':1}"`, `'args' of tool "a" is a string that does not hold a JSON object: line 1, column 2: JSON has no ' for strings; use straight double quotes`},
-		{`"{\"x\":1,}"`, `'args' of tool "a" is a string that does not hold a JSON object: line 1, column 8: there is a comma before }; the last member has none behind it`},
+		{`"{'x':1}"`, `'args' of tool "a" is a string that does not hold a JSON object: line 1, column 2: invalid character '\'' at start of value; strings stand in straight double quotes`},
+		{`"{\"x\":1,}"`, `'args' of tool "a" is a string that does not hold a JSON object: line 1, column 7: invalid character ',' at start of value; there is a comma too many, or a value is missing`},
 		{`"{\"x\":1} and more"`, `'args' of tool "a" is a string that does not hold a JSON object: line 1, column 9: there is more behind the JSON value; send nothing else`},
 		{`"{\"x\":1,\"x\":2}"`, `'args' of tool "a" is a string that does not hold a JSON object: line 1, column 8: the name "x" stands twice in one object; which of the two counts is not clear`},
-		{`"read it"`, `'args' of tool "a" is a string that does not hold a JSON object: line 1, column 1: a string stands in double quotes`},
+		{`"read it"`, `'args' of tool "a" is a string that does not hold a JSON object: line 1, column 1: invalid character 'r' at start of value; names and strings stand in double quotes`},
 	} {
 		got := refused(t, fmt.Sprintf(`{"action":"next_step","tool":"a","args":%s}`, c.args))
 		if want := "Invalid controller output: " + c.want; got.Message != want || got.Code != controller.InvalidArgs {
@@ -491,11 +491,11 @@ func TestTheFeedbackSaysWhatWasWrongAndWhatIsRight(t *testing.T) {
 	got := refused(t, "{\"action\":\"complete\",\n \"message\":\"done\",}").Feedback()
 	want := `Your last answer could not be used, and nothing of it was done.
 
-Invalid JSON: line 2, column 19: there is a comma before }; the last member has none behind it
+Invalid JSON: line 2, column 18: invalid character ',' at start of value; there is a comma too many, or a value is missing
 
 The place is marked with ⟨here⟩:
 | {"action":"complete",
-|  "message":"done",⟨here⟩}
+|  "message":"done"⟨here⟩,}
 
 You sent:
 | {"action":"complete",
