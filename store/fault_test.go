@@ -338,6 +338,9 @@ func TestKindsOfFault(t *testing.T) {
 	if path := filepath.Join(t.TempDir(), File); diskFull(path) || atSizeLimit(path) {
 		t.Errorf("of an empty folder: full %t, at the limit %t", diskFull(path), atSizeLimit(path))
 	}
+	if path := filepath.Join(t.TempDir(), "gone", File); diskFull(path) || atSizeLimit(path) {
+		t.Errorf("of a folder that is gone: full %t, at the limit %t", diskFull(path), atSizeLimit(path))
+	}
 	if err := fileError("x", nil); err != nil {
 		t.Errorf("no error became %v", err)
 	}

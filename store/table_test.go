@@ -210,12 +210,14 @@ func TestWhatALostTableTakesAway(t *testing.T) {
 		tamper(t, s, "DROP TABLE "+table)
 		found["without "+table] = tell(t.Context(), s)
 	}
-	for _, refused := range []string{"INSERT ON events", "INSERT ON runs", "UPDATE ON inbox", "INSERT ON task_runs", "INSERT ON task_labels", "DELETE ON task_labels", "INSERT ON submissions"} {
+	for _, refused := range []string{"INSERT ON events", "INSERT ON runs", "UPDATE ON inbox", "INSERT ON task_runs", "INSERT ON task_labels", "DELETE ON task_labels", "INSERT ON submissions",
+		"INSERT ON inbox", "DELETE ON runs", "DELETE ON events", "DELETE ON tasks", "INSERT ON task_events", "DELETE ON task_events"} {
 		s := prepared()
 		tamper(t, s, "CREATE TRIGGER refuses BEFORE "+refused+" BEGIN SELECT RAISE(ABORT, 'refused'); END")
 		found["that refuses "+refused] = tell(t.Context(), s)
 	}
-	for table, column := range map[string]string{"runs": "created", "events": "at", "inbox": "at", "tasks": "priority", "task_events": "version", "submissions": "assignment"} {
+	for _, number := range []string{"runs.created", "runs.updated", "events.at", "inbox.at", "tasks.priority", "tasks.created", "task_events.version", "submissions.assignment"} {
+		table, column, _ := strings.Cut(number, ".")
 		s := prepared()
 		tamper(t, s, "UPDATE "+table+" SET "+column+" = 'x'")
 		found["with a word for "+column+" of "+table] = tell(t.Context(), s)

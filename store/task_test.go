@@ -162,7 +162,7 @@ func TestATaskWhoseLastEventsAreGoneIsDamaged(t *testing.T) {
 			read++
 		}
 	}
-	if read != 1 || !errors.Is(failed, ErrCorrupt) {
+	if read != 1 || !errors.Is(failed, ErrCorrupt) || !strings.Contains(failed.Error(), "event 2 is missing") {
 		t.Errorf("%d events, then %v", read, failed)
 	}
 }
