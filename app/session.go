@@ -277,17 +277,38 @@ func (s *Session) Reply(ctx context.Context, parts ...run.Part) error {
 // delivered: with the next results, or when the turn has ended. Without an open turn it is a
 // prompt.
 func (s *Session) Say(ctx context.Context, id string, delivery run.Delivery, parts ...run.Part) error {
+	return s.tell(parts, func(parts []run.Part) error { return s.conversation.Say(ctx, id, delivery, parts...) })
+}
+
+// Answer answers an open question of the agent, or of one that it has started. An error says that the answer
+// does not count, as when the question was answered before.
+func (s *Session) Answer(ctx context.Context, q Question, parts ...run.Part) error {
+	if q.Run != "" && q.Run != s.id {
+		return s.conversation.Answer(ctx, q, parts...)
+	}
+	return s.tell(parts, func(parts []run.Part) error { return s.conversation.Answer(ctx, q, parts...) })
+}
+
+// tell hands in words for the agent, with what it is to be told with the next ones.
+func (s *Session) tell(parts []run.Part, hand func(parts []run.Part) error) error {
 	s.mu.Lock()
-	if s.asked.Schema != "" {
-		parts = append(parts[:len(parts):len(parts)], run.Text(resultPrompt(s.asked)))
-		s.asked = run.Output{}
-	}
-	if s.added != "" {
-		parts = append(parts[:len(parts):len(parts)], run.Text(s.added))
-		s.added = ""
-	}
+	asked, added := s.asked, s.added
+	s.asked, s.added = run.Output{}, ""
 	s.mu.Unlock()
-	return s.conversation.Say(ctx, id, delivery, parts...)
+	parts = parts[:len(parts):len(parts)]
+	if asked.Schema != "" {
+		parts = append(parts, run.Text(resultPrompt(asked)))
+	}
+	if added != "" {
+		parts = append(parts, run.Text(added))
+	}
+	err := hand(parts)
+	if err != nil { // it was told nothing
+		s.mu.Lock()
+		s.asked, s.added = asked, added
+		s.mu.Unlock()
+	}
+	return err
 }
 
 // Continue lets the run continue without words: an open turn where it was, or a new turn. If

@@ -571,3 +571,39 @@ func TestAnAnswerToASubAgentIsToItsQuestion(t *testing.T) {
 		t.Errorf("ended %+v with %q", state.Turn.End, state.Answer())
 	}
 }
+
+// The answer to a question tells the model of a result and of folders that are new, as a message does.
+func TestAnAnswerTellsWhatAMessageWould(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, `{"calls":[{"tool":"ask","args":{"question":"Which one?"}}]}
+{"text":"Told."}
+`)
+	ws := p.open(nil)
+	s := p.start(ws)
+	ok(t, s.Prompt(t.Context(), run.Text("choose")))
+	question := app.QuestionOf(rest(t, s).Questions()[0].Call)
+	ok(t, s.Close())
+	further := t.TempDir()
+	ws = p.open(map[string][]string{"add_dirs": {further}})
+	output, _, err := app.OutputOf([]byte(`{"type":"object"}`))
+	ok(t, err)
+	s, err = ws.Resume(t.Context(), string(s.ID()), app.Task{Output: output})
+	ok(t, err)
+	defer s.Close()
+	if err := s.Answer(t.Context(), app.Question{Call: "c_9"}, run.Text("none")); err == nil {
+		t.Fatal("a question that nobody asked is answered")
+	}
+	ok(t, s.Answer(t.Context(), question, run.Text("this one")))
+	rest(t, s)
+	var said string
+	for u, err := range s.Follow(t.Context(), 0) {
+		ok(t, err)
+		if f, is := u.Event.Payload.(run.Prompted); is && f.Answers != "" {
+			said = run.PlainText(f.Parts)
+			break
+		}
+	}
+	if !strings.Contains(said, "this one") || !strings.Contains(said, further) || !strings.Contains(said, tool.SubmitName) {
+		t.Errorf("the answer is %q", said)
+	}
+}

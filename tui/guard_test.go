@@ -856,6 +856,82 @@ func TestWordsOfAnAnswerAreNoMessageWhenTheQuestionHasGone(t *testing.T) {
 	}
 }
 
+// An answer is for its question alone: when that was answered elsewhere a moment before, it is no message. The words
+// come back, with a sentence, and only enter twice sends them.
+func TestAnAnswerThatComesTooLateComesBack(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"calls": [{"tool": "ask", "args": {"question": "Which one?", "options": ["sqlite", "postgres"]}}]}
+{"text": "So {{last_result}}."}
+{"text": "This was sent as a message."}`, setting{})
+	p.says("choose")
+	p.sees("Which one?")
+	p.answers("2")
+	p.sees("So postgres.")
+	p.rests()
+	runs, err := p.ws.Runs(t.Context(), 1)
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("%d runs, %v", len(runs), err)
+	}
+	other, err := p.ws.Attach(t.Context(), runs[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	c := newScene(t, 100, 30, render.Style{}) // a terminal that does not know of it yet
+	c.begin("choose")
+	c.says("", call("c_1", "ask", `{"question":"Which one?","options":["sqlite","postgres"]}`))
+	c.ends(run.Ended{End: run.Asked})
+	c.passes(calm)
+	c.context = []run.Part{{Type: run.TextPart, Text: "make: done", Attached: ranBefore + "make"}}
+	c.words("use sqlite")
+	effects := c.update(pressed{keys.Key{Name: "enter"}}, c.at)
+	var posted []message
+	d := &desk{ws: p.ws, open: other, n: 1, post: func(m message) { posted = append(posted, m) }}
+	for _, e := range effects {
+		if err := e.do(t.Context(), d); err != nil {
+			posted = append(posted, failed{err})
+		}
+	}
+	c.take(posted...)
+	c.shows("the question was answered already", "› use sqlite")
+	if c.awaits || len(c.context) != 1 {
+		t.Errorf("awaits %t, %d attachments", c.awaits, len(c.context))
+	}
+	c.events(run.Prompted{Answers: "c_1", Parts: []run.Part{run.Text("postgres")}})
+	c.shows("typed as an answer", "enter twice: send as a message")
+	c.presses("enter", "")
+	if c.shows("enter again sends it as a message"); c.awaits {
+		t.Error("one enter has sent it")
+	}
+	if c.presses("enter", ""); !c.awaits {
+		t.Error("enter twice does not send it")
+	}
+	p.rests()
+	p.leaves()
+	if strings.Contains(p.text(), "sent as a message") {
+		t.Errorf("the answer was sent as a message:\n%s", p.text())
+	}
+}
+
+// So does one that a sub-agent's question did not take.
+func TestAnAnswerThatASubAgentDidNotTakeComesBack(t *testing.T) {
+	t.Parallel()
+	c := askedBelow(t)
+	question := ofQuestion(c.question.Question)
+	c.passes(calm)
+	c.words("up")
+	c.presses("enter", "")
+	c.take(unanswered{1, question, []run.Part{run.Text("up")}})
+	c.shows("› up", "enter twice: send as a message")
+	c.presses("enter", "")
+	if c.shows("enter again sends it as a message"); c.awaits || c.sent[question] {
+		t.Error("one enter has sent it")
+	}
+	if c.presses("enter", ""); !c.awaits {
+		t.Error("enter twice does not send it")
+	}
+}
+
 // askedBelow is a scene with the question of a sub-agent.
 func askedBelow(t *testing.T) *scene {
 	c, _, question := below(t)

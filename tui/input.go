@@ -367,8 +367,8 @@ func (m *model) send(text string, more ...run.Part) []effect {
 		m.input.editor.SetText(text)
 		return m.welcome()
 	}
-	if q := m.asked(); q != nil && q.Run != "" && m.ask == nil { // behind a dialog it is not on the screen
-		return m.answerBelow(*q, text, more)
+	if q := m.asked(); q != nil && m.ask == nil { // behind a dialog it is not on the screen
+		return m.reply(*q, text, more)
 	}
 	m.awaits = true
 	if !m.state.Turn.Open() {
@@ -400,31 +400,50 @@ func (d *desk) say(ctx context.Context, c conversation, id string, delivery run.
 	return c.Say(ctx, id, delivery, append(parts, more...)...)
 }
 
-// answerBelow answers the question of a run below the conversation.
-func (m *model) answerBelow(q app.Question, text string, more []run.Part) []effect {
+// reply answers a question of the agent or of a run below it, and no other: if that was answered elsewhere, the words
+// come back.
+func (m *model) reply(q app.Question, text string, more []run.Part) []effect {
 	m.sent[ofQuestion(q)] = true
-	m.flush()
-	lines := m.QuestionLines(q, m.width)
-	if m.question != nil && m.question.printed {
-		lines = nil
+	var ran []run.Part
+	if q.Run == "" { // its event shows it
+		m.awaits, m.began = true, m.now
+		ran, m.context = m.context, nil
+	} else {
+		m.flush()
+		lines := m.QuestionLines(q, m.width)
+		if m.question != nil && m.question.printed {
+			lines = nil
+		}
+		m.print(append(lines, render.Hang("  ", m.Wrap([]render.Span{{Text: text}}, m.width-2, false))...)...)
+		m.answered()
 	}
-	m.print(append(lines, render.Hang("  ", m.Wrap([]render.Span{{Text: text}}, m.width-2, false))...)...)
-	m.answered()
 	return []effect{inOrder(func(ctx context.Context, d *desk) error {
 		c, n := d.current()
 		if c == nil {
 			return nil
 		}
-		parts, err := d.parts(ctx, text, nil)
+		parts, err := d.parts(ctx, text, ran)
 		if err == nil {
 			err = c.Answer(ctx, q, append(parts, more...)...)
 		}
-		if err != nil { // it waits still
-			d.post(undecided{n, ofQuestion(q)})
-			d.post(inserted{text})
+		if err != nil {
+			d.post(unanswered{n, ofQuestion(q), append(ran, run.Text(text))})
 		}
 		return err
 	})}
+}
+
+// comesBack puts an answer that was not taken into the input. If its question waits no more it is a stray.
+func (m *model) comesBack(u unanswered) {
+	delete(m.sent, u.question)
+	m.awaits = m.awaits && u.question.run != ""
+	m.giveBack(u.parts)
+	switch q := m.asked(); {
+	case q == nil || m.ask != nil:
+		m.stray = stray{key: m.input.editor.Text(), words: true}
+	case ofQuestion(*q) != u.question:
+		m.question.before = true
+	}
 }
 
 // queue says something that is delivered when the turn has ended.

@@ -78,6 +78,12 @@ type (
 		n    int
 		call callOf
 	}
+	// unanswered says that an answer to a question was not taken.
+	unanswered struct {
+		n        int
+		question callOf
+		parts    []run.Part
+	}
 	// finished is what can be said of a turn that has ended.
 	finished struct {
 		n       int

@@ -221,6 +221,10 @@ func (m *model) update(msg message, now time.Time) []effect {
 			delete(m.sent, msg.call)
 			return []effect{loadApprovals(m.n)}
 		}
+	case unanswered:
+		if m.comesBack(msg); msg.n == m.n {
+			return []effect{loadApprovals(m.n)}
+		}
 	case branchKnown:
 		m.branch = msg.name
 	case commandsKnown:

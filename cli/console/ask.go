@@ -296,9 +296,9 @@ func (a *Asker) question(ctx context.Context, q app.Question) bool {
 		}
 		return a.settled
 	}
-	if err := a.session.Answer(ctx, q, run.Text(line)); err != nil {
-		a.say("%s", command.Visible(err.Error()))
-		return false
+	if err := a.session.Answer(ctx, q, run.Text(line)); err != nil { // as when it was answered elsewhere a moment ago
+		a.settled = true
+		a.say("%s\n  not sent: %s", command.Visible(err.Error()), command.Visible(line))
 	}
 	return true
 }
