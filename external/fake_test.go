@@ -71,8 +71,10 @@ func fakeAgent() {
 		text(fmt.Sprint("child ", startChild(os.Environ())))
 		text("waiting")
 		forever()
-	case "bare": // its child has dropped the environment
-		signal.Ignore(os.Interrupt, syscall.SIGTERM)
+	case "bare", "obedient": // its child has dropped the environment
+		if do == "bare" {
+			signal.Ignore(os.Interrupt, syscall.SIGTERM)
+		}
 		text(fmt.Sprint("child ", startChild([]string{"EXTERNAL_TEST_ROLE=agent", "EXTERNAL_TEST_DO=child"})))
 		text("waiting")
 		forever()

@@ -42,6 +42,8 @@ func TestHowEachProgramIsStarted(t *testing.T) {
 	t.Parallel()
 	server := Server{Command: []string{"/bin/pawl", "mcp"}, Env: map[string]string{"PAWL_RUN_TOKEN": "secret", "PAWL_STATE_DIR": "/s t", "HTTP_PROXY": "p"},
 		Tools: []string{"ask", "approve", "planner_output"}, Permission: "approve", Hook: []string{"/bin/it's pawl", "hook"}}
+	unasked := server
+	unasked.Hook = nil
 	var all strings.Builder
 	for _, k := range Kinds {
 		for _, c := range []struct {
@@ -52,6 +54,7 @@ func TestHowEachProgramIsStarted(t *testing.T) {
 			{"anew", Turn{Model: DefaultModel}, false},
 			{"with a model, continued", Turn{Model: "m-1", Mode: "default"}, true},
 			{"with pawl's tools", Turn{Model: DefaultModel, System: "Be brief.", Server: server}, false},
+			{"without a hook", Turn{Model: DefaultModel, Server: unasked}, false},
 			{"mode plan", Turn{Model: DefaultModel, Mode: "plan"}, false},
 			{"mode accept-edits", Turn{Model: DefaultModel, Mode: "accept-edits"}, false},
 			{"mode bypass", Turn{Model: DefaultModel, Mode: "bypass"}, true},
@@ -222,6 +225,14 @@ func TestWhichProgramsAreThereAndLoggedIn(t *testing.T) {
 	}
 
 	home := t.TempDir()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	within, err := filepath.Rel(here, home)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name string
 		env  map[string]string
@@ -234,7 +245,7 @@ func TestWhichProgramsAreThereAndLoggedIn(t *testing.T) {
 		{"an empty file", nil, ".codex/auth.json ", false},
 		{"a file", nil, ".codex/auth.json", true},
 		{"a folder of its own", map[string]string{"CODEX_HOME": home + "/own"}, "own/auth.json", true},
-		{"a relative folder", map[string]string{"CODEX_HOME": "own"}, "own/auth.json", false},
+		{"a relative folder", map[string]string{"CODEX_HOME": within}, "auth.json", false},
 		{"a file of another", nil, ".claude/.credentials.json", false},
 		{"a folder", nil, ".codex/auth.json/x", false},
 		{"no program", map[string]string{"CODEX_API_KEY": "k", "PATH": home}, "", false},

@@ -222,11 +222,11 @@ func TestAStoppedAgentIsInterruptedThenTerminated(t *testing.T) {
 	}
 }
 
-// What a stubborn agent started in a session of its own ends with it, whether it has kept the
-// environment or not.
+// What an agent started in a session of its own ends with it, whether it has kept the environment or
+// not, and whether the agent has to be killed or ends first.
 func TestAStoppedAgentEndsWithItsTree(t *testing.T) {
 	t.Parallel()
-	for _, do := range []string{"stubborn", "bare"} {
+	for _, do := range []string{"stubborn", "bare", "obedient"} {
 		t.Run(do, func(t *testing.T) {
 			t.Parallel()
 			turn := fake(t, do)
