@@ -32,6 +32,7 @@ func TestWhatAHookAsksAbout(t *testing.T) {
 		{"gemini-cli", `"mcp_pawl_x_do","tool_input":{},"mcp_context":{"server_name":"pawl_x","tool_name":"do"}`, "mcp__pawl_x__do {}"},
 		{"opencode", `"edit","tool_input":{"filePath":"a","file_path":"b"}`, `Edit {"file_path":"a"}`},
 		{"opencode", `"edit","tool_input":[]`, "error: the input of edit: json"},
+		{"opencode", `"edit"`, "Edit {}"},
 		{"opencode", `"edit","tool_input":7`, "error: the input of edit: json"},
 		{"opencode", `"x_y","tool_input":{},"mcp_context":{"server_name":"x","tool_name":"y"}`, "mcp__x__y {}"},
 		{"opencode", `"pawl_ask","tool_input":{}`, "-"},

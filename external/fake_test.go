@@ -68,14 +68,14 @@ func fakeAgent() {
 		return
 	case "stubborn": // ignores signals, with a child in a session of its own
 		signal.Ignore(os.Interrupt, syscall.SIGTERM)
-		text(fmt.Sprint("child ", startChild(os.Environ())))
+		text(fmt.Sprint("child ", startChild(os.Environ(), true)))
 		text("waiting")
 		forever()
 	case "bare", "obedient": // its child has dropped the environment
 		if do == "bare" {
 			signal.Ignore(os.Interrupt, syscall.SIGTERM)
 		}
-		text(fmt.Sprint("child ", startChild([]string{"EXTERNAL_TEST_ROLE=agent", "EXTERNAL_TEST_DO=child"})))
+		text(fmt.Sprint("child ", startChild(bare, true)))
 		text("waiting")
 		forever()
 	case "orphan": // ends well and leaves a child that is not of its tree any more, with its output
@@ -94,7 +94,9 @@ func fakeAgent() {
 		text("I wait.")
 		forever()
 	case "leave": // ends well and leaves a child
-		text(fmt.Sprint("child ", startChild(os.Environ())))
+		text(fmt.Sprint("child ", startChild(os.Environ(), true)))
+	case "leave in its session": // a child that has dropped the environment
+		text(fmt.Sprint("child ", startChild(bare, false)))
 	case "error":
 		say("result", map[string]any{"subtype": "success", "is_error": true, "api_error_status": 401, "result": "API Error: no key"})
 		return
@@ -120,12 +122,15 @@ func text(s string) {
 	say("assistant", map[string]any{"message": map[string]any{"role": "assistant", "content": []any{map[string]any{"type": "text", "text": s}}}})
 }
 
-// startChild starts a process in a session of its own and returns its id when it ignores
-// signals.
-func startChild(env []string) int {
+// bare is the environment of a child that has dropped what it was given.
+var bare = []string{"EXTERNAL_TEST_ROLE=agent"}
+
+// startChild starts a process, if own in a session of its own, and returns its id when it
+// ignores signals.
+func startChild(env []string, own bool) int {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(slices.Clone(env), "EXTERNAL_TEST_DO=child")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: own}
 	out, _ := cmd.StdoutPipe()
 	if err := cmd.Start(); err != nil {
 		panic(err)

@@ -251,14 +251,16 @@ func TestAStoppedAgentEndsWithItsTree(t *testing.T) {
 
 func TestWhatAnAgentLeavesEndsWithItsTurn(t *testing.T) {
 	t.Parallel()
-	o := perform(t.Context(), t, fake(t, "leave"))
-	f, ok := o.final.(run.Replied)
-	if !ok {
-		t.Fatalf("got %s", o)
-	}
-	pid, err := strconv.Atoi(strings.TrimPrefix(run.PlainText(f.Parts), "child "))
-	if err != nil || alive(pid) {
-		t.Errorf("%v, process %d is alive: %v", err, pid, alive(pid))
+	for _, do := range []string{"leave", "leave in its session"} {
+		o := perform(t.Context(), t, fake(t, do))
+		f, ok := o.final.(run.Replied)
+		if !ok {
+			t.Fatalf("%s: got %s", do, o)
+		}
+		pid, err := strconv.Atoi(strings.TrimPrefix(run.PlainText(f.Parts), "child "))
+		if err != nil || alive(pid) {
+			t.Errorf("%s: %v, process %d is alive: %v", do, err, pid, alive(pid))
+		}
 	}
 }
 
