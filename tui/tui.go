@@ -179,6 +179,7 @@ func (t *terminal) draw(f frame) error {
 		f.above = append([]string{"\x1b[2J\x1b[H"}, f.above...)
 	}
 	t.width = f.width
+	t.reader.Patient(f.shown.guard != nil) // where Esc stops all
 	t.screen.SetReflows(f.reflows)
 	now := time.Now()
 	err := t.screen.Draw(screen.Frame{Width: f.width, Height: f.height, Above: f.above, Live: f.live,

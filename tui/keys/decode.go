@@ -39,11 +39,13 @@ const (
 // beginning if the terminal has said that it sends Esc as a sequence (the kitty
 // protocol). Else it is the Esc key after escapeWait. If the rest of a sequence comes
 // after all, within slowWait of the ESC, the line is slow: the rest is not taken for
-// text, and from then on slowWait is waited for.
+// text, and from then on slowWait is waited for. A patient decoder waits for sequenceWait,
+// but only for what begins a key's sequence: another byte after the usual wait was typed.
 type decoder struct {
-	kitty  bool // the terminal sends Esc as a sequence
-	slow   bool // sequences arrive in pieces
-	cursor int  // cursor positions that were asked for
+	kitty   bool // the terminal sends Esc as a sequence
+	slow    bool // sequences arrive in pieces
+	patient bool // an Esc too many does harm
+	cursor  int  // cursor positions that were asked for
 
 	decode  uv.EventDecoder
 	buf     []byte // the beginning of a sequence, or of the end of a paste
@@ -78,6 +80,8 @@ func (d *decoder) feed(b []byte, now time.Time) []Event {
 		events = d.endPaste(events)
 	case d.escaped && pause <= slowWait && (b[0] == '[' || b[0] == 'O'):
 		d.buf, d.escSent = []byte{ansi.ESC}, true
+	case d.patient && !d.kitty && loneEscape(d.buf) && pause > d.escape() && b[0] != '[' && b[0] != 'O':
+		events = d.expire()
 	}
 	d.escaped, d.last = false, now
 	d.buf = append(d.buf, b...)
@@ -169,14 +173,22 @@ func (d *decoder) deadline() (at time.Time, ok bool) {
 
 func (d *decoder) wait() time.Duration {
 	switch {
-	case loneEscape(d.buf) && d.kitty:
+	case loneEscape(d.buf) && (d.kitty || d.patient), altKey(d.buf) && d.patient:
 		return sequenceWait
-	case loneEscape(d.buf) && !d.slow:
-		return escapeWait
-	case loneEscape(d.buf), altKey(d.buf), shifted(d.buf):
+	case loneEscape(d.buf):
+		return d.escape()
+	case altKey(d.buf), shifted(d.buf):
 		return slowWait
 	}
 	return sequenceWait
+}
+
+// escape is how long after an ESC alone what comes belongs to it.
+func (d *decoder) escape() time.Duration {
+	if d.slow {
+		return slowWait
+	}
+	return escapeWait
 }
 
 func loneEscape(b []byte) bool { return string(b) == "\x1b" || string(b) == "\x1b\x1b" }

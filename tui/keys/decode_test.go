@@ -119,7 +119,7 @@ func TestASequenceInPiecesIsTheSame(t *testing.T) {
 	for _, c := range sequences {
 		for _, pause := range []time.Duration{0, 3 * time.Millisecond, 24 * time.Millisecond} {
 			d := newTerminal()
-			d.slow = true
+			d.slow, d.patient = true, pause == 3*time.Millisecond
 			for i := range len(c.bytes) {
 				d.types(c.bytes[i : i+1])
 				if i < len(c.bytes)-1 {
@@ -194,6 +194,51 @@ func TestWhatIsTypedAfterEscIsText(t *testing.T) {
 	}
 	if d.slow {
 		t.Error("the line is taken for slow")
+	}
+}
+
+// Where Esc stops all, a line may tear a sequence for as long as 250 ms without one being seen. What a person
+// types after Esc is told apart as ever.
+func TestAPatientDecoderTearsNoSequence(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pieces []string
+		pause  time.Duration
+		want   string
+	}{
+		{[]string{"\x1b", "[A"}, 200 * time.Millisecond, "up"},
+		{[]string{"\x1b", "[", "A"}, 200 * time.Millisecond, "up"},
+		{[]string{"\x1b", "O", "B"}, 240 * time.Millisecond, "down"},
+		{[]string{"\x1b", "[", "1", ";", "5", "D"}, 200 * time.Millisecond, "ctrl+left"},
+		{[]string{"\x1b"}, 0, "esc"},
+		{[]string{"\x1b", "b"}, 0, "alt+b"},
+		{[]string{"\x1b", "b"}, 2 * time.Millisecond, "esc b"},
+		{[]string{"\x1b", "y"}, 200 * time.Millisecond, "esc y"},
+		{[]string{"\x1b", "\x1b"}, 100 * time.Millisecond, "esc esc"},
+		{[]string{"\x1b", "\r"}, 100 * time.Millisecond, "esc enter"},
+		{[]string{"\x1b", "\x1b", "[A"}, 100 * time.Millisecond, "esc up"},
+		{[]string{"\x1b", "[A"}, 260 * time.Millisecond, "esc [ A"},
+	} {
+		d := newTerminal()
+		d.patient = true
+		for i, piece := range c.pieces {
+			if i > 0 {
+				d.waits(c.pause)
+			}
+			d.types(piece)
+		}
+		if got := d.got(); got != c.want {
+			t.Errorf("%q every %v: %s, want %s", c.pieces, c.pause, got, c.want)
+		}
+	}
+	d := newTerminal()
+	d.patient = true
+	d.types("\x1b")
+	if d.waits(249 * time.Millisecond); len(d.events) > 0 {
+		t.Errorf("%s came early", show(d.events))
+	}
+	if d.waits(time.Millisecond); show(d.events) != "esc" {
+		t.Errorf("got %s after 250 ms", show(d.events))
 	}
 }
 

@@ -18,6 +18,7 @@ func Start(in, out *os.File) (*Reader, error) {
 func (*Reader) Events() <-chan Event { return nil }
 func (*Reader) Err() error           { return nil }
 func (*Reader) Slow()                {}
+func (*Reader) Patient(bool)         {}
 func (*Reader) Ask(...Query) error   { return nil }
 func (*Reader) Pause() error         { return nil }
 func (*Reader) Resume() error        { return nil }

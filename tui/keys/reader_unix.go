@@ -47,6 +47,7 @@ type Reader struct {
 	asked   atomic.Int32 // calls of Ask whose Done has not come
 	cursors atomic.Int32 // cursor positions that were asked for, and the decoder does not know of
 	slow    atomic.Bool
+	patient atomic.Bool
 
 	decoder decoder // owned by the loop, while one runs
 	pending []Event // that the loop has not delivered
@@ -110,6 +111,11 @@ func (r *Reader) Err() error { return r.err }
 func (r *Reader) Slow() {
 	r.slow.Store(true)
 }
+
+// Patient says whether an Esc that was not pressed would do harm: while it is set, Esc is reported
+// after 250 ms, unless another key follows or the terminal has the kitty protocol, so that no pause
+// below that tears a sequence.
+func (r *Reader) Patient(is bool) { r.patient.Store(is) }
 
 // Ask sends queries. The replies are events; after those that the terminal knows comes a
 // Reply of kind [Done]. A terminal that answers Keyboard with flag 1 set sends Esc as a
@@ -352,6 +358,7 @@ func (r *Reader) take(b []byte) error {
 	}
 	r.decoder.cursor += int(r.cursors.Swap(0))
 	r.decoder.slow = r.decoder.slow || r.slow.Load()
+	r.decoder.patient = r.patient.Load()
 	events := markTogether(r.decoder.feed(b[:n], time.Now()))
 	for _, e := range events {
 		if reply, ok := e.(Reply); ok {
