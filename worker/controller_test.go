@@ -161,19 +161,25 @@ func TestGoodAndBadObjectsByTurnsComeToAnEnd(t *testing.T) {
 
 func TestAQuestionInControllerModeWaitsAndItsAnswerGoesOn(t *testing.T) {
 	t.Parallel()
-	for resume, want := range map[string]string{"": "Look back at the goal first", `,"resume_to":"controller"`: "Decide on the next action at once"} {
+	for _, c := range []struct{ more, asks, want string }{
+		{`,"context":"Both fit."`, "Red or blue?\n\nBoth fit.", "Look back at the goal first"},
+		{`,"resume_to":"controller"`, "Red or blue?", "Decide on the next action at once"},
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			_, d, seen := controlled(t, `{"action":"ask_user","question":"Red or blue?","context":"Both fit."`+resume+`}`, `{"action":"complete","message":"Blue it is."}`)
+			_, d, seen := controlled(t, `{"action":"ask_user","question":"Red or blue?"`+c.more+`}`, `{"action":"complete","message":"Blue it is."}`)
 			defer d.Close()
 			s, err := d.Run(t.Context(), prompt("Paint it."))
 			if err != nil || s.Turn.End.End != run.Asked || len(s.Questions()) != 1 {
 				t.Fatalf("%+v, %v", s.Turn.End, err)
 			}
+			if asks, _ := tool.Asked(s.Questions()[0].Call); asks != c.asks {
+				t.Errorf("it asks %q, want %q", asks, c.asks)
+			}
 			s, err = d.Run(t.Context(), say(s, "blue"))
 			if err != nil || s.Turn.End.End != run.Completed || s.Answer() != "Blue it is." {
 				t.Fatalf("%+v, %v", s.Turn.End, err)
 			}
-			if shown := words(t, (*seen)[1]); !strings.Contains(shown[2], "The person answers: blue") || !strings.Contains(shown[2], want) {
+			if shown := words(t, (*seen)[1]); !strings.Contains(shown[2], "The person answers: blue") || !strings.Contains(shown[2], c.want) {
 				t.Errorf("shown %q", shown)
 			}
 		})

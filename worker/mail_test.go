@@ -108,6 +108,26 @@ func TestWhatWasPostedByOneWhoHasLeft(t *testing.T) {
 	})
 }
 
+// Words that are handed in while a call runs are of its turn.
+func TestWordsReachTheTurnThatIsOpen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, `{"calls":[{"tool":"read","args":{"do":"sleep 1m"}}]}
+{"when":{"contains":"and then"},"text":"Done."}`)
+		d := r.create()
+		ended := make(chan run.State, 1)
+		go func() { ended <- r.run(d, prompt("go")) }()
+		<-r.read.begun
+		began := time.Now()
+		if err := d.Post(t.Context(), said("and then"))(t.Context()); err != nil || time.Since(began) >= time.Minute {
+			t.Errorf("recorded after %s: %v", time.Since(began), err)
+		}
+		if s := <-ended; s.Turn.N != 1 || s.Answer() != "Done." {
+			t.Errorf("turn %d ended %+v with %q", s.Turn.N, s.Turn.End, s.Answer())
+		}
+	})
+}
+
 // Words that are handed in while the turn is being interrupted begin the next one; a setting is not
 // held back.
 func TestWordsWaitForTheEndOfAnInterruptedTurn(t *testing.T) {
