@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +31,16 @@ continues them.`,
 		Example: `  pawl serve
   pawl serve --address 127.0.0.1:8080 --runs 8
   pawl serve link`,
-		Args: cobra.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 || !strings.ContainsAny(args[0], "0123456789") {
+				return cobra.NoArgs(cmd, args)
+			}
+			address := args[0]
+			if host, port, ok := strings.Cut(address, ":"); !ok || host == "" {
+				address = "127.0.0.1:" + cmp.Or(port, address)
+			}
+			return command.Usage("the address is given with a flag. Use:\n  pawl serve --address %s", command.ShellWord(address))
+		},
 	}
 	f := cmd.Flags()
 	o := api.ServeOptions{}

@@ -97,7 +97,7 @@ Exit codes: 0 done, 1 the tool reports an error or was refused, 3 needs a person
 		if len(args) == 2 {
 			arguments = args[1]
 		}
-		if !json.Valid([]byte(arguments)) {
+		if json.Unmarshal([]byte(arguments), new(map[string]json.RawMessage)) != nil {
 			if args[0] == "shell" {
 				quoted, _ := json.Marshal(arguments) // a text always has a form
 				return command.Usage("the arguments are not a JSON object. Use:\n  pawl tool call shell %s", command.ShellWord(fmt.Sprintf(`{"command": %s}`, quoted)))

@@ -25,7 +25,14 @@ func ParseTyped(given string, tools []string) (Rule, error) {
 	}
 	if !slices.Contains(tools, r.Tool) {
 		near := text.DidYouMean(r.Tool, tools)
+		first, rest, _ := strings.Cut(r.Tool, ":")
 		switch {
+		case strings.Contains(r.Tool, ","):
+			near = "; more than one rule: give each with a flag of its own, and in a variable on a line of its own"
+		case r.Tool[0] == '!' || r.Tool[0] == '-':
+			near = "; a rule is allowed, asked or denied by the flag that it is given with"
+		case rest != "" && r.Pattern == "" && HasPattern(first):
+			near = fmt.Sprintf("; write %s(%s)", first, rest)
 		case near != "":
 		case r.Pattern == "" && (r.Tool == "all" || r.Tool == "any" || r.Tool == "everything"):
 			near = "; a rule is for one tool, such as shell or edit, and mode bypass is for all"

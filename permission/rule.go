@@ -74,13 +74,16 @@ type Rule struct {
 type Rules []Rule
 
 // secondRule is where another rule begins in the pattern of one: it would match no call.
-var secondRule = lazy.Regexp(`\)\s*,\s*(shell|read|write|edit|fetch|list|glob|search|agent|handoff)\(`)
+var secondRule = lazy.Regexp(`\)\s*[, ]\s*(shell|read|write|edit|fetch|list|glob|search|agent|handoff)\(`)
 
 // ParseRule reads "Tool" or "Tool(pattern)". The spelling of another agent is an error that
 // names the rule to write: such a rule would match no call. The other fields are the caller's
 // to set.
 func ParseRule(text string) (Rule, error) {
 	text = strings.TrimSpace(text)
+	if text == "" || text[0] == '(' {
+		return Rule{}, fmt.Errorf("rule %q: the tool is missing; write Tool or Tool(pattern)", text)
+	}
 	if err := checkSpelling(text); err != nil {
 		return Rule{}, err
 	}
@@ -99,7 +102,10 @@ func ParseRule(text string) (Rule, error) {
 		}
 	}
 	if tool == "" || strings.ContainsAny(tool, " \t\n()*") {
-		if first, _, words := strings.Cut(tool, " "); words && !hasPattern && first == "shell" {
+		first, _, words := strings.Cut(tool, " ")
+		if effect := strings.TrimSuffix(first, ":"); words && (effect == "allow" || effect == "ask" || effect == "deny") {
+			return Rule{}, fmt.Errorf("rule %q: write the rule alone; --%s, or --effect %s, says what it does", text, effect, effect)
+		} else if words && !hasPattern && first == "shell" {
 			return Rule{}, fmt.Errorf("rule %q: write shell(%s)", text, strings.TrimPrefix(tool, "shell "))
 		} else if words && !hasPattern {
 			return Rule{}, fmt.Errorf("rule %q: it begins with no tool; for a command write shell(%s)", text, tool)

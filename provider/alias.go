@@ -164,15 +164,10 @@ func (ps *Providers) unknownModel(given string) error {
 		return config.Errorf("the name of the model is missing after %s; `pawl models %s` lists them", visible.Quote(given), name)
 	}
 	near := ""
-	var names, bare, longer []string
+	names, bare := ps.spoken()
+	var longer []string
 	for _, m := range ps.Models() {
 		name := strings.TrimPrefix(m.Name, m.Provider()+"/")
-		names, bare = append(names, m.Name), append(bare, name)
-		for word := range strings.SplitSeq(name, "-") {
-			if len(word) > 2 && ps.Newest(word) != "" {
-				names, bare = append(names, word), append(bare, word)
-			}
-		}
 		if strings.HasPrefix(name, strings.ToLower(given)+"-") {
 			longer = append(longer, m.Name)
 		}
@@ -203,12 +198,28 @@ func (ps *Providers) unknownModel(given string) error {
 	return config.Errorf("unknown model %s, and no server on this machine has it: use PROVIDER/NAME, such as %s; `pawl models` lists them", visible.Quote(given), exampleModel)
 }
 
+// spoken returns what models are called: their names, with and without the provider, and
+// twice the words that stand for the newest of a family.
+func (ps *Providers) spoken() (names, bare []string) {
+	for _, m := range ps.Models() {
+		name := strings.TrimPrefix(m.Name, m.Provider()+"/")
+		names, bare = append(names, m.Name), append(bare, name)
+		for word := range strings.SplitSeq(name, "-") {
+			if len(word) > 2 && ps.Newest(word) != "" {
+				names, bare = append(names, word), append(bare, word)
+			}
+		}
+	}
+	return names, bare
+}
+
 // Unknown is the error for a word that names neither a provider nor a model.
 func (ps *Providers) Unknown(word string) error {
 	names := ps.names()
-	for _, m := range ps.Models() {
-		names = append(names, strings.TrimPrefix(m.Name, m.Provider()+"/"))
+	_, models := ps.spoken()
+	if near := text.Typo(word, append(names, models...)); near != "" {
+		return config.Errorf("unknown provider or model %s; did you mean %s?", visible.Quote(word), visible.Quote(near))
 	}
-	return config.Errorf("unknown provider %s, and no model with that in its name; providers are %s%s",
-		visible.Quote(word), strings.Join(ps.names(), ", "), text.DidYouMean(word, names))
+	return config.Errorf("unknown provider %s, and no model with that in its name; providers are %s",
+		visible.Quote(word), strings.Join(names, ", "))
 }

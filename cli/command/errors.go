@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,7 +66,11 @@ func (inv *Invocation) Report(err error) int {
 	default:
 		e = Exit{Code: ExitFailed, Err: err}
 	}
-	if text := e.Error(); text != "" {
+	text := e.Error()
+	if p := (*fs.PathError)(nil); errors.As(err, &p) && (p.Op == "open" || p.Op == "stat" || p.Op == "lstat") {
+		text = strings.ReplaceAll(text, p.Error(), ShellWord(p.Path)+": "+p.Err.Error()) // without the name of the system call
+	}
+	if text != "" {
 		fmt.Fprintf(inv.ErrorWriter(), "pawl: %s\n", Visible(strings.TrimSpace(text)))
 	}
 	return e.Code

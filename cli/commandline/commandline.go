@@ -1,10 +1,12 @@
 package commandline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -49,6 +51,11 @@ func Read(root *cobra.Command, args []string) ([]string, error) {
 	}
 	task := append([]string{"run"}, withoutPrint(args)...)
 	flags := args[:flagsEnd(args)]
+	if len(words) > 0 && words[0] == args[0] { // codex exec -c KEY=VALUE, whose flags mean something else
+		if r := ReadIn(root, "words", args, words); r != nil && r.always && slices.ContainsFunc(flags, func(a string) bool { return isPrint(a) || resumes(a) }) {
+			return nil, r.Error(root, words)
+		}
+	}
 	switch {
 	case slices.ContainsFunc(flags, isPrint):
 		return task, missingValue(runs, task)
@@ -77,8 +84,20 @@ func Read(root *cobra.Command, args []string) ([]string, error) {
 	return task, missingValue(runs, task)
 }
 
-// oneHyphen is the error for a long flag that was given with one hyphen, as -model: it would be
-// read as -m with the value odel.
+// hyphened returns a flag whose hyphens became a dash on the way from a text, with them.
+func hyphened(a string) string {
+	dash, n := utf8.DecodeRuneInString(a)
+	if !strings.ContainsRune("‐‑–—―−", dash) {
+		return a
+	}
+	if name, _, _ := strings.Cut(a[n:], "="); len(name) > 1 {
+		return "--" + a[n:]
+	}
+	return "-" + a[n:]
+}
+
+// oneHyphen is the error for a long flag that was given with one hyphen, as -model, which would be
+// read as -m with the value odel, or with a dash.
 func oneHyphen(root, runs *cobra.Command, args []string) error {
 	cmd := root
 	if found, _, err := root.Find(wordsOf(args, runs)); err == nil {
@@ -92,7 +111,7 @@ func oneHyphen(root, runs *cobra.Command, args []string) error {
 		return name == "-help" || IsOwnFlag(cmd, "-"+name) || cmd == root && IsOwnFlag(runs, "-"+name)
 	}
 	meant := slices.Clone(args)
-	wrong := ""
+	wrong, dashed := "", ""
 	for i, a := range args[:flagsEnd(args)] {
 		if f := (*pflag.Flag)(nil); i > 0 {
 			if f = flagOf(runs, args[i-1]); f != nil && f.NoOptDefVal == "" && !isPrint(args[i-1]) {
@@ -104,7 +123,16 @@ func oneHyphen(root, runs *cobra.Command, args []string) error {
 			if wrong == "" {
 				wrong, _, _ = strings.Cut(a, "=")
 			}
+		} else if h := hyphened(a); h != a && flagForm().MatchString(h) {
+			e, _, _ := ForeignFlag(runs, []string{h}, 0)
+			if e != nil || IsOwnFlag(cmd, h) || IsOwnFlag(runs, h) {
+				meant[i] = h
+				dashed = cmp.Or(dashed, a)
+			}
 		}
+	}
+	if dashed != "" {
+		return command.Usage("%s begins with a dash, a flag with hyphens. Use:\n  pawl %s", command.Quoted(dashed), ShellLine(meant))
 	}
 	if wrong == "" {
 		return nil
@@ -433,7 +461,7 @@ func unknownFlag(inv *command.Invocation, cmd *cobra.Command, name string) error
 			}
 		}
 	}
-	if err := foreignFlagError(cmd, inv.Args, name); err != nil {
+	if err := foreignFlagError(cmd, inv.Args, name, name); err != nil {
 		return err
 	}
 	if near := nearFlag(cmd, name); near == "" && nearForeign(cmd, name) != "" {
@@ -445,7 +473,7 @@ func unknownFlag(inv *command.Invocation, cmd *cobra.Command, name string) error
 				}
 			}
 		}
-		if err := foreignFlagError(cmd, meant, nearForeign(cmd, name)); err != nil {
+		if err := foreignFlagError(cmd, meant, nearForeign(cmd, name), name); err != nil {
 			return err
 		}
 	}

@@ -379,8 +379,8 @@ func nearForeign(cmd *cobra.Command, name string) string {
 func IsOwnFlag(cmd *cobra.Command, name string) bool { return flagOf(cmd, name) != nil }
 
 // foreignFlagError is the error for a flag that other programs have, with the command line that
-// says the same here; nil if none is known to have it.
-func foreignFlagError(cmd *cobra.Command, args []string, name string) error {
+// says the same here; nil if none is known to have it. It was typed as typed.
+func foreignFlagError(cmd *cobra.Command, args []string, name, typed string) error {
 	i := slices.IndexFunc(args[:flagsEnd(args)], func(a string) bool { return a == name || strings.HasPrefix(a, name+"=") })
 	if i < 0 {
 		return nil
@@ -400,14 +400,14 @@ func foreignFlagError(cmd *cobra.Command, args []string, name string) error {
 		return nil
 	}
 	if strings.HasPrefix(e.Ours, "pawl ") {
-		return command.Usage("unknown flag %s. Use:\n  %s", name, fillPlaces(e.Ours, values...))
+		return command.Usage("unknown flag %s. Use:\n  %s", typed, fillPlaces(e.Ours, values...))
 	}
 	line, remarks := lineOf(cmd, args)
 	line = strings.TrimSpace("pawl " + line)
-	said := fmt.Sprintf("unknown flag %s. Use:\n  %s", name, line)
+	said := fmt.Sprintf("unknown flag %s. Use:\n  %s", typed, line)
 	if e.Ours == "" {
 		why := fillPlaces(e.Remark, strings.Join(values, " "))
-		said = fmt.Sprintf("unknown flag %s (%s). Without it:\n  %s", name, why, line)
+		said = fmt.Sprintf("unknown flag %s (%s). Without it:\n  %s", typed, why, line)
 		remarks = slices.DeleteFunc(remarks, func(r string) bool { return r == why })
 	}
 	if len(remarks) > 0 {
@@ -459,6 +459,7 @@ type reading struct {
 	Lines  []string // command lines of pawl's; none: nothing does it
 	remark string
 	sure   bool // else they are near it
+	Guess  bool // they are near a word of another program, which means it
 	always bool // the words are no task
 }
 
@@ -583,7 +584,9 @@ func ReadIn(root *cobra.Command, section string, args, words []string) *reading 
 			case form == "{word}":
 				fits = fits && len(words) == 2 && oneName().MatchString(words[1])
 			case slices.ContainsFunc(searched, func(a string) bool {
-				return slices.ContainsFunc(strings.Split(form, "|"), func(one string) bool { return matches(one, strings.ToLower(a)) })
+				return slices.ContainsFunc(strings.Split(form, "|"), func(one string) bool {
+					return one == a || one[0] != '-' && matches(one, strings.ToLower(a)) // -C is not -c
+				})
 			}):
 				if !strings.Contains(form, "|") {
 					rest = without(rest, form)
@@ -746,7 +749,7 @@ func ReadAsCommand(root *cobra.Command, args, words []string) *reading {
 		if err != nil {
 			continue
 		}
-		near := typo(first, []string{name}) != "" || len(words) <= 3 && (len(first) >= 3 && strings.HasPrefix(name, first) || len(name) >= 4 && strings.HasPrefix(first, name))
+		near := typo(first, []string{name}) != "" || swapped(first, name) || len(words) <= 3 && (len(first) >= 3 && strings.HasPrefix(name, first) || len(name) >= 4 && strings.HasPrefix(first, name))
 		if near && (len(words) <= 3 || text.Distance(first, name) <= 1) || len(words) > 1 && len(words) <= 3 && group.HasSubCommands() && slices.Contains(command.CommandNames(group), words[1]) && near {
 			return line(name, 1)
 		}
@@ -798,9 +801,15 @@ func readAsTypo(root *cobra.Command, args, words []string) *reading {
 	args[slices.Index(args, words[0])] = near
 	r := ReadAsCommand(root, args, append([]string{near}, words[1:]...))
 	if r != nil {
-		r.sure = false
+		r.sure, r.Guess = false, true
 	}
 	return r
+}
+
+// swapped reports whether words have the same letters in another order.
+func swapped(x, y string) bool {
+	letters := func(word string) string { return string(slices.Sorted(slices.Values([]byte(word)))) }
+	return len(x) > 3 && x != y && letters(x) == letters(y)
 }
 
 // readAsPaths returns the run that works with files or addresses, if the words are nothing else.
@@ -927,6 +936,9 @@ func UnknownCommand(cmd *cobra.Command, words []string) error {
 	}
 	path := strings.TrimPrefix(cmd.CommandPath(), "pawl ")
 	names := command.CommandNames(cmd)
+	if len(names) == 0 {
+		return command.Usage("%s has no commands; its help is pawl help %s", cmd.CommandPath(), path)
+	}
 	if r := ReadIn(root, path, words, words); r != nil {
 		return r.Error(cmd, words)
 	}

@@ -122,7 +122,7 @@ func Command(inv *command.Invocation) *cobra.Command {
 					return commandline.UnknownCommand(of, rest)
 				}
 				said := fmt.Sprintf("unknown command %s; see pawl --help", command.Quoted(rest[0]))
-				if r := commandline.ReadAsCommand(of, rest, rest); r != nil && len(r.Lines) > 0 {
+				if r := commandline.ReadAsCommand(of, rest, rest); r != nil && len(r.Lines) > 0 && !r.Guess {
 					said = fmt.Sprintf("unknown command %s. Did you mean:", command.Quoted(rest[0]))
 					for _, line := range r.Lines {
 						if c, _, err := of.Find(strings.Fields(line)); err == nil {

@@ -23,6 +23,9 @@ func ManCommand(inv *command.Invocation) *cobra.Command {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
+				return command.Usage("%s is not a folder; pawl help shows the help of a command", args[0])
+			}
 			var write func(*cobra.Command) error
 			write = func(c *cobra.Command) error {
 				name := strings.ReplaceAll(c.CommandPath(), " ", "-")

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -155,7 +157,10 @@ func missingOutput(err error, id run.ID) error {
 	if missing.Total > len(missing.Known) {
 		known = fmt.Sprintf("the newest of %d are %s", missing.Total, known)
 	}
+	_, statErr := os.Stat(missing.ID)
 	switch {
+	case missing.ID != "" && (statErr == nil || filepath.Ext(missing.ID) != ""):
+		return command.Usage("run %s has no stored output %s; of a file: --file %s", id, command.Quoted(missing.ID), command.ShellWord(missing.ID))
 	case missing.Total == 0:
 		return command.Usage("run %s has no stored outputs; `pawl outputs list --all` shows those of all runs", id)
 	case missing.Several:

@@ -92,6 +92,9 @@ CALL may be omitted if only one call needs approval.`,
 			if slices.Contains(answers, args[len(args)-2]) && len(args) > 2 {
 				return command.Usage("the answer comes last. Use:\n  pawl runs decide %s %s %s", args[0], q.answer, args[len(args)-2])
 			}
+			if commandline.CallID().MatchString(q.answer) {
+				return command.Usage("the answer is missing, one of %s: pawl runs decide %s %s allow", strings.Join(answers, ", "), args[0], q.answer)
+			}
 			near := text.DidYouMean(q.answer, answers)
 			for _, flag := range []string{"--" + q.answer, "-" + q.answer} {
 				if e, _, _ := commandline.ForeignFlag(cmd, []string{flag}, 0); e != nil && slices.Contains(answers, e.Ours) {
