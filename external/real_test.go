@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"pawl/external"
 	"pawl/external/externaltest"
@@ -277,18 +278,58 @@ func TestRealProgramsThatCannotStartPawlsServerHaveFailed(t *testing.T) {
 	}
 }
 
-func TestRealProgramsSayThatARequestWasRefused(t *testing.T) {
+// What goes wrong with a request is said by its kind, in the program's words where it has some. Gemini CLI and
+// OpenCode repeat a request for minutes, or for ever, without a word: that is bounded by pawl's own patience.
+func TestRealProgramsSayWhatWentWrongWithARequest(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]run.ErrorKind{400: run.ErrInvalid, 401: run.ErrAuth, 429: run.ErrRateLimited, 500: run.ErrOverloaded} {
+		for _, kind := range kinds {
+			t.Run(fmt.Sprint(status, "/", kind), func(t *testing.T) {
+				t.Parallel()
+				words := fmt.Sprintf("boom-%d: try again in 3 hours", status)
+				turn, _ := real(t, kind, func(externaltest.Request) externaltest.Reply {
+					return externaltest.Reply{Status: status, Text: words}
+				})
+				silent := status > 401 && (kind == "gemini-cli" || kind == "opencode")
+				if silent {
+					turn.Silence = 20 * time.Second
+				}
+				o := perform(t.Context(), t, turn)
+				f, ok := o.final.(run.RequestFailed)
+				said := strings.Contains(f.Reason, words) || kind == "codex" && status > 401 // which has words of its own
+				if !ok || (f.Kind != want || !said) && !(silent && f.Kind == run.ErrTimeout) {
+					t.Errorf("got %s", o)
+				}
+			})
+		}
+	}
+}
+
+// A stream that ends in the middle is asked for again by the program, and the turn goes on; Gemini CLI ends it, and
+// a new conversation goes on: it stores none whose first request has failed.
+func TestRealProgramsGoOnAfterAStreamWasCut(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			turn, _ := real(t, kind, func(externaltest.Request) externaltest.Reply {
-				return externaltest.Reply{Status: 400, Text: "boom-400"}
+			cut := false
+			turn, m := real(t, kind, func(externaltest.Request) externaltest.Reply {
+				if !cut {
+					cut = true
+					return externaltest.Reply{Cut: true, Text: "I AM HALF"}
+				}
+				return externaltest.Reply{Text: "I AM WHOLE"}
 			})
 			o := perform(t.Context(), t, turn)
-			f, ok := o.final.(run.RequestFailed)
-			if !ok || !strings.Contains(f.Reason, "boom-400") || f.Kind != run.ErrInvalid {
-				t.Errorf("got %s", o)
+			if f, ok := o.final.(run.RequestFailed); ok && kind == "gemini-cli" && strings.Contains(f.Reason, "terminated") {
+				turn.Conversation, turn.Summary, turn.Message = o.conversation, "I was told: - plan the task", []run.Part{run.Text("Continue.")}
+				o = perform(t.Context(), t, turn)
+			}
+			if got := o.String(); got != "replied end_turn I AM WHOLE\n" {
+				t.Errorf("got %s", got)
+			}
+			if words := last(m); !strings.Contains(words, "- plan the task") {
+				t.Errorf("the conversation does not have its beginning: %.2000s", words)
 			}
 		})
 	}

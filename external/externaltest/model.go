@@ -72,7 +72,9 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(path, "/messages"):
 		q.Program = "claude-code"
 		q.anthropic(body)
-		write = anthropic
+		if write = anthropic; body["stream"] != true { // after a stream that was cut
+			write = anthropicWhole
+		}
 	case strings.HasSuffix(path, "/responses"):
 		q.Program = "codex"
 		q.responses(body)
@@ -205,6 +207,13 @@ func anthropic(w http.ResponseWriter, r Reply, id string) {
 	event(w, "content_block_stop", object{"type": "content_block_stop", "index": 0})
 	event(w, "message_delta", object{"type": "message_delta", "delta": object{"stop_reason": stop}, "usage": object{"output_tokens": 7}})
 	event(w, "message_stop", object{"type": "message_stop"})
+}
+
+func anthropicWhole(w http.ResponseWriter, r Reply, id string) {
+	w.Header().Set("Content-Type", "application/json")
+	b, _ := json.Marshal(object{"id": "msg_" + id, "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "stop_reason": "end_turn", // of strings and numbers
+		"content": []any{object{"type": "text", "text": r.Text}}, "usage": object{"input_tokens": 11, "output_tokens": 7}})
+	_, _ = w.Write(b)
 }
 
 func (q *Request) responses(body object) {
