@@ -276,8 +276,11 @@ func TestNothingThatAConfigurationNamesRuns(t *testing.T) {
 	if _, err := c.Diff(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Merge(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "transport 'ext' not allowed") {
+	_, err := c.Merge(t.Context(), "x")
+	if err == nil || !strings.Contains(err.Error(), "transport 'ext' not allowed") {
 		t.Errorf("the address of the copy became a program: %v", err)
+	} else if !strings.Contains(err.Error(), "the setting url.ext::"+program+" %S .insteadof = / of your repository") {
+		t.Errorf("the error does not name the setting: %v", err)
 	}
 	p.notThere(ran, "a program ran at diff or merge")
 	p.git("config", "--remove-section", "url.ext::"+program+" %S ")

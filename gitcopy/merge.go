@@ -127,6 +127,22 @@ type Merged struct {
 	Conflicts []string
 }
 
+// replaced adds to the error of a fetch from the copy the setting of the person's repository, if
+// there is one, that has another address in the place of the copy's.
+func (c Copy) replaced(ctx context.Context, err error) error {
+	settings, configErr := c.person().run(ctx, "config", "--null", "--get-regexp", `^url\..*\.insteadof$`)
+	if configErr != nil {
+		return err
+	}
+	for setting := range strings.SplitSeq(settings, "\x00") {
+		key, prefix, _ := strings.Cut(setting, "\n")
+		if key != "" && strings.HasPrefix(c.own().dir, prefix) {
+			return stateError("%w\nthe setting %s = %s of your repository replaces the address of the copy: remove it, and merge again", err, visible.Escape(key), visible.Escape(prefix))
+		}
+	}
+	return err
+}
+
 // ErrNothing says that nothing was changed in the copy.
 var ErrNothing = errors.New("nothing was changed in the copy")
 
@@ -158,11 +174,11 @@ func (c Copy) Merge(ctx context.Context, title string) (m Merged, err error) {
 		if errors.As(err, &failed) && strings.Contains(failed.Said, "checked out") {
 			return m, stateError("the branch %s is checked out in your repository and is not changed there: switch to another branch, and merge again", m.Branch)
 		}
-		return m, err
+		return m, c.replaced(ctx, err)
 	}
 	// Settings of the repository may replace the address by another.
 	if there, err := person.run(ctx, "rev-parse", "--verify", "--quiet", ref); err != nil || there != m.Commit {
-		return m, stateError("your repository did not fetch the branch %s from the copy: look at url.*.insteadOf in its configuration, remove the branch, and merge again", m.Branch)
+		return m, c.replaced(ctx, stateError("your repository did not fetch the branch %s from the copy: remove the branch, and merge again", m.Branch))
 	}
 	if m.Into, err = person.run(ctx, "symbolic-ref", "--quiet", "--short", "HEAD"); err != nil {
 		m.Into = ""
