@@ -556,3 +556,66 @@ func TestInboxesThatCannotBeReadForAWhile(t *testing.T) {
 		}
 	})
 }
+
+// deafAtRest is a store in which the child cannot be read, with one of the methods, from the moment
+// it waits for a person.
+type deafAtRest struct {
+	store.Store
+	method string
+	deaf   atomic.Bool
+	heals  atomic.Bool // it can be read again
+}
+
+func (s *deafAtRest) Own(ctx context.Context, id run.ID, socket string) (store.Lease, error) {
+	l, err := s.Store.Own(ctx, id, socket)
+	if err != nil || id != theChild {
+		return l, err
+	}
+	return releasing{l, func() {
+		if _, err := s.Store.Run(ctx, theChild); err == nil { // it has begun
+			s.deaf.Store(true)
+		}
+	}}, nil
+}
+
+func (s *deafAtRest) Owner(ctx context.Context, id run.ID) (store.Owner, bool, error) {
+	if s.deaf.Load() && !s.heals.Load() && id == theChild && s.method == "Owner" {
+		return store.Owner{}, false, errDeaf
+	}
+	return s.Store.Owner(ctx, id)
+}
+
+func (s *deafAtRest) Events(ctx context.Context, id run.ID, after int64) iter.Seq2[run.Event, error] {
+	if s.deaf.Load() && !s.heals.Load() && s.method == "Events" {
+		return unreadable{s.Store, theChild}.Events(ctx, id, after)
+	}
+	return s.Store.Events(ctx, id, after)
+}
+
+// A child that cannot be read when it begins to wait is heard once it can.
+func TestAChildThatCannotBeReadAtFirstIsHeardLater(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"Owner", "Events"} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := asksFor(t, anEdit)
+				st := &deafAtRest{Store: r.mem, method: method}
+				r.w.Store, r.w.OnAsk, r.w.Authorizer = st, AskWait, authorizer(needsApproval)
+				d := r.create()
+				done := drive(t, shortly(t), d, prompt("go"))
+				time.Sleep(3 * pollIdle)
+				approve(t, r, theChild)
+				time.Sleep(3 * pollIdle)
+				if got := r.edit.Ran(); len(got) > 0 || !st.deaf.Load() {
+					t.Errorf("while it cannot be read: edits %q", got)
+				}
+				st.heals.Store(true)
+				ended(t, d, done)
+				if got := r.edit.Ran(); len(got) != 1 {
+					t.Errorf("edits %q", got)
+				}
+			})
+		})
+	}
+}

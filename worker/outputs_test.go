@@ -343,7 +343,8 @@ func TestAResultThatCannotBeStoredIsToldToItsTool(t *testing.T) {
 	}
 }
 
-// The log says of each result where it is: inline, stored, or, of one without text, nowhere.
+// The log says of each result where it is: inline, stored, or, of one without text, nowhere; and the
+// model gets it once.
 func TestWhereAResultIs(t *testing.T) {
 	t.Parallel()
 	r, _ := storing(t, `{"text":"Done."}`)
@@ -360,6 +361,9 @@ func TestWhereAResultIs(t *testing.T) {
 		fact := d.deliver(k, run.CallState{Call: run.Call{ID: id, Tool: "print"}}, c.mode, tool.TextResult(c.text))
 		if fact.Delivery != string(c.delivery) || fact.Size != c.size || fact.Outcome != run.OK {
 			t.Errorf("%q, %s: it is delivered %q with %d bytes, %s", c.text, c.mode, fact.Delivery, fact.Size, fact.Outcome)
+		}
+		if n := len(fact.Content); n != 1 && c.text != "" {
+			t.Errorf("%q, %s: it is delivered in %d parts: %v", c.text, c.mode, n, fact.Content)
 		}
 	}
 }
