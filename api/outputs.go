@@ -93,13 +93,15 @@ type questionInput struct {
 	RawBody []byte `contentType:"application/json"`
 }
 
-// question registers a question about one output. The body has the arguments of the tool.
-func question[A, R any](s *Server, name, summary string, ask func(*output.Document, context.Context, A) (R, error)) {
+// question registers a question about one output: a func(*output.Document, context.Context,
+// Arguments) (Answer, error). The body has the arguments of the tool.
+func question(s *Server, name, summary string, f any) {
 	o := operation{method: http.MethodPost, path: "/runs/{run}/outputs/{output}/" + name, id: name + "-output", tag: tagOutputs, keyed: true,
 		summary: summary, more: "The arguments and the answer are those of the tool tool_outputs." + name + " (docs/outputs.md), without id."}
+	ask := reflect.ValueOf(f)
 	handle(s, o, func(ctx context.Context, in *questionInput) (json.RawMessage, error) {
-		args, err := arguments[A](in.RawBody)
-		if err != nil {
+		args := reflect.New(ask.Type().In(2))
+		if err := readArguments(in.RawBody, args.Interface()); err != nil {
 			return nil, err
 		}
 		scope, err := s.scope(ctx, in.Run)
@@ -113,32 +115,32 @@ func question[A, R any](s *Server, name, summary string, ask func(*output.Docume
 			return nil, err
 		}
 		defer stored.Close() // it was only read
-		answer, err := ask(stored.Document, ctx, args)
-		if err != nil {
+		answer := ask.Call([]reflect.Value{reflect.ValueOf(stored.Document), reflect.ValueOf(ctx), args.Elem()})
+		if err, _ := answer[1].Interface().(error); err != nil {
 			return nil, questionError(err)
 		}
-		return forms.AnswerOf(stored.Conversation, answer)
+		return forms.AnswerOf(stored.Conversation, answer[0].Interface())
 	})
 	op := s.document.Paths[o.path].Post
 	op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {Schema: argumentSchema(name)}}}
-	op.Responses["200"].Content = map[string]*huma.MediaType{"application/json": {Schema: s.schema(reflect.TypeFor[R](), "")}}
+	op.Responses["200"].Content = map[string]*huma.MediaType{"application/json": {Schema: s.schema(ask.Type().Out(0), "")}}
 }
 
-// arguments reads the arguments of a question. They name no output: the path does.
-func arguments[A any](body []byte) (args A, err error) {
+// readArguments reads the arguments of a question. They name no output: the path does.
+func readArguments(body []byte, args any) error {
 	if len(body) > 0 {
 		if err := checkJSON(body); err != nil {
-			return args, &Problem{Status: http.StatusBadRequest, Code: "INVALID_JSON", Message: err.Error()}
+			return &Problem{Status: http.StatusBadRequest, Code: "INVALID_JSON", Message: err.Error()}
 		}
 		var target output.Target
 		if json.Unmarshal(body, &target) == nil && (target.ID != "" || target.Conversation != "") {
-			return args, invalid("id", "the path names the output")
+			return invalid("id", "the path names the output")
 		}
 	}
-	if err := output.Decode(body, &args); err != nil {
-		return args, invalid("body", err.Error())
+	if err := output.Decode(body, args); err != nil {
+		return invalid("body", err.Error())
 	}
-	return args, nil
+	return nil
 }
 
 // questionError makes what is wrong with a question an error of the caller. What is wrong with

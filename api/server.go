@@ -225,9 +225,17 @@ type operation struct {
 // DefaultBody bounds the body of a request, in bytes, unless the operation says otherwise.
 const DefaultBody = 4 << 20
 
-// handle registers an operation. Its errors are those of package app, or a [*Problem].
-func handle[I, O any](s *Server, o operation, f func(ctx context.Context, in *I) (O, error)) {
-	s.register(s.describe(o), reflect.TypeFor[I](), reflect.TypeFor[O](), func(ctx context.Context, in any) (any, error) { return f(ctx, in.(*I)) })
+// handle registers an operation: a func(context.Context, *Input) (Output, error). Its errors
+// are those of package app, or a [*Problem]. It is called by reflection, which takes less than
+// a microsecond: code for each type of input and output is 0.1 MB of the program.
+func handle(s *Server, o operation, f any) {
+	call := reflect.ValueOf(f)
+	of := call.Type()
+	s.register(s.describe(o), of.In(1).Elem(), of.Out(0), func(ctx context.Context, in any) (any, error) {
+		out := call.Call([]reflect.Value{reflect.ValueOf(ctx), reflect.ValueOf(in)})
+		err, _ := out[1].Interface().(error) // nil: it went well
+		return out[0].Interface(), err
+	})
 }
 
 // describe returns the OpenAPI operation.

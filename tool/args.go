@@ -1,24 +1,10 @@
 package tool
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
 )
-
-// decode reads the arguments of a call. They have been validated against the
-// tool's schema by then, so an error here is rare; it is for the model.
-func decode[T any](args json.RawMessage) (T, error) {
-	var v T
-	if len(args) == 0 {
-		return v, nil // no fragment of arguments at all means {}
-	}
-	if err := json.Unmarshal(args, &v); err != nil {
-		return v, fmt.Errorf("the arguments do not fit: %v", err)
-	}
-	return v, nil
-}
 
 // A number is a whole number in arguments. JSON Schema counts 10.0 and 1e1 as
 // integers, and some models write them; encoding/json does not.

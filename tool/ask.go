@@ -23,10 +23,15 @@ const askSchema = `{"type":"object","properties":{` +
 func Ask() Tool {
 	spec := specOf("ask", askText, askSchema)
 	spec.Unstored = true
-	return askTool{&builtin[askArgs]{spec, (*askArgs).check, (*askArgs).inspect, nil}}
+	return askTool{&builtin{spec, func() arguments { return &askArgs{} }}}
 }
 
-type askTool struct{ *builtin[askArgs] }
+type askTool struct{ *builtin }
+
+// Run does not look at the arguments.
+func (askTool) Run(ctx context.Context, env Env, c Call) (Result, error) {
+	return (*askArgs)(nil).run(ctx, env, c)
+}
 
 type askArgs struct {
 	Question string   `json:"question"`
@@ -54,6 +59,6 @@ func Asked(c run.Call) (question string, options []string) {
 	return a.Question, a.Options
 }
 
-func (askTool) Run(context.Context, Env, Call) (Result, error) {
+func (*askArgs) run(context.Context, Env, Call) (Result, error) {
 	return Result{}, errors.New("ask does not run: its result is the person's answer")
 }

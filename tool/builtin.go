@@ -3,16 +3,22 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
-// A builtin is a tool of this package. An A is its arguments: decoded, checked, and completed
-// with what they mean, such as the path in the workspace that a path of the model leads to.
-type builtin[A any] struct {
-	spec    Spec
-	check   func(a *A, env Env) error // nil: there is nothing to check
-	inspect func(a *A, env Env) (Intent, error)
-	run     func(a *A, ctx context.Context, env Env, c Call) (Result, error)
+// A builtin is a tool of this package.
+type builtin struct {
+	spec Spec
+	args func() arguments // of a call, before they are decoded
+}
+
+// arguments are those of a call: a pointer that JSON is decoded into. If it has a method
+// check(Env) error, that completes them with what they mean, such as the path in the
+// workspace that a path of the model leads to.
+type arguments interface {
+	inspect(env Env) (Intent, error)
+	run(ctx context.Context, env Env, c Call) (Result, error)
 }
 
 // specOf returns the Spec of a tool by its .md and its schema.
@@ -26,25 +32,30 @@ func briefly(s Spec) Spec {
 	return s
 }
 
-func (t *builtin[A]) Spec() Spec { return t.spec }
+func (t *builtin) Spec() Spec { return t.spec }
 
-func (t *builtin[A]) parse(env Env, args json.RawMessage) (*A, error) {
-	a, err := decode[A](args)
-	if err == nil && t.check != nil {
-		err = t.check(&a, env)
+func (t *builtin) parse(env Env, raw json.RawMessage) (arguments, error) {
+	a := t.args()
+	if len(raw) > 0 { // no fragment of arguments at all means {}
+		if err := json.Unmarshal(raw, a); err != nil {
+			return nil, fmt.Errorf("the arguments do not fit: %v", err)
+		}
 	}
-	return &a, err
+	if c, ok := a.(interface{ check(env Env) error }); ok {
+		return a, c.check(env)
+	}
+	return a, nil
 }
 
-func (t *builtin[A]) Inspect(env Env, args json.RawMessage) (Intent, error) {
+func (t *builtin) Inspect(env Env, args json.RawMessage) (Intent, error) {
 	a, err := t.parse(env, args)
 	if err != nil {
 		return Intent{}, err
 	}
-	return t.inspect(a, env)
+	return a.inspect(env)
 }
 
-func (t *builtin[A]) Run(ctx context.Context, env Env, c Call) (Result, error) {
+func (t *builtin) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	a, err := t.parse(env, c.Args)
 	switch {
 	case err != nil:
@@ -52,11 +63,11 @@ func (t *builtin[A]) Run(ctx context.Context, env Env, c Call) (Result, error) {
 	case ctx.Err() != nil:
 		return stopped(), nil
 	}
-	return t.run(a, ctx, env, c)
+	return a.run(ctx, env, c)
 }
 
 // A changer is a builtin that changes one file. Reconcile tells by the file's hash whether
 // a killed call did.
-type changer[A any] struct{ *builtin[A] }
+type changer struct{ *builtin }
 
-func (changer[A]) Reconcile(env Env, c Call) (Result, bool) { return reconcile(env, c) }
+func (changer) Reconcile(env Env, c Call) (Result, bool) { return reconcile(env, c) }

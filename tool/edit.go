@@ -28,7 +28,7 @@ const maxDiff = 4000
 
 // Edit returns the tool that changes parts of a file.
 func Edit() Tool {
-	return changer[editArgs]{&builtin[editArgs]{briefly(specOf("edit", editText, editSchema)), (*editArgs).check, (*editArgs).inspect, (*editArgs).run}}
+	return changer{&builtin{briefly(specOf("edit", editText, editSchema)), func() arguments { return &editArgs{} }}}
 }
 
 type editArgs struct {

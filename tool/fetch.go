@@ -86,11 +86,7 @@ func Fetch(o FetchOptions) Tool {
 	if o.Timeout == 0 {
 		o.Timeout = fetchTime
 	}
-	return &builtin[fetching]{specOf("fetch", fetchText, fetchSchema), (*fetching).check, (*fetching).inspect,
-		func(f *fetching, ctx context.Context, _ Env, c Call) (Result, error) {
-			f.o, f.call = o, c
-			return f.run(ctx), nil
-		}}
+	return &builtin{specOf("fetch", fetchText, fetchSchema), func() arguments { return &fetching{o: o} }}
 }
 
 type fetchArgs struct {
@@ -118,20 +114,21 @@ func (f *fetching) inspect(Env) (Intent, error) {
 	return Intent{Class: run.Reads, Priority: 1, URL: f.url.String(), Title: clip("fetch "+f.url.String(), 120)}, nil
 }
 
-func (f *fetching) run(ctx context.Context) Result {
+func (f *fetching) run(ctx context.Context, _ Env, c Call) (Result, error) {
+	f.call = c
 	limited, cancel := context.WithTimeout(ctx, f.o.Timeout)
 	defer cancel()
 	f.granted = f.o.Granted(f.call)
 	result, err := f.fetch(limited)
 	switch {
 	case ctx.Err() != nil:
-		return ErrorResult("stopped while it fetched " + f.url.String())
+		return ErrorResult("stopped while it fetched " + f.url.String()), nil
 	case err == nil:
-		return result
+		return result, nil
 	case limited.Err() != nil:
-		return ErrorResult(fmt.Sprintf("%s could not be fetched within %v.", f.url, f.o.Timeout))
+		return ErrorResult(fmt.Sprintf("%s could not be fetched within %v.", f.url, f.o.Timeout)), nil
 	}
-	return failed(err)
+	return failed(err), nil
 }
 
 // A fetching is one call.

@@ -23,7 +23,7 @@ const helpSchema = `{"type":"object","properties":{` +
 func Help() Tool {
 	spec := specOf("tool_help", helpText, helpSchema)
 	spec.Unstored, spec.Always, spec.ForAgents = true, true, true
-	return &builtin[helpArgs]{spec, nil, (*helpArgs).inspect, (*helpArgs).run}
+	return &builtin{spec, func() arguments { return &helpArgs{} }}
 }
 
 type helpArgs struct {

@@ -27,7 +27,7 @@ const (
 
 // List returns the tool that shows what is in a folder.
 func List() Tool {
-	return &builtin[listArgs]{briefly(specOf("list", listText, listSchema)), (*listArgs).check, (*listArgs).inspect, (*listArgs).run}
+	return &builtin{briefly(specOf("list", listText, listSchema)), func() arguments { return &listArgs{} }}
 }
 
 type listArgs struct {

@@ -90,12 +90,12 @@ type shellTool struct {
 }
 
 func (t shellTool) tool() Tool {
-	return preparedShell{&builtin[shellArgs]{specOf("shell", shellText, shellSchema), (*shellArgs).check, t.inspect, t.run}, t.options}
+	return preparedShell{&builtin{specOf("shell", shellText, shellSchema), func() arguments { return &shellArgs{shell: t} }}, t.options}
 }
 
 // A preparedShell is a shell tool that builds the file tree of commands before the first.
 type preparedShell struct {
-	*builtin[shellArgs]
+	*builtin
 	options ShellOptions
 }
 
@@ -114,6 +114,7 @@ type shellArgs struct {
 	Background bool   `json:"background"`
 	Sandbox    string `json:"sandbox"`
 
+	shell shellTool
 	limit time.Duration
 }
 
@@ -146,7 +147,7 @@ func bash(env Env) (string, error) {
 	return proc.Find("bash", os.Getenv("PATH"), append([]string{env.Workspace}, env.Dirs...)...)
 }
 
-func (t shellTool) inspect(a *shellArgs, env Env) (Intent, error) {
+func (a *shellArgs) inspect(env Env) (Intent, error) {
 	if _, err := bash(env); err != nil {
 		// Another shell reads some commands differently from how they are judged.
 		return Intent{}, tell("there is no bash on this machine, and no other shell is used: a person has to install it.")
@@ -275,7 +276,7 @@ func hasLongName(p string) bool {
 	return false
 }
 
-func (t shellTool) run(a *shellArgs, ctx context.Context, env Env, c Call) (Result, error) {
+func (a *shellArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 	state := &env.Session.shell
 	dir, note := state.folder(env)
 	program, err := bash(env)
@@ -286,13 +287,13 @@ func (t shellTool) run(a *shellArgs, ctx context.Context, env Env, c Call) (Resu
 		Argv: []string{program, "-c", wrapper, "bash", a.Command},
 		Dir:  dir,
 		// By it pawl's own commands know that a run called them, and not a person.
-		Env: append(t.passed.childEnv(t.options, os.Environ(), dir), "PAWL_RUN="+string(env.Run)),
+		Env: append(a.shell.passed.childEnv(a.shell.options, os.Environ(), dir), "PAWL_RUN="+string(env.Run)),
 	}
 	change, is := run.MayChange, permission.Classify(a.Command)
 	if !a.Background && is.Class == run.Reads {
 		change = run.NoChange
 	}
-	command, session, err := env.Sandbox.Start(command, c.Sandbox, t.options.fence(env, is))
+	command, session, err := env.Sandbox.Start(command, c.Sandbox, a.shell.options.fence(env, is))
 	if err != nil {
 		return unconfinable(err), nil
 	}
@@ -302,7 +303,7 @@ func (t shellTool) run(a *shellArgs, ctx context.Context, env Env, c Call) (Resu
 		r, started = runJob(ctx, state, &job{command: a.Command}, command, session, a.limit)
 		env.startedJob()
 	} else {
-		kept := t.kept
+		kept := a.shell.kept
 		if c.Sandbox == run.ReadOnly {
 			kept = min(kept, maxKeptReading)
 		}

@@ -18,7 +18,7 @@ const shellOutputSchema = `{"type":"object","properties":{` +
 
 // ShellOutput returns the tool that tells what a background job printed.
 func ShellOutput() Tool {
-	return &builtin[shellOutputArgs]{briefly(specOf("shell_output", shellOutputText, shellOutputSchema)), (*shellOutputArgs).check, (*shellOutputArgs).inspect, (*shellOutputArgs).run}
+	return &builtin{briefly(specOf("shell_output", shellOutputText, shellOutputSchema)), func() arguments { return &shellOutputArgs{} }}
 }
 
 type shellOutputArgs struct {
@@ -60,7 +60,7 @@ const shellStopSchema = `{"type":"object","properties":{` +
 
 // ShellStop returns the tool that ends a background job.
 func ShellStop() Tool {
-	return &builtin[shellStopArgs]{briefly(specOf("shell_stop", shellStopText, shellStopSchema)), nil, (*shellStopArgs).inspect, (*shellStopArgs).run}
+	return &builtin{briefly(specOf("shell_stop", shellStopText, shellStopSchema)), func() arguments { return &shellStopArgs{} }}
 }
 
 type shellStopArgs struct {

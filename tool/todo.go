@@ -29,7 +29,7 @@ const (
 // list is nowhere but in the run's log, as the newest call's arguments and
 // result: so it survives what the log survives.
 func Todo() Tool {
-	return &builtin[todoArgs]{briefly(specOf("todo", todoText, todoSchema)), (*todoArgs).check, (*todoArgs).inspect, (*todoArgs).run}
+	return &builtin{briefly(specOf("todo", todoText, todoSchema)), func() arguments { return &todoArgs{} }}
 }
 
 type todoArgs struct {

@@ -22,7 +22,7 @@ const writeSchema = `{"type":"object","properties":{` +
 
 // Write returns the tool that makes or replaces a file.
 func Write() Tool {
-	return changer[writeArgs]{&builtin[writeArgs]{briefly(specOf("write", writeText, writeSchema)), nil, (*writeArgs).inspect, (*writeArgs).run}}
+	return changer{&builtin{briefly(specOf("write", writeText, writeSchema)), func() arguments { return &writeArgs{} }}}
 }
 
 type writeArgs struct {
