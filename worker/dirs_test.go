@@ -2,6 +2,7 @@ package worker
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -19,7 +20,11 @@ func TestACallRunsInTheSandboxItWasJudgedInWhileFoldersAreAdded(t *testing.T) {
 			replies += fmt.Sprintf(`{"calls":[{"tool":"read","args":{"do":"ok %d"}}]}`+"\n", i)
 		}
 		r := newRig(t, replies+`{"text":"Done."}`)
-		r.w.Dirs = func(_ string, dirs []string) (*sandbox.Policy, []string, string) { return nil, dirs, "" }
+		var used []string
+		r.w.Dirs = func(_ string, dirs []string) (*sandbox.Policy, []string, string) {
+			used = dirs
+			return nil, dirs, ""
+		}
 		added := 0
 		d := r.create()
 		defer d.Close()
@@ -31,6 +36,9 @@ func TestACallRunsInTheSandboxItWasJudgedInWhileFoldersAreAdded(t *testing.T) {
 		s, err := d.Run(t.Context(), prompt("go"))
 		if err != nil || s.Turn.End.End != run.Completed || len(s.Config.Dirs) != added {
 			t.Errorf("%+v, %v, folders %q", s.Turn.End, err, s.Config.Dirs)
+		}
+		if !slices.Equal(used, s.Config.Dirs) {
+			t.Errorf("the tools may use %q, not %q", used, s.Config.Dirs)
 		}
 	})
 }
