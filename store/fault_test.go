@@ -272,6 +272,23 @@ func TestAFailedCreationLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestALeaseThatCannotBeReleasedIsSaid(t *testing.T) {
+	t.Parallel()
+	l, err := withRun(t, Options{}).Own(t.Context(), "r", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.(*lease).lock.file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Release(); err == nil || !strings.HasPrefix(err.Error(), "release: ") {
+		t.Errorf("got error %v", err)
+	}
+	if err := l.Release(); err != nil {
+		t.Errorf("again: got error %v", err)
+	}
+}
+
 func TestANetworkFileSystemIsRefused(t *testing.T) {
 	t.Parallel()
 	nfs := func(string) (string, bool, error) { return "nfs", true, nil }

@@ -295,6 +295,12 @@ func TestAReaderOfADatabaseThatWasReplacedGoesOnWithItsOwn(t *testing.T) {
 			t.Errorf("replaced by %s: the run of another database: %v", filepath.Base(with), err)
 		}
 	}
+	if err := os.Remove(s.path); err != nil {
+		t.Fatal(err)
+	}
+	if sum, err := reader.Run(t.Context(), "r"); err != nil || sum.Seq != 5 {
+		t.Errorf("removed: number %d, %v; want 5", sum.Seq, err)
+	}
 }
 
 // A caller that never gives up is its own leader.

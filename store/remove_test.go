@@ -113,6 +113,21 @@ func TestARemovedRunLeavesNothing(t *testing.T) {
 	}
 }
 
+// A process that is killed when it has removed a run leaves its lock file, but no run that is lost.
+func TestARunWhoseRemovalWasCutShortIsNotLost(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	if err := s.write(t.Context(), func(w *writer) error { return w.remove("r", []run.ID{"r"}, true) }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(lockPath(s.dir, "r")); err != nil {
+		t.Error(err)
+	}
+	if all, err := s.Runs(t.Context(), 0); len(all) != 0 || err != nil {
+		t.Errorf("there are %+v, %v", all, err)
+	}
+}
+
 func TestARunThatIsNeededIsNotRemoved(t *testing.T) {
 	t.Parallel()
 	s := openTest(t, t.TempDir(), Options{})

@@ -102,6 +102,7 @@ func TestEveryViewerGetsTheLinesInOrder(t *testing.T) {
 	t.Parallel()
 	l := listen(t)
 	l.Broadcast([]byte("to nobody"))
+	l.Greet(func() [][]byte { return [][]byte{[]byte("hello"), []byte("you")} })
 	viewers := []*Viewer{dial(t, l), dial(t, l)}
 	const lines = 1000
 	buf := []byte{}
@@ -110,12 +111,16 @@ func TestEveryViewerGetsTheLinesInOrder(t *testing.T) {
 		l.Broadcast(buf)
 	}
 	for i, v := range viewers {
-		n := 0
+		n := -2
 		for line, err := range v.Lines() {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := fmt.Sprintf(`{"delta":%d}`, n); string(line) != want {
+			want := fmt.Sprintf(`{"delta":%d}`, n)
+			if n < 0 {
+				want = []string{"hello", "you"}[n+2]
+			}
+			if string(line) != want {
 				t.Fatalf("viewer %d: got %s, want %s", i, line, want)
 			}
 			if n++; n == lines {
