@@ -186,8 +186,11 @@ func (s *State) settle(e Event, c *CallState, p CallSettled) {
 	s.Tools.merge(p.Tools)
 	line := Line{Call: c.ID, Tool: c.Tool, Args: shorten(c.Arguments, 80), Subject: subject(c.Arguments), Outcome: p.Outcome,
 		Failed: !Succeeded(p.IsError, p.ExitCode), ExitCode: p.ExitCode, Delivery: p.Delivery, Found: singleLine(PlainText(p.Content), 160)}
-	if p.Outcome == Refused {
+	switch {
+	case p.Outcome == Refused:
 		line.Found = singleLine(c.Decision.Reason, 160)
+	case c.Late && p.Outcome == OK:
+		line.Found = "allowed" // the result is for the program
 	}
 	for _, file := range p.Files {
 		line.Files = append(line.Files, file.Path)

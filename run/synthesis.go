@@ -117,23 +117,31 @@ func singleLine(s string, n int) string {
 // maxSubject bounds the arguments that a subject is looked for in, in bytes.
 const maxSubject = 16 << 10
 
-// subject returns the argument that says most about a call: its first text.
+// subject returns the argument that says most about a call: its first text. One that asks for the use of a tool of an
+// external agent's is about that tool and the subject of its input.
 func subject(arguments string) string {
 	dec := json.NewDecoder(strings.NewReader(arguments))
 	if t, _ := dec.Token(); t != json.Delim('{') || len(arguments) > maxSubject {
 		return ""
 	}
+	asked := ""
 	for dec.More() {
-		var value any
+		var value json.RawMessage
+		var text string
 		name, _ := dec.Token()
 		if dec.Decode(&value) != nil { // also if the name is not one
 			return ""
 		}
-		if text, ok := value.(string); ok && name != "output_mode" && strings.TrimSpace(text) != "" {
+		switch isText := json.Unmarshal(value, &text) == nil; {
+		case asked != "" && name == "input":
+			return singleLine(asked+" "+subject(string(value)), 80)
+		case name == "tool_name":
+			asked = text
+		case isText && name != "output_mode" && strings.TrimSpace(text) != "":
 			return singleLine(text, 80)
 		}
 	}
-	return ""
+	return asked
 }
 
 // stored names the stored output of a call whose result was too large for the context.
