@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"pawl/internal/stable"
 	"pawl/store"
@@ -23,11 +24,13 @@ type backlog struct {
 	position int64 // up to which the changes of all tasks were read
 	owing    map[task.ID]task.Summary
 	held     map[task.ID]task.Summary // that start by themselves when others are completed
+	limited  map[task.ID]task.Summary // that continue by themselves when a limit of a provider has ended
 }
 
-// read brings the backlog up to date and returns the tasks that have changed. Those that are
+// read brings the backlog up to date, at the time now, and returns the tasks that have changed. Those that are
 // driven are not read; ended are no more, and may owe something although they have not changed.
-func (b *backlog) read(ctx context.Context, ended []task.ID, driven func(task.ID) bool) (changed []task.ID, err error) {
+func (b *backlog) read(ctx context.Context, now time.Time, ended []task.ID, driven func(task.ID) bool) (changed []task.ID, err error) {
+	defer b.due(now)
 	if !b.begun {
 		return nil, b.begin(ctx)
 	}
@@ -47,6 +50,7 @@ func (b *backlog) read(ctx context.Context, ended []task.ID, driven func(task.ID
 		}
 		delete(b.owing, id)
 		delete(b.held, id)
+		delete(b.limited, id)
 		sum, err := b.board.Summary(ctx, id)
 		if err == nil {
 			err = b.put(ctx, sum)
@@ -56,6 +60,16 @@ func (b *backlog) read(ctx context.Context, ended []task.ID, driven func(task.ID
 		}
 	}
 	return changed, nil
+}
+
+// due takes up the tasks whose limits have ended.
+func (b *backlog) due(now time.Time) {
+	for id, sum := range b.limited {
+		if !now.Before(sum.Until) {
+			b.owing[id] = sum
+			delete(b.limited, id)
+		}
+	}
 }
 
 // put takes a task up, if it owes something or starts by itself.
@@ -70,8 +84,11 @@ func (b *backlog) put(ctx context.Context, sum task.Summary) error {
 			return nil
 		}
 	}
-	if sum.Owes || sum.Starts {
+	switch {
+	case sum.Owes || sum.Starts:
 		b.owing[sum.ID] = sum
+	case !sum.Until.IsZero():
+		b.limited[sum.ID] = sum
 	}
 	return nil
 }
@@ -81,7 +98,7 @@ func (b *backlog) begin(ctx context.Context) (err error) {
 	if b.position, err = b.board.FeedEnd(ctx); err != nil { // before: what happens meanwhile is read again
 		return err
 	}
-	b.owing, b.held = map[task.ID]task.Summary{}, map[task.ID]task.Summary{}
+	b.owing, b.held, b.limited = map[task.ID]task.Summary{}, map[task.ID]task.Summary{}, map[task.ID]task.Summary{}
 	var all []task.Summary
 	for _, id := range b.only {
 		sum, err := b.board.Summary(ctx, id)
@@ -91,7 +108,7 @@ func (b *backlog) begin(ctx context.Context) (err error) {
 		all = append(all, sum)
 	}
 	if len(b.only) == 0 {
-		for _, q := range []Query{{Owes: true}, {Status: []string{string(task.Pending), string(task.Planned)}}} {
+		for _, q := range []Query{{Owes: true}, {Status: []string{string(task.Pending), string(task.Planned), string(task.Waiting)}}} {
 			some, _, err := b.board.List(ctx, q)
 			if err != nil {
 				return err

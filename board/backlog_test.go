@@ -3,6 +3,7 @@ package board
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"pawl/app"
 	"pawl/run"
@@ -38,7 +39,7 @@ func TestABacklogReadsWhatHasChanged(t *testing.T) {
 	b := &backlog{board: Of(ws)}
 	read := func(ended ...task.ID) []task.ID {
 		t.Helper()
-		changed, err := b.read(t.Context(), ended, func(id task.ID) bool { return driven[id] })
+		changed, err := b.read(t.Context(), time.Now(), ended, func(id task.ID) bool { return driven[id] })
 		ok(err)
 		return changed
 	}
@@ -84,7 +85,7 @@ func TestABacklogReadsWhatHasChanged(t *testing.T) {
 	is("after a pause", urgent)
 
 	one := &backlog{board: Of(ws), only: []task.ID{first}}
-	_, err = one.read(t.Context(), nil, func(task.ID) bool { return false })
+	_, err = one.read(t.Context(), time.Now(), nil, func(task.ID) bool { return false })
 	ok(err)
 	b = one
 	is("of one task alone", first)

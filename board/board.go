@@ -184,19 +184,24 @@ func assignedAgent(s task.State) string {
 	return DefaultAgent
 }
 
-// Rests reports whether a driver has nothing to do for a task until a person has done something, or
-// another task is completed.
-func (b Board) Rests(ctx context.Context, s task.State) (bool, error) {
+// Rests reports whether a driver has nothing to do for a task at the time now, until a person has done something,
+// another task is completed, or a limit has ended.
+func (b Board) Rests(ctx context.Context, s task.State, now time.Time) (bool, error) {
 	if s.Owes() || !s.Starts() {
-		return !s.Owes(), nil
+		return !s.Owes() && !s.Due(now), nil
 	}
 	unfinished, err := b.Unfinished(ctx, s.DependsOn)
 	return len(unfinished) > 0, err
 }
 
-// Proceed takes the next step of a task that starts by itself and waits for no other task. If no step is
-// possible the task fails with the reason, except that for a named task a missing model is an error.
-func (b Board) Proceed(ctx context.Context, s task.State, named bool) error {
+// Proceed takes the next step of a task that starts by itself and waits for no other task, or continues one whose
+// limit has ended at the time now. If no step is possible the task fails with the reason, except that for a named task
+// a missing model is an error.
+func (b Board) Proceed(ctx context.Context, s task.State, now time.Time, named bool) error {
+	if s.Due(now) {
+		_, err := b.Do(ctx, s.Created.Task, "", task.LimitOver{Now: now})
+		return err
+	}
 	step := task.Proceed{From: s.Status.Name, Run: app.NewRunID(time.Now()), Agent: PlannerAgent}
 	kind := task.Planner
 	if step.From == task.Planned {

@@ -27,6 +27,8 @@ type Options struct {
 	// Session is called with each session that is opened for a task, so that a face can follow
 	// it and decide; it must not block. nil: no one is told.
 	Session func(task.ID, *app.Session)
+	// Now is the time by which a task that waits for a limit of a provider continues; nil: time.Now.
+	Now func() time.Time
 	// Driving is called when the driver has the lease of all tasks; nil: no one is told.
 	Driving func()
 }
@@ -56,7 +58,9 @@ type Driver struct {
 
 // NewDriver returns a driver. The caller drives with [Driver.Drive].
 func NewDriver(ws *app.Workspace, opt Options) *Driver {
-	opt.Runs = cmp.Or(opt.Runs, DefaultRuns)
+	if opt.Runs = cmp.Or(opt.Runs, DefaultRuns); opt.Now == nil {
+		opt.Now = time.Now
+	}
 	d := &Driver{board: Of(ws), opt: opt, wake: make(chan struct{}, 1), driven: map[task.ID]bool{}, slots: slots{free: opt.Runs}}
 	ws.OnTaskChange(func(task.ID) { d.wakeUp() })
 	return d
@@ -71,7 +75,7 @@ func (d *Driver) wakeUp() {
 }
 
 // Drive drives the tasks of the workspace until ctx is done; with ids these alone, and until
-// none of them owes anything, or this process has no model to drive one with: the task stays as it is then, because
+// none of them owes anything or waits for a limit of a provider to end, or this process has no model to drive one with: the task stays as it is then, because
 // another process may have one. What was left by a process that was killed is continued. When
 // ctx is done, runs are interrupted as by a shutdown: the next driver continues them. Drive
 // returns when all runs have stopped. Its error says why tasks cannot be read or driven.
@@ -106,7 +110,7 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 	b := &backlog{board: d.board, only: ids}
 	for ctx.Err() == nil {
 		ended := d.takeEnded()
-		changed, err := b.read(ctx, ended, d.drives)
+		changed, err := b.read(ctx, d.opt.Now(), ended, d.drives)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
@@ -121,7 +125,7 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 		if err := d.lack(nil); err != nil {
 			return err
 		}
-		if len(ids) > 0 && len(b.owing) == 0 && d.idle() {
+		if len(ids) > 0 && len(b.owing)+len(b.limited) == 0 && d.idle() {
 			return nil
 		}
 		d.board.ws.CloseGone()
@@ -267,12 +271,13 @@ func (c *card) drive(ctx context.Context) {
 			c.step(ctx, s, changed)
 			continue
 		}
-		rests, err := c.board.Rests(ctx, s)
+		now := c.opt.Now()
+		rests, err := c.board.Rests(ctx, s, now)
 		if err == nil && rests {
 			return
 		}
 		if err == nil {
-			err = c.board.Proceed(ctx, s, c.some)
+			err = c.board.Proceed(ctx, s, now, c.some)
 		}
 		switch {
 		case c.some && app.LacksModel(err):

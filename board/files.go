@@ -98,5 +98,8 @@ func (b Board) Input(ctx context.Context, s task.State, id run.ID, words string)
 		}
 		files = append(files, File{Name: a.Name, Content: content})
 	}
+	if words == "" && len(files) == 0 {
+		return nil, nil // it continues without words
+	}
 	return Words(ctx, words, files), nil
 }

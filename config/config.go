@@ -263,6 +263,10 @@ func (c *Config) Change(given bool) run.ConfigChange {
 		d := c.Duration("reminder_timeout")
 		to.Reminder = &d
 	}
+	if set("wait_for_limit") {
+		on := c.On("wait_for_limit")
+		to.WaitForLimit = &on
+	}
 	if set("parallel") {
 		n := int(c.number("parallel"))
 		to.Parallel = &n

@@ -71,6 +71,7 @@ var keys = []Key{
 	{Name: "idle_timeout", Arg: "duration", Help: "how long a response may make no progress before the request is retried", check: positiveDuration, Default: wire.DefaultIdleTimeout.String()},
 	{Name: "retry", Arg: "duration", Help: "how long a request is retried while the provider is overloaded, limits the rate or cannot be reached, such as 90s or 2h; 0: not at all", check: durationOrNone, Default: run.DefaultRetry.String()},
 	{Name: "reminder_timeout", Arg: "duration", Help: "how long an agent has after each reminder to submit its required result, such as 90s; -1: no limit", check: durationLimit, Default: run.DefaultReminder.String()},
+	{Name: "wait_for_limit", Arg: "on|off", Help: "a task whose external agent reaches a limit of its provider waits until the limit ends, where the program says when, and then continues by itself", Values: onOff, Default: "off"},
 	{Name: "cache", Arg: "on|off", Help: "cache responses of models on disk", Values: onOff, Default: "off"},
 	{Name: "inline", Arg: "characters", Help: "results up to this long reach the model whole; longer ones are stored and queried", check: positive, Default: strconv.Itoa(output.DefaultLimits.Inline)},
 	{Name: "inline_asked", Arg: "characters", Help: "the same limit for a call that requests its full result", check: positive, Default: strconv.Itoa(output.DefaultLimits.Asked)},

@@ -71,11 +71,12 @@ type StatusForm struct {
 	Agent  string          `json:"agent,omitempty"`
 	Reason string          `json:"reason,omitempty"`
 	Detail string          `json:"detail,omitempty"`
+	Until  time.Time       `json:"until,omitzero"` // when a task that waits continues by itself
 }
 
 // TaskFormOf returns a task in that form.
 func TaskFormOf(s task.State) TaskForm {
-	f := TaskForm{ID: s.Created.Task, Title: s.Title(), Description: s.Description, Status: StatusForm{s.Status.Name, s.Status.Run, s.Status.Agent, s.Status.Reason, s.Status.Detail},
+	f := TaskForm{ID: s.Created.Task, Title: s.Title(), Description: s.Description, Status: StatusForm{s.Status.Name, s.Status.Run, s.Status.Agent, s.Status.Reason, s.Status.Detail, s.Status.Until},
 		May:      s.May(),
 		WaitsFor: s.WaitsFor(), Plan: s.Plan, Questions: list(s.Questions), Report: s.Report, Permissions: list(s.Permissions), Messages: list(s.Messages),
 		Attachments: list(s.Attachments), Runs: list(s.Chain), Labels: list(s.Labels), Priority: s.Priority, DependsOn: list(s.DependsOn), Starts: s.Starts(), Budget: s.Budget, Isolation: s.Isolation, Copy: s.Copy,

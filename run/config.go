@@ -28,11 +28,14 @@ type Config struct {
 	// Reminder is how long an agent has to submit its required result after each reminder: 0
 	// means DefaultReminder, a negative duration that there is no limit.
 	Reminder time.Duration `json:"reminder_ns,omitempty"`
-	Parallel int           `json:"parallel,omitempty"` // calls that may run at once; 0 means DefaultParallel
-	NoNudge  bool          `json:"no_nudge,omitempty"` // do not nudge a model that promises work and does none: end the turn
-	Output   Output        `json:"output,omitzero"`
-	Control  string        `json:"control,omitempty"` // native, controller, auto; empty: native
-	Tools    Grants        `json:"tools,omitempty"`   // the tools that it may call; empty: all
+	// WaitForLimit: a turn that fails because a limit of the provider is reached says when that limit ends, in
+	// [Ended].LimitEnds, and who drives the run continues it then.
+	WaitForLimit bool   `json:"wait_for_limit,omitempty"`
+	Parallel     int    `json:"parallel,omitempty"` // calls that may run at once; 0 means DefaultParallel
+	NoNudge      bool   `json:"no_nudge,omitempty"` // do not nudge a model that promises work and does none: end the turn
+	Output       Output `json:"output,omitzero"`
+	Control      string `json:"control,omitempty"` // native, controller, auto; empty: native
+	Tools        Grants `json:"tools,omitempty"`   // the tools that it may call; empty: all
 	// Effort is how much the model thinks, as the person asked for it; empty: as much as it
 	// does by default. What it means for a model is decided where the model is known.
 	Effort string `json:"effort,omitempty"`
@@ -148,6 +151,8 @@ type ConfigChange struct {
 	CompactAt *float64       `json:"compact_at,omitempty"`
 	Retry     *time.Duration `json:"retry_ns,omitempty"`
 	Reminder  *time.Duration `json:"reminder_ns,omitempty"`
+	// WaitForLimit is as in Config.
+	WaitForLimit *bool `json:"wait_for_limit,omitempty"`
 	// Compact changes nothing of the Config: the context is compacted before the next
 	// request, however full it is.
 	Compact  bool      `json:"compact,omitempty"`
@@ -162,7 +167,7 @@ type ConfigChange struct {
 // names reports whether d changes at most the name of the run, which means nothing to the model.
 func (d ConfigChange) names() bool {
 	return d.Model == nil && d.Mode == nil && d.Limits == (Limits{}) && d.Window == nil && d.Parallel == nil && d.NoNudge == nil &&
-		d.Output == nil && d.Control == nil && d.Tools == nil && d.CompactAt == nil && d.Retry == nil && d.Reminder == nil &&
+		d.Output == nil && d.Control == nil && d.Tools == nil && d.CompactAt == nil && d.Retry == nil && d.Reminder == nil && d.WaitForLimit == nil &&
 		!d.Compact && d.Effort == nil && d.Fallback == nil && len(d.AddDirs) == 0
 }
 
@@ -174,6 +179,7 @@ func (d ConfigChange) Apply(c Config) Config {
 	set(&c.CompactAt, d.CompactAt)
 	set(&c.Retry, d.Retry)
 	set(&c.Reminder, d.Reminder)
+	set(&c.WaitForLimit, d.WaitForLimit)
 	set(&c.Parallel, d.Parallel)
 	set(&c.NoNudge, d.NoNudge)
 	set(&c.Output, d.Output)

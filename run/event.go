@@ -260,7 +260,7 @@ type CallInspected struct {
 	Question bool   `json:"question,omitempty"` // it asks the person: the turn ends asked while it is open
 	Submits  bool   `json:"submits,omitempty"`  // it hands in the run's result
 	// Late: the call, of an external agent, asks for a decision and stays open when the
-	// agent's turn ends before it is decided, also by an interrupt that is [Cause.postpones]. The
+	// agent's turn ends before it is decided, also because pawl ends or its task is paused. The
 	// decision begins another external turn.
 	Late bool `json:"late,omitempty"`
 	// Problem is why the call cannot run, as the model is told; empty for one that can.
@@ -496,6 +496,9 @@ type Ended struct {
 	End    End    `json:"end"`
 	Reason string `json:"reason,omitempty"` // for a program to switch on: max_steps, same_call, auth, …
 	Detail string `json:"detail,omitempty"` // a sentence for the person, with what to do
+	// LimitEnds is when the limit of the provider ends that was reached, where it says so and the run waits for
+	// that; see [Config].WaitForLimit.
+	LimitEnds time.Time `json:"limit_ends,omitzero"`
 	// Driven is for how long the turn was driven, without the time in which it waited for a
 	// person. A [Runner] sets it.
 	Driven time.Duration `json:"driven_ns,omitempty"`

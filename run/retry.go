@@ -138,7 +138,11 @@ func (s *State) gaveUp(e Event, p RequestFailed) Ended {
 	tried := s.retrying(e.At)
 	switch {
 	case r.Purpose == ForAgent && p.Asked > 0:
-		return Ended{End: EndFailed, Reason: string(p.Kind), Detail: detail + "; continue after " + e.At.Add(p.Asked).UTC().Format("2006-01-02 15:04:05 MST")}
+		end := Ended{End: EndFailed, Reason: string(p.Kind), Detail: detail + "; continue after " + e.At.Add(p.Asked).UTC().Format("2006-01-02 15:04:05 MST")}
+		if s.Config.WaitForLimit {
+			end.LimitEnds = e.At.Add(p.Asked).UTC()
+		}
+		return end
 	case !p.Kind.Transient() || r.Purpose == ForAgent:
 	case p.Asked > max(0, s.patience()-tried):
 		detail += fmt.Sprintf("; the provider asks to wait %v, until %s, and a request is retried for %v, of which %v are left: continue after that time",

@@ -2,6 +2,7 @@ package task
 
 import (
 	"strings"
+	"time"
 
 	"pawl/run"
 )
@@ -77,6 +78,8 @@ type (
 		Agent  string
 		Cannot string
 	}
+	// LimitOver lets a task continue that waits for a limit of a provider to end, if that has come at the time Now.
+	LimitOver struct{ Now time.Time }
 	// Pause stops the run; the task can be resumed.
 	Pause struct{}
 	// Resume lets the run of a waiting task continue, with words if there are any and with another budget

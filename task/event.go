@@ -105,6 +105,8 @@ type StatusChanged struct {
 	Kind   Kind   `json:"kind,omitempty"`   // of the agent, for waiting
 	Reason string `json:"reason,omitempty"` // of waiting and failed, for a program to switch on
 	Detail string `json:"detail,omitempty"` // a sentence
+	// Until is when a task in waiting continues by itself; zero: it does not.
+	Until time.Time `json:"until,omitzero"`
 }
 
 // PlanningStarted and AgentStarted begin an assignment of the event's run: of a planner, or
@@ -119,7 +121,7 @@ type Assigned struct {
 	Agent string `json:"agent"`
 	// Number is that of the assignment in the task's list for the run, from 1.
 	Number int `json:"number"`
-	// Reason is start, answers, resume, retry or handoff.
+	// Reason is start, answers, resume, retry, handoff, say or limit_over.
 	Reason string `json:"reason"`
 	// Input is what the agent is told; empty: it continues without words.
 	Input string `json:"input,omitempty"`

@@ -57,8 +57,11 @@ func OnExit(k Kind, agent string, begun bool, end run.Ended, submitted bool, rem
 		}
 		return missing(k, agent, reminders, said)
 	case run.EndFailed:
-		if end.Reason == missingAfterReminder {
+		switch {
+		case end.Reason == missingAfterReminder:
 			return missing(k, agent, reminders, said)
+		case !end.LimitEnds.IsZero():
+			return Exit{Result: Missing, Trigger: OnRunHalted, Reason: end.Reason, Detail: detailOf(agent, end) + ", which the task does by itself"}
 		}
 	}
 	return Exit{Result: Broken, Trigger: OnRunFailed, Reason: string(end.End), Detail: detailOf(agent, end)}

@@ -267,8 +267,11 @@ func (s State) WaitsFor() string {
 	case AwaitingInput:
 		return "answers"
 	case Waiting:
-		if len(s.OpenQuestions()) > 0 {
+		switch {
+		case len(s.OpenQuestions()) > 0:
 			return "answers"
+		case !s.Status.Until.IsZero():
+			return "" // the task continues by itself
 		}
 		return s.Status.Reason
 	}
@@ -338,6 +341,8 @@ type Summary struct {
 	Seq       int64      `json:"seq"`
 	Usage     run.Usage  `json:"usage"`
 	Detail    string     `json:"detail,omitempty"` // why it waits or has failed
+	// Until is when a task that waits continues by itself; zero: it does not.
+	Until time.Time `json:"until,omitzero"`
 	// Owes reports that a driver has something to do for it.
 	Owes bool `json:"owes"`
 	// Starts: it is planned, or its plan carried out, without another word of a person.
@@ -356,7 +361,7 @@ func (s State) Summary() Summary {
 		r, _ := s.planner()
 		sum.Agent, sum.Run = r.Agent, r.ID
 	case Waiting, Failed:
-		sum.Detail = s.Status.Detail
+		sum.Detail, sum.Until = s.Status.Detail, s.Status.Until
 	}
 	return sum
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"pawl/run"
 )
@@ -38,6 +39,9 @@ type Status struct {
 	Kind   Kind   // of the agent, for waiting
 	Reason string // of waiting and failed, for a program to switch on
 	Detail string // a sentence for the person
+	// Until is when a limit of the agent's provider ends, for waiting: then the task continues by itself. Zero: a
+	// person is waited for.
+	Until time.Time
 }
 
 // Work is a run and the agent that it is of.
@@ -63,7 +67,7 @@ func (p StatusChanged) status() (Status, error) {
 	if !slices.Contains(StatusNames(), p.To) {
 		return Status{}, fmt.Errorf("status %q does not exist", p.To)
 	}
-	return Status{p.To, work, p.Kind, p.Reason, p.Detail}, nil
+	return Status{p.To, work, p.Kind, p.Reason, p.Detail, p.Until}, nil
 }
 
 // atWork returns the run that the status has at work; none in waiting.

@@ -627,12 +627,15 @@ func TestSimulationOfTasks(t *testing.T) {
 				submit(id, len(r.Assignments), []Output{aPlan, aReport, itsBlocked}[rng.IntN(3)]), Start{Run: fresh(), Agent: "developer"}, Resume{Words: text},
 				submit(id, len(r.Assignments), []Output{aPlan, someAsked, aRefusal}[rng.IntN(3)]), submit(id, len(r.Assignments), []Output{aReport, itsBlocked, itsFailed}[rng.IntN(3)]),
 				asked(id), ended(id, []run.End{run.Completed, run.Asked, run.EndInterrupted, run.LimitReached, run.LoopStopped, run.EndFailed, run.EndRefused}[rng.IntN(7)]),
-				End{Run: id, End: run.Ended{End: run.EndFailed, Detail: "no key"}},
+				End{Run: id, End: run.Ended{End: run.EndFailed, Detail: "no key"}}, limited(id, time.Unix(2, 0)),
 				End{Run: id, Begun: true, End: run.Ended{End: run.EndFailed, Reason: "output_missing"}},
 				Note{run.ID(string(id) + ".c"), AgentHandoffStarted{Parent: id, Call: "c_1"}}, Note{run.ID(string(id) + ".c"), AgentHandoffCompleted{}},
 				Note{id, PermissionRequested{Call: "c_1", Tool: "shell"}}, Note{id, PermissionDecided{Call: "c_1"}}, Note{id, ToolExecuted{Call: "c_1"}}, Note{id, OutputReminderSent{Number: rng.IntN(3)}},
 			}
 			a := actions[rng.IntN(len(actions))]
+			if !k.s.Status.Until.IsZero() && rng.IntN(2) == 0 {
+				a = LimitOver{time.Unix(int64(1+rng.IntN(2)), 0)}
+			}
 			if owed := k.s.Next(); rng.IntN(3) == 0 && len(owed) > 0 { // what is owed is done now and then
 				switch c := owed[0].(type) {
 				case StartRun:

@@ -31,6 +31,7 @@ const (
 	OnSay       Trigger = "say"          // words for a task that has ended
 	OnHandOn    Trigger = "handoff"      // to another agent, by a person
 	OnNotBegun  Trigger = "cannot_start" // what starts by itself
+	OnLimitOver Trigger = "limit_over"   // what has waited for a limit of a provider to end continues by itself
 	OnPlanned   Trigger = "plan_submitted"
 	OnQuestions Trigger = "questions_submitted"
 	OnError     Trigger = "error_submitted"
@@ -74,6 +75,8 @@ var transitions = []Transition{
 	{Waiting, Active, OnAnswers, ByPerson},
 	{Waiting, Planning, OnResume, ByPerson},
 	{Waiting, Active, OnResume, ByPerson},
+	{Waiting, Planning, OnLimitOver, BySystem},
+	{Waiting, Active, OnLimitOver, BySystem},
 	{Waiting, Active, OnHandOn, ByPerson},
 	{Waiting, Completed, OnComplete, ByPerson},
 	{Waiting, Failed, OnFail, ByPerson},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"pawl/run"
 )
@@ -165,6 +166,29 @@ func (a Resume) do(s State) ([]Event, error) {
 	return s.assignTo(OnResume, w.Kind.working(), w.Run, w.Agent, w.Kind, "resume", words, messages, before...)
 }
 
+func (a LimitOver) do(s State) ([]Event, error) {
+	w := s.Status
+	if s.Owes() || !s.Due(a.Now) {
+		return nil, nil // it was changed since
+	}
+	words, messages := s.withMessages("")
+	return s.assignTo(OnLimitOver, w.Kind.working(), w.Run, w.Agent, w.Kind, string(OnLimitOver), words, messages)
+}
+
+// Due reports whether the task continues by itself at the time now, because the limit has ended that it waits for.
+func (s State) Due(now time.Time) bool {
+	return !s.Status.Until.IsZero() && !now.Before(s.Status.Until)
+}
+
+// maxLimitWaits bounds how often in a row a task waits for a limit of a provider and does nothing else.
+const maxLimitWaits = 20
+
+// hasWaited reports whether the last assignments of a run were all those of limits that had ended, as many as may be.
+func (r Run) hasWaited() bool {
+	n := len(r.Assignments)
+	return n > maxLimitWaits && !slices.ContainsFunc(r.Assignments[n-maxLimitWaits:], func(a Assignment) bool { return a.Reason != string(OnLimitOver) })
+}
+
 // working returns the status in which an agent of the kind works.
 func (k Kind) working() StatusName {
 	if k == Planner {
@@ -251,12 +275,14 @@ func (a End) do(s State) ([]Event, error) {
 	if r.Ended || a.Number != 0 && a.Number != len(r.Assignments) {
 		return nil, nil // it is known, or was before a person has resumed the task
 	}
-	if a.End.End == run.LimitReached { // of the turn: what is left of the task's budget is its limit
-		after := s
-		after.change(a.Run).Usage = a.Usage
-		if _, left := after.Left(); !left {
-			a.End.Detail = after.spent()
-		}
+	after := s
+	after.change(a.Run).Usage = a.Usage
+	_, left := after.Left()
+	if a.End.End == run.LimitReached && !left { // of the turn: what is left of the task's budget is its limit
+		a.End.Detail = after.spent()
+	}
+	if !left || r.hasWaited() {
+		a.End.LimitEnds = time.Time{}
 	}
 	submitted := r.Submitted != nil && r.Submitted.In == len(r.Assignments)
 	x := OnExit(r.Kind, r.Agent, a.Begun, a.End, submitted, r.Reminders, a.Said)
@@ -273,12 +299,16 @@ func (a End) do(s State) ([]Event, error) {
 		if r.Kind == Planner {
 			events = append(events, Event{Run: a.Run, Payload: PlanningFailed{Reason: x.Reason, Detail: x.Detail}})
 		}
-		return s.moved(x.Trigger, Failed, StatusChanged{Reason: x.Reason, Detail: x.Detail}, events...)
+		detail := x.Detail
+		if a.End.End == run.EndFailed && x.Result == Broken {
+			detail += fmt.Sprintf(": `pawl task retry %s`", s.Created.Task)
+		}
+		return s.moved(x.Trigger, Failed, StatusChanged{Reason: x.Reason, Detail: detail}, events...)
 	}
 	if a.End.End == run.Asked && a.Question.Question != "" {
 		events = append(events, Event{Run: a.Run, Payload: a.Question})
 	}
-	return s.moved(x.Trigger, Waiting, StatusChanged{Run: r.ID, Agent: r.Agent, Kind: r.Kind, Reason: x.Reason, Detail: x.Detail}, events...)
+	return s.moved(x.Trigger, Waiting, StatusChanged{Run: r.ID, Agent: r.Agent, Kind: r.Kind, Reason: x.Reason, Detail: x.Detail, Until: a.End.LimitEnds}, events...)
 }
 
 // maxSaid bounds what a task keeps of an agent's last answer, in bytes; the run's log has

@@ -144,7 +144,7 @@ func ChangeWords(c run.ConfigChange) string {
 		}
 		add("tools", tools)
 	}
-	if c.Limits != (run.Limits{}) || c.NoNudge != nil || c.CompactAt != nil {
+	if c.Limits != (run.Limits{}) || c.NoNudge != nil || c.CompactAt != nil || c.WaitForLimit != nil {
 		words = append(words, "other limits")
 	}
 	if c.Compact {

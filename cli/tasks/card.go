@@ -440,9 +440,22 @@ func taskLines(all []tasks.Summary, now time.Time, width int) []string {
 		if s.WaitsFor != "" && s.Status != tasks.AwaitingInput {
 			status += " (" + cmp.Or(waitsForWords[s.WaitsFor], s.WaitsFor) + ")"
 		}
+		if !s.Until.IsZero() {
+			status += " (" + continuesAt(s.Until, now) + ")"
+		}
 		rows = append(rows, []string{string(s.ID), status, command.ShortTime(now.Sub(s.Updated)), cmp.Or(s.Agent, "-"), command.CostCell(s.Usage), command.OneLine(s.Title, command.MaxTitle)})
 	}
 	return command.NarrowedLines(rows, width, narrowTasks)
+}
+
+// continuesAt says when a task continues by itself, in local time: with the day, if that is another one.
+func continuesAt(at, now time.Time) string {
+	at, now = at.Local(), now.Local()
+	layout := "15:04"
+	if at.Format(time.DateOnly) != now.Format(time.DateOnly) {
+		layout = "2006-01-02 15:04"
+	}
+	return "continues at " + at.Format(layout)
 }
 
 // waitsForWords says in a word why a task waits, where the reason is a name for programs.
@@ -513,6 +526,9 @@ func taskPage(s tasks.State, stored map[tasks.Permission]*request.Decide) string
 	line("task %s · %s · %s", s.Created.Task, command.Stamp(s.CreatedAt), status)
 	if d := s.Summary().Detail; d != "" {
 		line("%s", d)
+	}
+	if at := s.Status.Until; !at.IsZero() {
+		line("%s by itself, in a process that drives it (`pawl serve`, `pawl task watch`); `pawl task resume %s` does not wait", continuesAt(at, time.Now()), s.Created.Task)
 	}
 	if len(s.Labels) > 0 {
 		line("labels %s", strings.Join(s.Labels, ", "))

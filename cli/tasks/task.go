@@ -173,6 +173,9 @@ func historyLine(e tasks.Event) string {
 		if first != "" {
 			line += ": " + command.OneLine(first, 3*command.MaxTitle)
 		}
+		if !p.Until.IsZero() {
+			line += "; " + continuesAt(p.Until, e.At)
+		}
 		if many { // what a person can do about it
 			line += "\n" + text.Clip(rest, maxDetail)
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -352,7 +353,7 @@ func attendOnce(ctx context.Context, inv *command.Invocation, ws *app.Workspace,
 	interrupted := context.AfterFunc(ctx, func() {
 		if worker.StopOf(ctx).Interrupted.Cause == run.ByPerson && !served.Load() {
 			_, err := board.Of(ws).Do(context.Background(), id, app.Person(), tasks.Pause{})
-			if err == nil || errors.As(err, new(*tasks.TransitionError)) {
+			if s, _ := board.Of(ws).Load(context.Background(), id); err == nil || errors.As(err, new(*tasks.TransitionError)) && s.Status.Until.IsZero() {
 				return // it comes to rest
 			}
 		}
@@ -381,11 +382,11 @@ func attendOnce(ctx context.Context, inv *command.Invocation, ws *app.Workspace,
 			done <- driven
 		default:
 		}
-		rests, err := board.Of(ws).Rests(context.Background(), s)
+		rests, err := board.Of(ws).Rests(context.Background(), s, time.Now())
 		if err != nil {
 			return s, err
 		}
-		if (ended || served.Load()) && (rests || driven != nil) {
+		if (ended || served.Load()) && (rests && s.Status.Until.IsZero() || driven != nil) {
 			break
 		}
 		if served.Load() {
@@ -410,7 +411,7 @@ func attendOnce(ctx context.Context, inv *command.Invocation, ws *app.Workspace,
 		return s, err
 	}
 	if ctx.Err() != nil {
-		fmt.Fprintf(inv.Stderr, "task %s is %s; continue with `pawl task %s %s`\n", id, s.Status.Name.Words(), map[bool]string{true: "watch", false: "resume"}[s.Owes()], id)
+		fmt.Fprintf(inv.Stderr, "task %s is %s; continue with `pawl task %s %s`\n", id, s.Status.Name.Words(), map[bool]string{true: "watch", false: "resume"}[s.Owes() || !s.Status.Until.IsZero()], id)
 		return s, command.Exit{Code: command.InterruptCode(ctx)}
 	}
 	return s, nil
