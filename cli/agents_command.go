@@ -19,11 +19,8 @@ import (
 	"pawl/agent"
 	"pawl/app"
 	"pawl/cli/command"
-	"pawl/config"
 	"pawl/forms"
-	"pawl/permission"
 	"pawl/run"
-	"pawl/submission"
 )
 
 func agentsCommand(inv *command.Invocation) *cobra.Command {
@@ -34,7 +31,7 @@ func agentsCommand(inv *command.Invocation) *cobra.Command {
 and a required result. Each is a file in your folder agents, beside config.toml, or in
 .pawl/agents of the workspace, which needs trust; some are built in.`,
 		Example: `  pawl agents list
-  pawl agents add auditor --description "Looks for risks" < instructions.md
+  pawl agents add auditor
   pawl run --agent auditor -p "look at package store"`,
 	})
 	for _, c := range []func(*command.Invocation) *cobra.Command{
@@ -175,95 +172,35 @@ workspace that is not trusted, what counts is printed.`,
 	})
 }
 
-// agentFlags are what add and edit say of an agent.
-type agentFlags struct {
-	description, kind, model, mode, file string
-	tools, allow, deny                   []string
-	workspace                            bool
-	json                                 *bool
-
-	flags *pflag.FlagSet
+// An agentFile is what add and edit share: where the file of an agent goes, and how it is saved.
+type agentFile struct {
+	workspace bool
+	json      *bool
 }
 
-func (f *agentFlags) define(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	f.flags, f.json = flags, command.JSONFlag(cmd)
-	flags.StringVar(&f.description, "description", "", "`text`: what the agent is for, in a line")
-	flags.StringVar(&f.kind, "kind", "", "`kind`: worker, planner")
-	flags.StringVar(&f.model, "model", "", "the `model`, as provider/name")
-	flags.StringVar(&f.mode, "mode", "", "the permission `mode`: "+strings.Join(config.Modes, ", "))
-	flags.StringSliceVar(&f.tools, "tools", nil, "`names` of the tools that it has, with commas between them; * for all")
-	flags.StringArrayVar(&f.allow, "allow", nil, "`rule` that allows; replaces those that it has")
-	flags.StringArrayVar(&f.deny, "deny", nil, "`rule` that denies; replaces those that it has")
-	flags.StringVar(&f.file, "file", "", "take all of it from this `file` (.md or .json)")
-	flags.BoolVar(&f.workspace, "workspace", false, "write to .pawl/agents of the workspace, and trust it")
+func (f *agentFile) define(cmd *cobra.Command) {
+	f.json = command.JSONFlag(cmd)
+	cmd.Flags().BoolVar(&f.workspace, "workspace", false, "write to .pawl/agents of the workspace, and trust it")
 }
 
-// given reports whether something of the agent was given.
-func (f *agentFlags) given() bool {
-	return slices.ContainsFunc([]string{"description", "kind", "model", "mode", "tools", "allow", "deny"}, f.flags.Changed)
-}
-
-// apply changes an agent as the flags say.
-func (f *agentFlags) apply(a *agent.Agent) error {
-	if f.flags.Changed("description") {
-		a.Description = f.description
-	}
-	if f.flags.Changed("kind") {
-		a.Kind = submission.Kind(f.kind)
-	}
-	if f.flags.Changed("model") {
-		a.Model = f.model
-	}
-	if f.flags.Changed("mode") {
-		a.Mode = permission.Mode(f.mode)
-	}
-	if f.flags.Changed("tools") {
-		a.Tools = run.Grant(f.tools...)
-		if slices.Equal(f.tools, []string{"*"}) {
-			a.Tools = ""
+// save writes the file of an agent, without its suffix if it is new, and says where.
+func (f *agentFile) save(ctx context.Context, inv *command.Invocation, r *agent.Roster, file, text string, to agent.Source) error {
+	if filepath.Ext(file) == "" {
+		file += ".md"
+		if strings.HasPrefix(text, "{") {
+			file = strings.TrimSuffix(file, ".md") + ".json"
 		}
 	}
-	for effect, texts := range map[permission.Verdict][]string{permission.Allow: f.allow, permission.Deny: f.deny} {
-		if !f.flags.Changed(string(effect)) {
-			continue
-		}
-		a.Rules = slices.DeleteFunc(slices.Clone(a.Rules), func(r permission.Rule) bool { return r.Effect == effect })
-		for _, text := range texts {
-			if text == "" {
-				continue
-			}
-			rule, err := permission.ParseRule(text)
-			if err != nil {
-				return command.Usage("--%s: %w", effect, err)
-			}
-			rule.Effect = effect
-			a.Rules = append(a.Rules, rule)
-		}
-	}
-	return nil
-}
-
-// save writes an agent, or the file that was given, and says where.
-func (f *agentFlags) save(inv *command.Invocation, r *agent.Roster, a agent.Agent, to agent.Source) error {
-	var written string
-	var err error
-	if f.file != "" {
-		var content []byte
-		if content, err = readBounded(f.file, 1<<20); err == nil {
-			written, err = r.SaveFile(a.Name+filepath.Ext(f.file), content, to)
-		}
-	} else {
-		written, err = r.Save(a, to)
-	}
+	name := strings.TrimSuffix(file, filepath.Ext(file))
+	written, err := r.SaveFile(file, []byte(text), to)
 	if err != nil {
 		return command.Usage("%w", err)
 	}
-	err = inv.Print(*f.json, forms.AgentFileForm{Name: a.Name, File: written}, "wrote %s\n", command.Visible(written))
-	if saved, getErr := r.Get(a.Name); getErr == nil && saved.Path != written {
+	err = inv.Print(*f.json, forms.AgentFileForm{Name: name, File: written}, "wrote %s\n", command.Visible(written))
+	if saved, getErr := r.Get(name); getErr == nil && saved.Path != written {
 		inv.Notice(fmt.Sprintf("%s of %s has the same name and is used instead", saved.Name, saved.Path))
-	} else if ok, why := r.Valid(context.Background(), saved); !ok {
-		inv.Notice(fmt.Sprintf("the agent %s cannot run now: %s", a.Name, why))
+	} else if ok, why := r.Valid(ctx, saved); !ok {
+		inv.Notice(fmt.Sprintf("the agent %s cannot run now: %s", name, why))
 	}
 	return err
 }
@@ -282,18 +219,34 @@ func readBounded(path string, max int64) ([]byte, error) {
 	return content, err
 }
 
+// agentTemplate is a first file of an agent. docs/agents.md describes each key.
+const agentTemplate = `---
+description: What the agent is for, in a line. Other agents choose by it.
+# kind: planner                            # without it: worker
+# model: anthropic/claude-sonnet-5-5       # without it: that of the settings
+# tools: [read, list, glob, search, shell] # without it: all
+# permissions:
+#   mode: default
+#   allow: [shell(go test *)]
+#   deny: [write, edit]
+# limits: {steps: 50, cost: 1.50, time: 20m}
+---
+
+Say here what the agent does, how, and what its answer has to hold.
+`
+
 func agentsAddCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Write a new agent",
-		Long: `Writes the file of a new agent. Its instructions are read from standard input, unless --file
-has all of it.`,
-		Example: `  pawl agents add auditor --tools read,search < instructions.md
-  pawl agents add auditor --file auditor.md --workspace`,
+		Long: `Writes the file of a new agent: what standard input holds, which is Markdown with or without
+front matter or one JSON object, or else a template to be edited.`,
+		Example: `  pawl agents add auditor && pawl agents edit auditor
+  pawl agents add auditor --workspace < auditor.md`,
 		Args: oneAgent,
 	}
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
-	var f agentFlags
+	var f agentFile
 	f.define(cmd)
 	return withRoster(inv, cmd, func(ctx context.Context, r *agent.Roster, args []string) error {
 		if err := inv.AsPerson("write agents"); err != nil {
@@ -303,41 +256,29 @@ has all of it.`,
 		if f.workspace {
 			to = agent.FromWorkspace
 		}
-		if f.file != "" && f.given() {
-			return command.Usage("--file has all of the agent: leave the other flags out")
-		}
 		if old, err := r.Get(args[0]); err == nil && old.Path != "" && old.Source == to {
 			return command.Usage("the agent %s exists, in %s: change it with `pawl agents edit %s`", old.Name, old.Path, old.Name)
 		}
-		a := agent.Agent{Name: args[0], Kind: submission.Worker}
-		err := f.apply(&a)
+		text, err := inv.InputText(ctx)
 		if err != nil {
 			return err
 		}
-		if f.file == "" {
-			if a.Instructions, err = inv.InputText(ctx); err != nil {
-				return err
-			}
-			if a.Instructions == "" {
-				return command.Usage("an agent needs instructions: give them on standard input, or all of it with --file")
-			}
-		}
-		return f.save(inv, r, a, to)
+		return f.save(ctx, inv, r, args[0], cmp.Or(text, agentTemplate), to)
 	})
 }
 
 func agentsEditCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edit NAME",
-		Short: "Change an agent",
-		Long: `Changes what the flags name, or replaces the file by --file, or, without flags, opens the
-file in $VISUAL or $EDITOR. A built-in agent is not changed: a file of its name, which
-replaces it, is written to your folder.`,
+		Short: "Change the file of an agent",
+		Long: `Opens the file of an agent in $VISUAL or $EDITOR, or replaces it by what standard input holds.
+A built-in agent is not changed: a file of its name, which replaces it, is written to your
+folder.`,
 		Example: `  pawl agents edit reviewer
-  pawl agents edit reviewer --model anthropic/claude-opus-5`,
+  pawl agents edit auditor < auditor.md`,
 		Args: oneAgent,
 	}
-	var f agentFlags
+	var f agentFile
 	f.define(cmd)
 	return withRoster(inv, cmd, func(ctx context.Context, r *agent.Roster, args []string) error {
 		if err := inv.AsPerson("change agents"); err != nil {
@@ -354,43 +295,25 @@ replaces it, is written to your folder.`,
 		case to == agent.BuiltIn:
 			to = agent.FromUser
 		}
-		switch {
-		case f.file != "" && f.given():
-			return command.Usage("--file has all of the agent: leave the other flags out")
-		case f.file == "" && !f.given():
-			return editAgent(ctx, inv, r, a, to)
-		case f.file == "" && a.Problem != "":
-			return command.Usage("the agent %s cannot be read, so it cannot be changed by flags: %s; edit %s", a.Name, a.Problem, a.Path)
-		case filepath.Ext(a.Path) == ".json" && f.file == "":
-			return command.Usage("%s is JSON: edit the file, or give --file", a.Path)
-		}
-		if err := f.apply(&a); err != nil {
+		text, err := inv.InputText(ctx)
+		if err != nil {
 			return err
 		}
-		if a.Internal && f.file == "" {
-			a = agent.Agent{Name: a.Name, Description: a.Description, Kind: a.Kind, Model: a.Model, Limits: a.Limits, Instructions: a.Instructions,
-				Mode: permission.Mode(f.mode), Tools: toolsOf(f.tools)}
+		if text != "" {
+			return f.save(ctx, inv, r, filepath.Base(cmp.Or(a.Path, a.Name)), text, to)
 		}
-		return f.save(inv, r, a, to)
+		return f.edit(ctx, inv, r, a, to)
 	})
 }
 
-// toolsOf returns the grants of --tools; without it all.
-func toolsOf(names []string) run.Grants {
-	if len(names) == 0 {
-		return ""
-	}
-	return run.Grant(names...)
-}
-
-// editAgent opens the file of an agent in the person's editor, and saves what comes of it once
+// edit opens the file of an agent in the person's editor, and saves what comes of it once
 // it can be read.
-func editAgent(ctx context.Context, inv *command.Invocation, r *agent.Roster, a agent.Agent, to agent.Source) error {
+func (f *agentFile) edit(ctx context.Context, inv *command.Invocation, r *agent.Roster, a agent.Agent, to agent.Source) error {
 	visual, _ := inv.Env("VISUAL")
 	editor, _ := inv.Env("EDITOR")
 	editor = cmp.Or(visual, editor)
 	if editor == "" {
-		return command.Usage("neither VISUAL nor EDITOR is set: give flags, or --file")
+		return command.Usage("neither VISUAL nor EDITOR is set: set one, or give the file on standard input")
 	}
 	name := a.Name + ".md"
 	content, err := agent.Format(a)
@@ -405,7 +328,6 @@ func editAgent(ctx context.Context, inv *command.Invocation, r *agent.Roster, a 
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		return err
@@ -414,30 +336,18 @@ func editAgent(ctx context.Context, inv *command.Invocation, r *agent.Roster, a 
 	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$@"`, editor, path)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = inv.Stdin, inv.Stdout, inv.Stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("the editor failed, and nothing was changed: %w", err)
+		return fmt.Errorf("the editor failed, and nothing was changed: %w", errors.Join(err, os.RemoveAll(dir)))
 	}
 	edited, err := readBounded(path, 1<<20)
 	if err != nil {
 		return err
 	}
 	if string(edited) == string(content) {
-		_, err := fmt.Fprintln(inv.Stdout, "nothing was changed")
-		return err
+		_, err = fmt.Fprintln(inv.Stdout, "nothing was changed")
+	} else if err = f.save(ctx, inv, r, name, string(edited), to); err != nil {
+		return command.Usage("%w\nthe edited text is in %s; correct it, and pawl agents edit %s < %[2]s", err, path, a.Name)
 	}
-	written, err := r.SaveFile(name, edited, to)
-	if err != nil {
-		keep, keepErr := os.CreateTemp("", a.Name+"-*"+filepath.Ext(name))
-		if keepErr == nil {
-			_, keepErr = keep.Write(edited)
-			keepErr = errors.Join(keepErr, keep.Close())
-		}
-		if keepErr != nil {
-			return errors.Join(err, keepErr)
-		}
-		return command.Usage("%w\nthe edited text is in %s; correct it and use --file", err, keep.Name())
-	}
-	_, err = fmt.Fprintf(inv.Stdout, "wrote %s\n", command.Visible(written))
-	return err
+	return errors.Join(err, os.RemoveAll(dir))
 }
 
 func agentsRmCommand(inv *command.Invocation) *cobra.Command {

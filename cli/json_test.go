@@ -63,12 +63,13 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 	}
 	schema := compiledSchema(t)
 	covered := map[string]bool{}
+	input := "" // on standard input
 	// pawl runs a command and checks each line that it prints. It returns the first as an object.
 	pawl := func(want int, args ...string) map[string]any {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
 		code := Main(append([]string{"-C", folder}, args...), command.Process{
-			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Exit: func(int) {},
+			Stdin: strings.NewReader(input), Stdout: &stdout, Stderr: &stderr, Exit: func(int) {},
 			Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 		})
 		command, _, err := root((&command.Invocation{}), nil).Find(args)
@@ -255,9 +256,10 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 		}
 	}
 	pawl(0, "agents", "list", "--json")
-	write("work/auditor.md", "---\ndescription: Looks for risks\n---\nLook for risks.\n")
-	is(pawl(0, "agents", "add", "auditor", "--file", filepath.Join(folder, "auditor.md"), "--json"), "name", "auditor")
-	pawl(0, "agents", "edit", "auditor", "--description", "Looks for all risks", "--json")
+	is(pawl(0, "agents", "add", "auditor", "--json"), "name", "auditor")
+	input = "---\ndescription: Looks for all risks\n---\nLook for risks.\n"
+	pawl(0, "agents", "edit", "auditor", "--json")
+	input = ""
 	is(pawl(0, "agents", "show", "auditor", "--json"), "description", "Looks for all risks")
 	pawl(0, "agents", "check", "auditor", "--json")
 	is(pawl(1, "agents", "test", "auditor", "--json"), "name", "auditor") // its script submits nothing

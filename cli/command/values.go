@@ -22,7 +22,6 @@ var flagValues = map[string][]string{
 	"list status":  {"pending", "planning", "awaiting_input", "planned", "active", "waiting", "completed", "failed"},
 
 	"effect":   {"allow", "ask", "deny"},
-	"kind":     {"worker", "planner"},
 	"format":   {"json", "markdown", "html", "script"},
 	"output":   {"text", "json", "stream-json"},
 	"provider": strings.Split(SchemaProviders, ", "),
