@@ -26,6 +26,7 @@ func TestWhatAHookAsksAbout(t *testing.T) {
 		{"gemini-cli", `"list_directory","tool_input":{"dir_path":"/etc","path":"."}`, `LS {"path":"/etc"}`},
 		{"gemini-cli", `"web_fetch","tool_input":{"prompt":"read https://a.example/x please","url":"http://b"}`, `WebFetch {"url":"https://a.example/x"}`},
 		{"gemini-cli", `"web_fetch","tool_input":{"prompt":"https://a.example https://b.example"}`, "error: the input of web_fetch: it names 2 addresses"},
+		{"gemini-cli", `"web_fetch","tool_input":{"prompt":["https://a.example"]}`, "error: the input of web_fetch: json"},
 		{"gemini-cli", `"mcp_x_y","tool_input":{},"mcp_context":{"server_name":"x","tool_name":"y"}`, "mcp__x__y {}"},
 		{"gemini-cli", `"mcp_pawl_ask","tool_input":{}`, "-"},
 		{"gemini-cli", `"mcp_pawl_ask","tool_input":{},"mcp_context":{"server_name":"pawl","tool_name":"ask"}`, "-"},
