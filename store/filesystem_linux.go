@@ -42,7 +42,11 @@ func fileSystem(dir string) (name string, network bool, err error) {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return "", false, err
 	}
-	magic := uint32(st.Type)
+	return fileSystemOf(uint32(st.Type), dir)
+}
+
+// fileSystemOf is fileSystem of a folder whose file system has the magic number.
+func fileSystemOf(magic uint32, dir string) (name string, network bool, err error) {
 	if name, ok := networkMagic[magic]; ok {
 		return name, true, nil
 	}

@@ -56,4 +56,10 @@ func TestNetworkFileSystemsHaveTheNumbersOfTheKernel(t *testing.T) {
 	if !maps.Equal(networkMagic, want) {
 		t.Errorf("got %x, want %x", networkMagic, want)
 	}
+	const ext4 = 0xEF53
+	for magic, name := range map[uint32]string{0x6969: "nfs", 0x517B: "smb", ext4: ""} {
+		if got, network, err := fileSystemOf(magic, t.TempDir()); got != name || network != (name != "") || err != nil {
+			t.Errorf("%x is %q, on the network: %t, %v", magic, got, network, err)
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -353,6 +354,54 @@ func TestAWriteThatWaitsForItsTurnEndsWithItsCallerAndTheStore(t *testing.T) {
 	<-s.turn
 	if err := <-closed; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAWriteThatWaitsForAnotherProcessEndsWithTheStore(t *testing.T) {
+	t.Parallel()
+	waits := make(chan struct{})
+	s := withRun(t, Options{patience: time.Millisecond, Waiting: func(*LockedError) { close(waits) }})
+	other, err := openLock(s.writer.lock.file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	written, closed := make(chan error, 1), make(chan error, 1)
+	go func() { written <- s.Append(background, "r", 5, newRun("r")) }()
+	<-waits
+	go func() { closed <- s.Close() }()
+	if err := <-written; !errors.Is(err, ErrClosed) {
+		t.Errorf("the store is closed: %v", err)
+	}
+	if err := errors.Join(other.Unlock(), other.Close(), <-closed); err != nil {
+		t.Error(err)
+	}
+}
+
+// A commit waits for the disk itself, macOS's too; no file is mapped into memory, and what only reads
+// cannot write. The values are those of sqlite.org/pragma.html.
+func TestTheConnectionsAreDurableAndSafe(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	both := map[string]string{"journal_mode": "wal", "busy_timeout": "10000", "mmap_size": "0", "temp_store": "2"}
+	for name, want := range both {
+		var reads string
+		if err := s.reader.QueryRowContext(t.Context(), "PRAGMA "+name).Scan(&reads); err != nil || reads != want {
+			t.Errorf("who reads has %s=%s, want %s: %v", name, reads, want, err)
+		}
+	}
+	var only string
+	if err := s.reader.QueryRowContext(t.Context(), "PRAGMA query_only").Scan(&only); err != nil || only != "1" {
+		t.Errorf("who reads has query_only=%s: %v", only, err)
+	}
+	maps.Copy(both, map[string]string{"synchronous": "2", "fullfsync": "1", "checkpoint_fullfsync": "1"})
+	for name, want := range both {
+		var writes string
+		if err := s.writer.conn.QueryRowContext(t.Context(), "PRAGMA "+name).Scan(&writes); err != nil || writes != want {
+			t.Errorf("who writes has %s=%s, want %s: %v", name, writes, want, err)
+		}
 	}
 }
 

@@ -62,7 +62,10 @@ var acts = []act{
 		_, taken, err := s.Answer(ctx, "r", "k0")
 		return taken, err
 	}},
-	{"Usage", func(ctx context.Context, s *SQLite) (any, error) { u, err := s.Usage(ctx); return u.Log > 0, err }},
+	{"Usage", func(ctx context.Context, s *SQLite) (any, error) {
+		u, err := s.Usage(ctx)
+		return fmt.Sprint(u.Log > 0, u.Locks > 0), err
+	}},
 	{"UsageOf", func(ctx context.Context, s *SQLite) (any, error) {
 		u, err := s.UsageOf(ctx, "r")
 		return err == nil && u.Log > 0, err // before an error a part of it is counted
