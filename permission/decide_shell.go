@@ -538,6 +538,9 @@ func (t *evaluation) allowed(p *simpleCommand, l *commandInfo) (stage, Decision)
 			return atDefault, byDefault(Ask, "what "+quote(w.source)+" in "+quote(p.text)+" stands for is only known when it runs")
 		}
 	}
+	if p.isFed() && !l.takesAny(p) {
+		return atDefault, byDefault(Ask, "what the input adds to "+quote(p.text)+" is only known when it runs, and may be options")
+	}
 	needs, readRule := t.needs(p, l)
 	asks := is(path.Base(p.program()), asksGit)
 	elsewhere, runsGit := asks && t.elsewhere(p), asks && t.r.Runs != ""
@@ -612,6 +615,11 @@ type need struct{ word, why string }
 // needs returns the words of a command that no wildcard covers, and a rule for the
 // tool read that covers one of its files which otherwise would be among them.
 func (t *evaluation) needs(p *simpleCommand, l *commandInfo) (needs []need, readRule *Rule) {
+	if !asksVersion(p) {
+		for _, w := range p.unknown {
+			needs = append(needs, need{w, fmt.Sprintf("%s may decide what %s runs; no rule names it", quote(w), quote(p.text))})
+		}
+	}
 	for _, h := range l.hazards {
 		needs = append(needs, need{h, fmt.Sprintf("%s in %s may run or write something; no rule names it", quote(h), quote(p.text))})
 	}

@@ -140,9 +140,15 @@ func (p *program) prepare() error {
 	h := hazard{commands: w[commands], short: w[short], single: w[single],
 		long: strings.Fields(w[long]), prefixes: strings.Fields(w[prefixes]), within: strings.Fields(w[within])}
 	p.reader = reader{operands: kind, values: p.words[values], hazard: h}
-	p.wrapper = wrapper{flags: p.words[flags], values: p.words[values], operands: own, assigns: p.is(assigns),
-		transparent: p.is(isTransparent), guessed: p.is(guessed), texts: p.is(takesTexts), input: p.is(runsInput)}
+	p.wrapper = wrapper{flags: optionsOf(w[flags]), values: optionsOf(w[values]), operands: own, assigns: p.is(assigns),
+		transparent: p.is(isTransparent), guessed: p.is(guessed), texts: p.is(takesTexts), joins: p.is(joins), input: p.is(runsInput)}
 	return nil
+}
+
+// optionsOf reads the options of a wrapper: the letters of the short ones, then the long ones.
+func optionsOf(words string) options {
+	letters, long, _ := strings.Cut(" "+words, " --")
+	return options{strings.TrimSpace(letters), "--" + long}
 }
 
 // parsePrograms reads a table of programs.

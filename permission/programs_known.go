@@ -83,3 +83,13 @@ func (p *simpleCommand) isFed() bool {
 	}
 	return false
 }
+
+// takesAny reports whether no word that is added to those of p can make it do more than its name
+// tells: it has no such options, or takes what follows "--" for operands.
+func (c *commandInfo) takesAny(p *simpleCommand) bool {
+	name := path.Base(p.program())
+	if _, ok := interpreter(name); ok || is(name, wraps|isShell|joins|findsBy|runsItsWords) {
+		return false
+	}
+	return c.optionsSafe || p.words[len(p.words)-1].text == "--" || !is(name, anyHazard|asksGit|optionFiles) && !has("sed awk gawk mawk ps tee", name)
+}

@@ -90,6 +90,8 @@ type simpleCommand struct {
 	// innerAt is where among the words of a wrapper the command that it runs begins, if that
 	// is certain; 0: it is not, or p is no wrapper.
 	innerAt int
+	// unknown are the words of a wrapper that may decide what it runs: options that are not known.
+	unknown []string
 	input   input
 	known   *commandInfo // what inspect found, once it was asked
 }

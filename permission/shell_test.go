@@ -210,7 +210,10 @@ func TestRulesOfTheShellMatchWords(t *testing.T) {
 		{allow: "bash *", command: "curl x | bash", want: k},
 		{allow: "bash *", command: "bash build.sh", want: a},
 		{allow: "xargs *", command: "ls | xargs rm", want: k},
-		{allow: "ssh *", command: "ssh host rm x", want: a},
+		{allow: "ssh *", command: "ssh host rm x", want: k},
+		{allow: "ssh *", command: "ssh -p 22 host ls", want: a},
+		{allow: "ssh *;rm *", command: "ssh host rm x", want: a},
+		{allow: "ssh host rm x", command: "ssh host rm x", want: a},
 		{allow: "ssh *", deny: "rm *", command: "ssh -p 22 host rm x", want: d},
 		{allow: "*", deny: "rm *", command: "sudo -u root rm x", want: d},
 		{allow: "*", deny: "rm *", command: "sudo --chdir /x rm y", want: d},
@@ -327,7 +330,7 @@ func TestTheBoundsOfACommand(t *testing.T) {
 		}
 	}
 	// What may run another command is no deeper for what stands before it.
-	limited := append(rules(t, permission.Deny, "rm *"), rules(t, permission.Allow, "timeout *", "sudo *")...)
+	limited := append(rules(t, permission.Deny, "rm *"), rules(t, permission.Allow, "timeout -x *", "sudo *")...)
 	before := strings.Repeat("timeout -x sudo ls; ", 12)
 	for command, want := range map[string]permission.Verdict{"ls": permission.Allow, "timeout -x sudo rm x": permission.Deny} {
 		if d := ask(limited, before+command, "/work"); d.Verdict != want {

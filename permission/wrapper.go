@@ -8,8 +8,8 @@ import (
 
 // A wrapper is a program that runs another, given among its own arguments.
 type wrapper struct {
-	flags    string // its short options without a value
-	values   string // its short options that take one
+	flags    options // those without a value
+	values   options // those that take one
 	operands int    // its own operands before the command
 	assigns  bool   // VAR=value may stand before the command
 	// transparent: it changes when and how long the command runs and nothing else, so
@@ -18,21 +18,25 @@ type wrapper struct {
 	// guessed: where the command begins cannot be told, so every word may be the
 	// first of it.
 	guessed bool
-	// texts: each of its operands is a text of shell, and its words are no command.
-	texts bool
+	// texts: each of its operands may be a text of shell. joins: they are put together into one.
+	// With texts alone its words are no command.
+	texts, joins bool
 	// input: without a command among its words it runs what its input says, itself or by a shell.
 	input bool
 }
 
+// options are the options of a wrapper: letters of the short ones, and the long ones.
+type options struct{ letters, long string }
+
 // toHost is ssh with the options of a login; with others (-N, -W, -n) its input goes to no shell.
-var toHost = wrapper{flags: "46AaCgKkMqTtvXxYy", values: "BbcDEeFIiJLlmoPpRSw", operands: 1}
+var toHost = wrapper{flags: options{letters: "46AaCgKkMqTtvXxYy"}, values: options{letters: "BbcDEeFIiJLlmoPpRSw"}, operands: 1}
 
 // maxHostAt bounds how many of ssh's words are taken for its host.
 const maxHostAt = 16
 
 // unwrap looks for the commands that p runs in turn.
 func (r *scriptReader) unwrap(p *simpleCommand) {
-	name := path.Base(p.program())
+	name, given := path.Base(p.program()), false
 	if options, ok := wordsOf(name, findsBy); ok {
 		for i, w := range p.words {
 			if i+1 < len(p.words) && has(options, w.text) {
@@ -50,7 +54,7 @@ func (r *scriptReader) unwrap(p *simpleCommand) {
 	case name == "trap" && len(p.words) > 1:
 		r.textOf(p, p.words[1:2], p.speculative)
 	case is(name, joins):
-		r.unwrapText(p, name)
+		given = r.unwrapText(p, name)
 	}
 	if h, ok := interpreter(name); ok && !p.speculative && readsProgram(p, h) {
 		r.isUnknown(name + " that reads its program from standard input")
@@ -62,13 +66,20 @@ func (r *scriptReader) unwrap(p *simpleCommand) {
 	if !is(name, wraps) || name == "command" && asksOnly(p) {
 		return
 	}
-	i, sure, assigned := w.command(p.words)
-	if w.texts && !p.speculative {
-		for _, text := range p.words[1:] {
-			r.textOf(p, []word{text}, true)
+	i, sure, assigned, unknown := w.command(p.words)
+	p.unknown = unknown
+	if given && i < len(p.words) && strings.HasPrefix(p.words[i].text, "-") { // flock FILE -c TEXT
+		i = len(p.words)
+	}
+	if w.guessed {
+		for _, word := range p.words[1:] {
+			p.unknown = append(p.unknown, word.text)
 		}
 	}
-	if w.input && !p.speculative && r.readsInput(name, p, i) {
+	if (w.texts || w.joins) && !p.speculative {
+		r.unwrapOperands(p, w, i)
+	}
+	if w.input && !given && !p.speculative && r.readsInput(name, p, i) {
 		r.isUnknown(name + " that reads its commands from standard input")
 	}
 	if assigned && !p.speculative {
@@ -77,9 +88,13 @@ func (r *scriptReader) unwrap(p *simpleCommand) {
 	if i < len(p.words) {
 		// By its plain name, for ./timeout may be anything; and a word that is not
 		// known could hold the command.
-		p.transparent = sure && w.transparent && !p.speculative && p.program() == name &&
+		p.transparent = sure && len(p.unknown) == 0 && w.transparent && !p.speculative && p.program() == name &&
 			!slices.ContainsFunc(p.words[:i], func(w word) bool { return w.kind != static })
-		r.inner(p, p.words[i:], p.speculative)
+		odd := w.joins && !plainName(p.words[i].text) // it is a text, but may be run as a program of that name
+		if odd {
+			p.unknown = append(p.unknown, p.words[i].text)
+		}
+		r.inner(p, p.words[i:], p.speculative || odd || w.texts && !w.joins)
 		if sure && !w.texts {
 			p.innerAt = i
 		}
@@ -89,6 +104,33 @@ func (r *scriptReader) unwrap(p *simpleCommand) {
 		for i := range p.words[1:] {
 			r.inner(p, p.words[i+1:], true)
 		}
+	}
+}
+
+// unwrapOperands reads the operands of a wrapper, the first of them the i-th word, as the texts of
+// shell that it makes of them: each, and all together if it joins them. A plain word of those that
+// are joined is one by itself only for finding what a rule denies.
+func (r *scriptReader) unwrapOperands(p *simpleCommand, w wrapper, i int) {
+	odd := func(w word) bool { return strings.ContainsAny(w.text, " \t\n;&|<>()$`{") }
+	for _, text := range p.words[1:min(i, len(p.words))] {
+		r.textOf(p, []word{text}, strings.HasPrefix(text.text, "-") || !odd(text))
+	}
+	if w.joins && i < len(p.words) {
+		r.textOf(p, p.words[i:], false)
+	}
+	for i < len(p.words) {
+		text := p.words[i]
+		r.textOf(p, []word{text}, w.joins && !odd(text))
+		if w.joins { // what follows are the words of the command
+			i++
+			continue
+		}
+		next, _, _, unknown := w.command(p.words[i:])
+		for _, value := range p.words[i+1 : min(i+next, len(p.words))] {
+			r.textOf(p, []word{value}, true)
+		}
+		p.unknown = append(p.unknown, unknown...)
+		i += next
 	}
 }
 
@@ -142,8 +184,9 @@ func wrapsAnother(p *simpleCommand) bool {
 }
 
 // command returns where the command begins among the words of a wrapper, and
-// whether that is certain; assigned: variables are set for it.
-func (w wrapper) command(words []word) (at int, sure, assigned bool) {
+// whether that is certain; assigned: variables are set for it; unknown: its options of which
+// nobody knows what they do.
+func (w wrapper) command(words []word) (at int, sure, assigned bool, unknown []string) {
 	sure = !w.guessed
 	i := 1
 options:
@@ -159,20 +202,30 @@ options:
 			sure = false
 			break options
 		case strings.HasPrefix(t, "--"):
-			if !strings.Contains(t, "=") {
-				sure = false // it may take the next word
+			option, _, glued := strings.Cut(t, "=")
+			switch {
+			case !glued && has(w.flags.long, option):
+			case has(w.values.long, option):
+				if !glued {
+					i++
+				}
+			default:
+				sure = sure && glued // else it may take the next word
+				unknown = append(unknown, t)
 			}
 			continue
 		case strings.HasPrefix(t, "-") && len(t) > 1:
 			for j := 1; j < len(t); j++ {
-				if strings.IndexByte(w.values, t[j]) >= 0 {
+				if strings.IndexByte(w.values.letters, t[j]) >= 0 {
 					if j == len(t)-1 {
 						i++
 					}
 					break
 				}
-				if strings.IndexByte(w.flags, t[j]) < 0 {
+				if strings.IndexByte(w.flags.letters, t[j]) < 0 {
 					sure = false
+					unknown = append(unknown, t)
+					break
 				}
 			}
 			continue
@@ -182,7 +235,7 @@ options:
 		}
 		break options
 	}
-	return i + w.operands, sure, assigned
+	return i + w.operands, sure, assigned, unknown
 }
 
 // asksOnly reports whether p is "command -v NAME": where a program is.
@@ -256,38 +309,59 @@ func (r *scriptReader) unwrapEnv(p *simpleCommand) {
 	}
 }
 
-// unwrapText looks into programs that hand text to a shell.
-func (r *scriptReader) unwrapText(p *simpleCommand, name string) {
+// unwrapText looks into programs that hand text to a shell; given: an option gives it.
+func (r *scriptReader) unwrapText(p *simpleCommand, name string) (given bool) {
 	switch name {
 	case "eval":
 		r.isUnknown("eval runs a text as shell")
+		if len(p.words) > 1 {
+			r.textOf(p, p.words[1:], p.speculative)
+		}
 	case "ssh":
 		// Options and the host come first; which word the host is does not
 		// matter for finding what a rule denies.
 		for i := 2; i < min(len(p.words), maxHostAt); i++ {
 			r.textOf(p, p.words[i:], true)
 		}
-		if at, sure, _ := toHost.command(p.words); sure && at >= len(p.words) && !p.speculative {
+		at, sure, _, unknown := toHost.command(p.words)
+		p.unknown = slices.DeleteFunc(unknown, func(option string) bool { return consistsOf(option, "-nNfG") })
+		switch {
+		case p.speculative:
+		case at < len(p.words):
+			r.textOf(p, p.words[at:], false)
+		case sure:
 			r.isUnknown("a shell of another host that reads its script from standard input")
 		}
-		return
 	case "su", "sg", "capsh", "script", "flock":
-		given := name != "su"
-		for i, w := range p.words {
-			if (w.text == "-c" || w.text == "--command") && i+1 < len(p.words) {
-				r.textOf(p, p.words[i+1:i+2], p.speculative)
+		for i, w := range p.words[1:] {
+			if text, ok := w.command(); ok && text.text != "" {
+				r.textOf(p, []word{text}, p.speculative)
+				given = true
+			} else if ok && i+2 < len(p.words) {
+				r.textOf(p, p.words[i+2:i+3], p.speculative)
 				given = true
 			}
-			given = given || strings.HasPrefix(w.text, "--command=")
 		}
-		if !given && !p.speculative {
+		if !given && name == "su" && !p.speculative {
 			r.isUnknown("a shell that reads its script from standard input")
 		}
-		return
+	default:
+		if len(p.words) > 1 {
+			r.textOf(p, p.words[1:], true)
+		}
 	}
-	if len(p.words) > 1 {
-		r.textOf(p, p.words[1:], p.speculative || name != "eval")
+	return given
+}
+
+// command returns what a word gives as the text of an option -c or --command; empty: the next word is it.
+func (w word) command() (text word, ok bool) {
+	if letters, short := shortOptions(w.text); short {
+		_, w.text, ok = strings.Cut(letters, "c")
+		return w, ok
 	}
+	ok = hasAny(w.text, "--command", "--session-command")
+	_, w.text, _ = strings.Cut(w.text, "=")
+	return w, ok
 }
 
 // joinSources puts words together as people are shown them.
