@@ -174,15 +174,7 @@ func (w *Workspace) Grants(s run.State, add, remove []string) (run.Grants, error
 
 // allTools returns the tools that a run can be granted, for reading about them.
 func (w *Workspace) allTools() *tool.Registry {
-	r := registry(nil, tool.ShellOptions{}, agent.Delegation{})
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, tools := range w.offered {
-		for _, t := range tools {
-			r = r.With(t)
-		}
-	}
-	return r
+	return registry(nil, tool.ShellOptions{}, agent.Delegation{})
 }
 
 // RunSpecs returns what the tools are that a run has now, with the one that submits its result.

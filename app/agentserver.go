@@ -45,13 +45,6 @@ type agentTool struct {
 func (w *Workspace) agentTools(s *settings, state run.State) (tools []agentTool, omitted []string, err error) {
 	k, _, _ := external.Split(state.Config.Model)
 	all := registry(nil, tool.ShellOptions{}, w.delegation(s))
-	w.mu.Lock()
-	for _, tools := range w.offered {
-		for _, t := range tools {
-			all = all.With(t)
-		}
-	}
-	w.mu.Unlock()
 	granted := state.Config.Tools
 	all = all.For(granted, state.Created.Agent != "").With(permissionTool{})
 	if o := state.Config.Output; o.Schema != "" {

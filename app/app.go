@@ -78,7 +78,6 @@ type Workspace struct {
 	looking  *store.SQLite // read-only
 	store    *store.SQLite
 	worker   *worker.Worker
-	offered  map[string][]tool.Tool // by source; see [Workspace.Offer]
 
 	confining    sync.Mutex      // guards settings.withDirs
 	taskWatchers []func(task.ID) // see [Workspace.OnTaskChange]

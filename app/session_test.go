@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -446,49 +445,6 @@ func TestABrokenSettingIsAMistakeOfTheSettingsAndRunsCanBeLookedAt(t *testing.T)
 	if _, state, err := ws.Load(t.Context(), s.ID()); err != nil || state.Answer() != "One." {
 		t.Errorf("loaded %v", err)
 	}
-}
-
-// A bell is a tool that a server brings.
-type bell struct{ rung chan struct{} }
-
-func (bell) Spec() tool.Spec {
-	return tool.Spec{Name: "mcp__house__bell", Description: "Rings.", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
-}
-
-func (bell) Inspect(tool.Env, json.RawMessage) (tool.Intent, error) {
-	return tool.Intent{Class: run.Reads, Title: "ring"}, nil
-}
-
-func (b bell) Run(context.Context, tool.Env, tool.Call) (tool.Result, error) {
-	close(b.rung)
-	return tool.TextResult("It rang."), nil
-}
-
-func TestToolsAreOfferedWhileARunLives(t *testing.T) {
-	t.Parallel()
-	p := newPlace(t, `{"text":"First."}
-{"calls":[{"tool":"mcp__house__bell"}]}
-{"text":"Second."}
-`)
-	ws := p.open(map[string][]string{"allow": {"mcp__house__bell"}})
-	s := p.start(ws)
-	ok(t, s.Prompt(t.Context(), run.Text("go")))
-	rest(t, s)
-	b := bell{make(chan struct{})}
-	ok(t, ws.Offer("house", b))
-	if err := ws.Offer("another house", b); err == nil || !strings.Contains(err.Error(), "two tools are named mcp__house__bell") {
-		t.Errorf("a second one: %v", err)
-	}
-	ok(t, s.Prompt(t.Context(), run.Text("ring")))
-	if state := rest(t, s); state.Answer() != "Second." {
-		t.Errorf("ended %+v, %q", state.Turn.End, state.Answer())
-	}
-	select {
-	case <-b.rung:
-	default:
-		t.Error("it did not ring")
-	}
-	ok(t, ws.Offer("house"))
 }
 
 func TestSettingsCanBeLookedAtWithARuleThatIsWrong(t *testing.T) {

@@ -2,12 +2,9 @@ package app
 
 import (
 	"errors"
-	"fmt"
-	"maps"
 	"net"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -39,35 +36,6 @@ func registry(rules func(run.ID) permission.Rules, shell tool.ShellOptions, agen
 	tools := append(tool.Builtin(), fetch, tool.Shell(shell), tool.ShellOutput(), tool.ShellStop(), tool.Help())
 	tools = append(tools, agent.Tools(agents)...)
 	return tool.NewRegistry(append(tools, outputs.All()...)...)
-}
-
-// Offer sets the tools that a source, such as a server of tools, adds to those of every run
-// of this workspace, from their next request on; without tools the source has none any
-// more. A tool whose name another has is an error, and then nothing changes.
-func (w *Workspace) Offer(source string, tools ...tool.Tool) error {
-	d, err := w.driver()
-	if err != nil {
-		return err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	offered := maps.Clone(w.offered)
-	if offered == nil {
-		offered = map[string][]tool.Tool{}
-	}
-	offered[source] = tools
-	r := d.Tools
-	for _, name := range slices.Sorted(maps.Keys(offered)) {
-		for _, t := range offered[name] {
-			if _, taken := r.Get(t.Spec().Name); taken {
-				return fmt.Errorf("two tools are named %s: one of %s and another", t.Spec().Name, name)
-			}
-			r = r.With(t)
-		}
-	}
-	w.offered = offered
-	d.SetTools(r)
-	return nil
 }
 
 // reach returns what decides about an address that fetch is about to dial: a public
