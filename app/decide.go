@@ -27,6 +27,8 @@ type Approval struct {
 	Digest      string
 	Explanation permission.Explanation // part by part, with the rule that decides each
 	Proposal    permission.Proposal    // what Always and Never would store
+	// Answered is the answer that waits for a process to take it; nil: none was given.
+	Answered *request.Decide
 }
 
 // Dir returns the folder that the command of the call would run in; empty: that is the workspace.
@@ -58,7 +60,11 @@ func (w *Workspace) approvals(d *worker.Worker, s run.State) ([]Approval, error)
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, Approval{of.Created.Run, agent, c.Call, j.Intent, j.Request, j.Digest(), e, j.Propose()})
+			answered, err := w.Stored(context.Background(), of.Created.Run, c.ID)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, Approval{of.Created.Run, agent, c.Call, j.Intent, j.Request, j.Digest(), e, j.Propose(), answered})
 		}
 	}
 	return all, nil

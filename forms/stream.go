@@ -8,6 +8,7 @@ import (
 
 	"pawl/app"
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/view"
@@ -136,6 +137,21 @@ type WaitingCall struct {
 	Denying  []RuleLine        `json:"denying,omitempty"`  // the rules that never would store
 	Sandbox  run.Confinement   `json:"sandbox,omitempty"`
 	Digest   string            `json:"digest,omitempty"` // identifies what was shown
+	Answered *AnsweredForm     `json:"answered,omitempty"`
+}
+
+// An AnsweredForm is the answer to a call that waits for a process to take it, as JSON.
+type AnsweredForm struct {
+	Answer run.Answer `json:"answer"`
+	By     string     `json:"by,omitempty"`
+}
+
+// AnsweredFormOf returns an answer in that form; nil: none was given.
+func AnsweredFormOf(d *request.Decide) *AnsweredForm {
+	if d == nil {
+		return nil
+	}
+	return &AnsweredForm{d.Answer, d.By}
 }
 
 // A RuleLine is a rule as it is part of JSON.
@@ -159,7 +175,7 @@ func RuleLines(rules permission.Rules) []RuleLine {
 func WaitingCallOf(a app.Approval) WaitingCall {
 	return WaitingCall{Run: a.Run, Call: a.Call.ID, Tool: a.Call.Tool, Input: view.InputOf(a.Call.Arguments), Title: view.Title(a.Call.Tool, a.Call.Arguments),
 		Reason: a.Explanation.Decision.Reason, Parts: a.Explanation.Parts, Proposed: RuleLines(a.Proposal.Rules), Exact: a.Proposal.Exact, Denying: RuleLines(a.Proposal.Deny),
-		Dir: a.Dir(), Sandbox: a.Request.Sandbox, Digest: a.Digest}
+		Dir: a.Dir(), Sandbox: a.Request.Sandbox, Digest: a.Digest, Answered: AnsweredFormOf(a.Answered)}
 }
 
 // WaitingLineOf returns the calls that wait as a line of a stream.

@@ -21,7 +21,7 @@ type TaskForm struct {
 	Plan        *task.Plan        `json:"plan,omitempty"`
 	Questions   []task.Question   `json:"questions"`
 	Report      *task.Report      `json:"report,omitempty"`
-	Permissions []task.Permission `json:"permissions"` // calls that wait for a person
+	Permissions []PermissionForm  `json:"permissions"` // calls that wait for a person
 	Messages    []task.Message    `json:"messages"`
 	Attachments []task.Attachment `json:"attachments"`
 	Runs        []task.Run        `json:"runs"`
@@ -74,11 +74,17 @@ type StatusForm struct {
 	Until  time.Time       `json:"until,omitzero"` // when a task that waits continues by itself
 }
 
+// A PermissionForm is a call of a task that waits for a person, as JSON.
+type PermissionForm struct {
+	task.Permission
+	Answered *AnsweredForm `json:"answered,omitempty"`
+}
+
 // TaskFormOf returns a task in that form.
 func TaskFormOf(s task.State) TaskForm {
 	f := TaskForm{ID: s.Created.Task, Title: s.Title(), Description: s.Description, Status: StatusForm{s.Status.Name, s.Status.Run, s.Status.Agent, s.Status.Reason, s.Status.Detail, s.Status.Until},
 		May:      s.May(),
-		WaitsFor: s.WaitsFor(), Plan: s.Plan, Questions: list(s.Questions), Report: s.Report, Permissions: list(s.Permissions), Messages: list(s.Messages),
+		WaitsFor: s.WaitsFor(), Plan: s.Plan, Questions: list(s.Questions), Report: s.Report, Permissions: Forms(s.Permissions, func(p task.Permission) PermissionForm { return PermissionForm{Permission: p} }), Messages: list(s.Messages),
 		Attachments: list(s.Attachments), Runs: list(s.Chain), Labels: list(s.Labels), Priority: s.Priority, DependsOn: list(s.DependsOn), Starts: s.Starts(), Budget: s.Budget, Isolation: s.Isolation, Copy: s.Copy,
 		Usage: view.UsageOf(s.Usage()), Source: s.Created.Source, Workspace: s.Created.Workspace, Created: s.CreatedAt, Updated: s.At, Seq: s.Seq}
 	return f

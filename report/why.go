@@ -24,8 +24,10 @@ type Why struct {
 	Task  *task.State  // that continues it; nil: it belongs to none
 
 	under []run.State // the runs below it
-	waits bool        // it can only continue when a person has decided or answered something
-	words EventWords  // of the events before the last one
+	// answered: each of the run's own calls that needs a decision has one, which waits for a process to take it
+	answered bool
+	waits    bool       // it can only continue when a person has decided or answered something
+	words    EventWords // of the events before the last one
 }
 
 // WhyOf says where a run stands: its last event, what it owes, who drives it.
@@ -38,8 +40,19 @@ func WhyOf(ctx context.Context, w *app.Workspace, id run.ID) (Why, error) {
 	for _, e := range events {
 		y.words.Remember(e.Payload)
 	}
+	y.answered = true
 	for _, c := range s.Next() {
-		y.Owed = append(y.Owed, owedWords(c))
+		words := owedWords(c)
+		if d, ok := c.(run.Decide); ok {
+			was, err := w.Stored(ctx, id, d.Call.ID)
+			if err != nil {
+				return y, err
+			}
+			if y.answered = y.answered && was != nil; was != nil {
+				words = fmt.Sprintf("the decision of %s to be taken, %s: %s", was.By, was.Answer, view.Title(d.Call.Tool, d.Call.Arguments))
+			}
+		}
+		y.Owed = append(y.Owed, words)
 	}
 	for _, q := range s.Questions() {
 		y.Owed = append(y.Owed, "an answer: "+app.QuestionOf(q.Call).Text)
@@ -131,6 +144,9 @@ func WhyFormOf(y Why) WhyForm {
 	if y.Owner != nil {
 		w.PID = y.Owner.PID
 	}
+	if y.answered && w.State == app.Waiting && app.NeedsApproval(s) {
+		w.Text = "waiting: it was decided, and no process has taken the decision yet"
+	}
 	switch {
 	case undecidedAmong(y.under), y.waits && w.State != app.Waiting:
 		w.State, w.Text = app.Waiting, app.WaitsBelow
@@ -154,6 +170,8 @@ func (y Why) Continue() string {
 func (y Why) next() string {
 	next := nextAmong(y.State, y.under)
 	switch {
+	case y.answered && len(app.Undecided(y.State)) > 0 && y.Owner == nil && y.Task == nil:
+		return fmt.Sprintf("continue with `%s`", y.Continue())
 	case (app.NeedsApproval(y.State) || undecidedAmong(y.under)) && y.Owner != nil:
 		return fmt.Sprintf("decide with `pawl runs decide %s`", y.Run)
 	case y.Owner != nil && !y.State.Turn.Open() && len(y.State.Questions()) > 0:
@@ -164,7 +182,7 @@ func (y Why) next() string {
 		}
 	case y.Task == nil || next == "":
 		return next
-	case app.NeedsApproval(y.State):
+	case app.NeedsApproval(y.State) && !y.answered:
 		return fmt.Sprintf("decide with `pawl runs decide %s`, then continue its task with `%s`", y.Run, y.Continue())
 	}
 	return fmt.Sprintf("continue its task with `%s`", y.Continue())

@@ -148,6 +148,10 @@ func (d decider) show(ctx context.Context, asJSON bool) error {
 				fmt.Fprintf(d.inv.Stdout, "    %s: %s\n", p.Verdict, policy.Visible(p.Reason))
 			}
 		}
+		if was := a.Answered; was != nil {
+			fmt.Fprintf(d.inv.Stdout, "    answered by %s: %s, which is taken when the run is resumed\n", policy.Visible(was.By), was.Answer)
+			continue
+		}
 		fmt.Fprintf(d.inv.Stdout, "    always would store: %s\n", policy.Visible(proposedWords(a.Proposal)))
 		fmt.Fprintf(d.inv.Stdout, "    never would store: %s\n", policy.Visible(render.RuleTexts(a.Proposal.Deny)))
 		fmt.Fprintf(d.inv.Stdout, "    answer with `pawl runs decide %s %s allow|always|wait|never|no --shown %.12s`\n", a.Run, a.Call.ID, a.Digest)

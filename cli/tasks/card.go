@@ -492,14 +492,18 @@ func taskShowCommand(inv *command.Invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if *asJSON {
-			return inv.Encode(forms.TaskFormOf(s))
-		}
 		stored := map[tasks.Permission]*request.Decide{}
 		for _, p := range s.Permissions {
 			if stored[p], err = ws.Stored(ctx, p.Run, p.Call); err != nil {
 				return err
 			}
+		}
+		if *asJSON {
+			f := forms.TaskFormOf(s)
+			for i := range f.Permissions {
+				f.Permissions[i].Answered = forms.AnsweredFormOf(stored[f.Permissions[i].Permission])
+			}
+			return inv.Encode(f)
 		}
 		_, err = fmt.Fprint(inv.Stdout, command.Visible(taskPage(s, stored)))
 		return err
