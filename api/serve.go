@@ -22,6 +22,7 @@ import (
 	"pawl/config"
 	"pawl/internal/atomicfile"
 	"pawl/store"
+	"pawl/task"
 )
 
 // DefaultAddress is where a server listens unless it is told otherwise.
@@ -95,7 +96,8 @@ func Serve(ctx context.Context, ws *app.Workspace, o ServeOptions) error {
 	defer stopDriving()
 	driven, served := make(chan error, 1), make(chan error, 1)
 	leased := make(chan struct{})
-	driver := board.NewDriver(ws, board.Options{Runs: o.Runs, Session: server.Follow, Driving: func() { close(leased) }})
+	driver := board.NewDriver(ws, board.Options{Runs: o.Runs, Session: server.Follow, Driving: func() { close(leased) },
+		Held: func(id task.ID, why string) { o.Log.Info("a task waits for memory", "task", id, "why", why) }})
 	go func() { driven <- driver.Drive(driving) }()
 	select {
 	case <-leased: // before anyone is told that this process serves

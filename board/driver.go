@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pawl/app"
+	"pawl/config"
 	"pawl/run"
 	"pawl/store"
 	"pawl/task"
@@ -31,6 +32,8 @@ type Options struct {
 	Now func() time.Time
 	// Driving is called when the driver has the lease of all tasks; nil: no one is told.
 	Driving func()
+	// Held is told once why a run that could begin waits for memory, from any goroutine; nil: no one is told.
+	Held func(id task.ID, why string)
 }
 
 // DefaultRuns is how many runs work at once unless Options say otherwise.
@@ -44,7 +47,7 @@ const pollTasks = 200 * time.Millisecond
 type Driver struct {
 	board Board
 	opt   Options
-	slots slots
+	slots *slots
 	kicks kicks
 	wake  chan struct{} // has a value when a task was changed in this process, or is not driven any more
 
@@ -61,9 +64,19 @@ func NewDriver(ws *app.Workspace, opt Options) *Driver {
 	if opt.Runs = cmp.Or(opt.Runs, DefaultRuns); opt.Now == nil {
 		opt.Now = time.Now
 	}
-	d := &Driver{board: Of(ws), opt: opt, wake: make(chan struct{}, 1), driven: map[task.ID]bool{}, slots: slots{free: opt.Runs}}
+	d := &Driver{board: Of(ws), opt: opt, wake: make(chan struct{}, 1), driven: map[task.ID]bool{}, slots: newSlots(opt.Runs, leastMemory(ws), availableMemory)}
 	ws.OnTaskChange(func(task.ID) { d.wakeUp() })
 	return d
+}
+
+// leastMemory is the setting min_memory, in bytes.
+func leastMemory(ws *app.Workspace) int64 {
+	c, err := ws.Config()
+	if err != nil {
+		return 0 // nothing is driven with settings that cannot be read
+	}
+	n, _ := config.ParseLimit(c.Get("min_memory"), config.ParseSize) // checked when it was read
+	return n
 }
 
 // wakeUp makes Drive read which tasks have changed.
@@ -355,13 +368,20 @@ func (c *card) slot(ctx context.Context, s task.State) bool {
 		if now, err := c.load(ctx); err != nil || now.Seq != s.Seq {
 			return false
 		}
-		if c.slots.take(ctx, c.priority, changed) {
+		if c.slots.take(ctx, c.priority, changed, c.held) {
 			c.working = true
 			return true
 		}
 		if ctx.Err() != nil {
 			return false
 		}
+	}
+}
+
+// held tells the face why the task waits although an agent could work on it.
+func (c *card) held(why string) {
+	if c.opt.Held != nil {
+		c.opt.Held(c.id, why)
 	}
 }
 

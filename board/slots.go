@@ -4,25 +4,40 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"pawl/task"
 )
 
-// slots bound how many runs work at once. They are given to those that wait by priority, then
-// in the order in which they came.
+// slots bound how many runs work at once, and let none begin beside others while memory is short. They are given to those
+// that wait by priority, then in the order in which they came.
 type slots struct {
+	all    int
+	least  int64 // bytes of memory that have to be left
+	memory func() int64
+
 	mu      sync.Mutex
 	free    int // may be negative: see force
+	given   []time.Time
 	waiting []*waiter
 }
+
+// newSlots returns n slots; memory is availableMemory.
+func newSlots(n int, least int64, memory func() int64) *slots {
+	return &slots{all: n, free: n, least: least, memory: memory}
+}
+
+// pollMemory is how often it is looked at while a run waits for it.
+const pollMemory = time.Second
 
 type waiter struct {
 	priority int
 	got      chan struct{}
 }
 
-// take waits for a slot. It returns false when ctx or stop is done first.
-func (s *slots) take(ctx context.Context, priority int, stop <-chan struct{}) bool {
+// take waits for a slot. It returns false when ctx or stop is done first. held is told, once, if memory is what it waits
+// for.
+func (s *slots) take(ctx context.Context, priority int, stop <-chan struct{}, held func(why string)) bool {
 	s.mu.Lock()
 	w := &waiter{priority, make(chan struct{})}
 	i := len(s.waiting)
@@ -30,13 +45,26 @@ func (s *slots) take(ctx context.Context, priority int, stop <-chan struct{}) bo
 		i--
 	}
 	s.waiting = slices.Insert(s.waiting, i, w)
-	s.grant()
 	s.mu.Unlock()
-	select {
-	case <-w.got:
-		return true
-	case <-ctx.Done():
-	case <-stop:
+	poll := time.NewTicker(pollMemory)
+	defer poll.Stop()
+	for told, stopped := false, false; !stopped; {
+		s.mu.Lock()
+		why := s.grant()
+		s.mu.Unlock()
+		if why != "" && !told {
+			told = true
+			held(why)
+		}
+		select {
+		case <-w.got:
+			return true
+		case <-poll.C:
+		case <-ctx.Done():
+			stopped = true
+		case <-stop:
+			stopped = true
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,12 +91,21 @@ func (s *slots) give() {
 	s.grant()
 }
 
-func (s *slots) grant() {
+// grant gives what is free, and returns why memory keeps it from that; empty: it does not.
+func (s *slots) grant() (why string) {
 	for s.free > 0 && len(s.waiting) > 0 {
+		s.given = slices.DeleteFunc(s.given, func(at time.Time) bool { return time.Since(at) > settling })
+		if s.free < s.all { // else none would ever begin where there is little
+			if why = memoryShort(s.memory(), s.least, len(s.given)); why != "" {
+				return why
+			}
+		}
 		s.free--
+		s.given = append(s.given, time.Now())
 		close(s.waiting[0].got)
 		s.waiting = s.waiting[1:]
 	}
+	return ""
 }
 
 // kicks say that tasks have changed. The zero value is ready to be used.

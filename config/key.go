@@ -80,6 +80,7 @@ var keys = []Key{
 	{Name: "add_dirs", Single: "add_dir", Arg: "folder", Help: "a further folder that the agent may read and change like the workspace, under the same rules; repeatable", List: true},
 	{Name: "pass_env", Arg: "name", Help: "a variable that commands get though it looks like a secret; never a provider's key; repeatable", List: true},
 	{Name: "parallel", Arg: "n", Help: "calls that may run at once", check: positive, Default: strconv.Itoa(run.DefaultParallel)},
+	{Name: "min_memory", Arg: "size", Help: "a task waits while less memory than this is available and another is worked on, such as 2GB; -1: no limit", check: limit(ParseSize), Default: "512MB"},
 	{Name: "outputs_max_size", Arg: "size", Help: "how much the stored outputs of a folder may take on disk, such as 10GB; the oldest are removed first; -1: no limit", check: limit(ParseSize), Default: "10GB"},
 	{Name: "outputs_max_age", Arg: "age", Help: "how long outputs are stored, such as 90d or 12h; -1: no limit", check: limit(ParseAge), Default: "90d"},
 	{Name: "screen_reader", Arg: "on|off", Help: "on a terminal: plain lines that are written once, with words in place of signs, and nothing that is drawn again", Values: onOff, Default: "off"},

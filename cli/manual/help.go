@@ -46,7 +46,7 @@ const manyFlags = 15
 var flagGroups = []struct{ title, flags string }{
 	{"Model", "model effort fallback-model control window append-system-prompt idle-timeout retry reminder-timeout cache"},
 	{"Permissions", "mode allow ask deny on-ask pass-env add-dir trust"},
-	{"Limits of a turn", "max-steps max-calls max-tokens max-cost timeout parallel"},
+	{"Limits of a turn", "max-steps max-calls max-tokens max-cost timeout parallel min-memory"},
 	{"Context and storage", "compact-at inline inline-asked nudge outputs-max-age outputs-max-size runs-max-age"},
 	{"Display", "screen-reader"},
 }
