@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/plainjson"
 	"pawl/internal/stable"
 )
 
@@ -63,13 +63,11 @@ func (t Tool) line() string {
 	if !json.Valid(told.Args) {
 		told.Args = nil // a tool without the schema can still be used; one bad tool does not take the others down
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // < and > are for the model to read
-	if err := e.Encode(told); err != nil {
+	line, err := plainjson.Marshal(told)
+	if err != nil {
 		panic(fmt.Sprintf("encode tool %q: %v", t.Name, err)) // unreachable: strings and valid JSON
 	}
-	return strings.TrimSpace(b.String())
+	return string(line)
 }
 
 // Left is what is left of a turn's limits. A negative figure means no limit.

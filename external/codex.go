@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"pawl/internal/plainjson"
 	"pawl/run"
 )
 
@@ -93,24 +94,17 @@ func (codex) invoke(t Turn, conversation string, resume bool) (invocation, error
 // sorted keys, as observed.
 func codexHash(event string, m matcher) string {
 	h := m.Hooks[0]
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(map[string]any{"event_name": event, "matcher": m.Matcher, // of strings and numbers
+	identity, _ := plainjson.Marshal(map[string]any{"event_name": event, "matcher": m.Matcher, // of strings and numbers
 		"hooks": []any{map[string]any{"async": false, "command": h.Command, "timeout": h.Timeout, "type": h.Type}}})
-	return fmt.Sprintf("sha256:%x", sha256.Sum256(bytes.TrimSpace(b.Bytes())))
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(identity))
 }
 
 // tomlValue returns a value as TOML has it in one line: the JSON of strings, numbers and lists, and
 // tables with = for the colon.
 func tomlValue(v any) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // of strings and numbers
-	text := strings.TrimSpace(b.String())
-	if !strings.ContainsRune(text, '{') {
-		return text
+	text, _ := plainjson.Marshal(v) // of strings and numbers
+	if !bytes.ContainsRune(text, '{') {
+		return string(text)
 	}
 	var out []byte
 	inString := false

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/plainjson"
 	"pawl/run"
 	"pawl/view"
 )
@@ -56,11 +57,11 @@ func (o object) MarshalJSON() ([]byte, error) {
 		}
 		b.Write(name)
 		b.WriteByte(':')
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(m.value); err != nil {
+		value, err := plainjson.Marshal(m.value)
+		if err != nil {
 			return nil, err
 		}
+		b.Write(value)
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil

@@ -1,12 +1,12 @@
 package forms
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
 	"time"
 
+	"pawl/internal/plainjson"
 	"pawl/output"
 	"pawl/run"
 )
@@ -53,11 +53,9 @@ func ListOutputs(s *output.Store, args output.ListArgs, scopes ...output.Scope) 
 // AnswerOf returns the answer to a question about an output of a conversation as JSON, with the
 // run in front.
 func AnswerOf(conversation run.ID, answer any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(answer); err != nil {
+	object, err := plainjson.Marshal(answer)
+	if err != nil {
 		return nil, err
 	}
-	return append(fmt.Appendf(nil, `{"run":%q,`, conversation), bytes.TrimSpace(b.Bytes())[1:]...), nil
+	return append(fmt.Appendf(nil, `{"run":%q,`, conversation), object[1:]...), nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pawl/internal/plainjson"
 	"pawl/internal/text"
 	"pawl/output/jsonpath"
 )
@@ -100,13 +101,11 @@ func jsonChars(v any) int { return utf8.RuneCountInString(mustJSON(v)) }
 
 // mustJSON returns v as JSON, for what is made of texts and numbers only.
 func mustJSON(v any) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // < is one character and not six
-	if err := e.Encode(v); err != nil {
+	b, err := plainjson.Marshal(v)
+	if err != nil {
 		panic(fmt.Sprintf("output: %T does not encode: %v", v, err))
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(b)
 }
 
 // A member is one of an object whose members have an order.

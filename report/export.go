@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"pawl/internal/plainjson"
 	"pawl/internal/text"
 	"pawl/internal/visible"
 	"pawl/llm/script"
@@ -193,13 +193,11 @@ func exportScript(w io.Writer, events []run.Event) error {
 
 // jsonLine returns v as JSON on a line that is safe to print.
 func jsonLine(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	line, err := plainjson.Marshal(v)
+	if err != nil {
 		return nil, err
 	}
-	return visible.JSON(b.Bytes()), nil
+	return visible.JSON(append(line, '\n')), nil
 }
 
 // comment writes a line that the script ignores. The text is quoted, so that it is one

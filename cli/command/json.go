@@ -1,10 +1,9 @@
 package command
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 
+	"pawl/internal/plainjson"
 	visibility "pawl/internal/visible"
 
 	"github.com/spf13/cobra"
@@ -37,11 +36,9 @@ func (inv *Invocation) Print(asJSON bool, form any, format string, args ...any) 
 
 // JSONLine returns v as JSON on a line that is safe to print.
 func JSONLine(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	line, err := plainjson.Marshal(v)
+	if err != nil {
 		return nil, err
 	}
-	return visibility.JSON(b.Bytes()), nil
+	return visibility.JSON(append(line, '\n')), nil
 }

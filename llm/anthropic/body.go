@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pawl/internal/plainjson"
 	"pawl/llm"
 	"pawl/llm/wire"
 	"pawl/run"
@@ -47,7 +48,7 @@ func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.JSON(wireTool{t.Name, t.Description, adapted})
+	return plainjson.Marshal(wireTool{t.Name, t.Description, adapted})
 }
 
 // EncodeOutput returns a schema as the API wants it.

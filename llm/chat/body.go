@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"pawl/internal/plainjson"
 	"pawl/llm"
 	"pawl/llm/wire"
 )
@@ -46,7 +47,7 @@ func requestBody(r llm.Request, d Dialect) ([]byte, error) {
 		if role == "" {
 			role = "system"
 		}
-		system, err := wire.JSON(userMessage{role, r.System})
+		system, err := plainjson.Marshal(userMessage{role, r.System})
 		if err != nil {
 			return nil, err
 		}
@@ -183,7 +184,7 @@ func join(a, b []byte) ([]byte, error) {
 		}
 		all = append(all, parts...)
 	}
-	return wire.JSON(userMessage{"user", simplest(all)})
+	return plainjson.Marshal(userMessage{"user", simplest(all)})
 }
 
 // contentOf returns the content of a message as a list.
@@ -223,7 +224,7 @@ func asWords(messages []byte) ([]byte, error) {
 		}
 		all = append(all, parts...)
 	}
-	return wire.JSON(userMessage{"user", simplest(all)})
+	return plainjson.Marshal(userMessage{"user", simplest(all)})
 }
 
 // markLast asks the provider to cache everything up to the last message, if that is a
@@ -251,10 +252,10 @@ func (s *splicer) markLast() {
 			break
 		}
 	}
-	if m.Content, err = wire.JSON(parts); err != nil {
+	if m.Content, err = plainjson.Marshal(parts); err != nil {
 		return
 	}
-	marked, err := wire.JSON(m)
+	marked, err := plainjson.Marshal(m)
 	if err != nil {
 		return
 	}

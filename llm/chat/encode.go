@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pawl/internal/plainjson"
 	"pawl/llm"
 	"pawl/llm/wire"
 	"pawl/run"
@@ -95,7 +96,7 @@ func (p *Provider) Encode(m run.Message) (json.RawMessage, error) {
 	if len(messages) == 0 {
 		return nil, nil
 	}
-	return wire.JSON(messages)
+	return plainjson.Marshal(messages)
 }
 
 // wireID returns the id of a call on the wire: pawl's own, as nine letters and digits,
@@ -253,7 +254,7 @@ func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.JSON(wireTool{"function", toolFunction{t.Name, t.Description, adapted}})
+	return plainjson.Marshal(wireTool{"function", toolFunction{t.Name, t.Description, adapted}})
 }
 
 // EncodeOutput returns a schema as response_format.
@@ -273,5 +274,5 @@ func (p *Provider) EncodeOutput(authored json.RawMessage) (json.RawMessage, erro
 	if err != nil {
 		return nil, err
 	}
-	return wire.JSON(responseFormat{"json_schema", outputSchema{"answer", true, adapted.Schema}})
+	return plainjson.Marshal(responseFormat{"json_schema", outputSchema{"answer", true, adapted.Schema}})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/plainjson"
 	"pawl/llm/wire"
 	"pawl/run"
 )
@@ -59,7 +60,7 @@ func (d detail) merge(more detail) {
 
 // signature returns the entry without its text, for the part that has the text.
 func (d detail) signature() string {
-	raw, err := wire.JSON(d)
+	raw, err := plainjson.Marshal(d)
 	if err != nil || d == nil {
 		return ""
 	}
@@ -78,13 +79,13 @@ func withText(part run.Part) (json.RawMessage, bool) {
 		return nil, false
 	}
 	if part.Text != "" {
-		text, err := wire.JSON(part.Text)
+		text, err := plainjson.Marshal(part.Text)
 		if err != nil {
 			return nil, false
 		}
 		d[field] = text
 	}
-	raw, err := wire.JSON(d)
+	raw, err := plainjson.Marshal(d)
 	return raw, err == nil
 }
 
@@ -119,7 +120,7 @@ func renamed(raw json.RawMessage, parts []run.Part) json.RawMessage {
 	for _, part := range parts {
 		if part.Call != nil && part.Call.ProviderID == id {
 			d["id"], _ = json.Marshal(wireID(part.Call.ID)) // a string can always be encoded
-			if other, err := wire.JSON(d); err == nil {
+			if other, err := plainjson.Marshal(d); err == nil {
 				return other
 			}
 		}
@@ -155,7 +156,7 @@ func withoutReasoning(body json.RawMessage) json.RawMessage {
 		changed = changed || m.ReasoningContent != nil || m.Reasoning != nil || m.Details != nil
 		m.ReasoningContent, m.Reasoning, m.Details = nil, nil, nil
 	}
-	without, err := wire.JSON(messages)
+	without, err := plainjson.Marshal(messages)
 	if !changed || err != nil {
 		return body
 	}

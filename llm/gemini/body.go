@@ -7,6 +7,7 @@ import (
 	"iter"
 	"strings"
 
+	"pawl/internal/plainjson"
 	"pawl/llm"
 	"pawl/llm/wire"
 	"pawl/run"
@@ -36,7 +37,7 @@ func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
 	if wire.Blank(description) {
 		description = t.Name
 	}
-	return wire.JSON(declaration{t.Name, description, adapted})
+	return plainjson.Marshal(declaration{t.Name, description, adapted})
 }
 
 // EncodeOutput returns a schema in the API's form. Whether the model accepts it together
@@ -251,7 +252,7 @@ func (c *contents) results(messages []llm.Message) {
 	}
 	for _, response := range responses {
 		if response != nil {
-			text, _ := wire.JSON(textPart{Text: "[the result of an earlier call] " + string(response)}) // a string can always be encoded
+			text, _ := plainjson.Marshal(textPart{Text: "[the result of an earlier call] " + string(response)}) // a string can always be encoded
 			c.part(words)
 			c.buf.Write(text)
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"pawl/internal/plainjson"
 	"pawl/llm"
 	"pawl/llm/wire"
 	"pawl/run"
@@ -41,7 +42,7 @@ func (p *Provider) EncodeTool(t llm.Tool) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.JSON(wireTool{"function", t.Name, t.Description, false, adapted})
+	return plainjson.Marshal(wireTool{"function", t.Name, t.Description, false, adapted})
 }
 
 // EncodeOutput returns a schema as the format of an answer, enforced where possible.
@@ -50,7 +51,7 @@ func (p *Provider) EncodeOutput(authored json.RawMessage) (json.RawMessage, erro
 	if err != nil {
 		return nil, err
 	}
-	return wire.JSON(wireFormat{"json_schema", "answer", strict, adapted.Schema})
+	return plainjson.Marshal(wireFormat{"json_schema", "answer", strict, adapted.Schema})
 }
 
 // requestBody splices the body of a request from encoded messages, the stable parts first.
@@ -156,11 +157,11 @@ func withoutOrphans(body json.RawMessage) json.RawMessage {
 				content = append(content, c)
 			}
 		}
-		if words, err := wire.JSON(messageItem{"message", "user", content, ""}); err == nil {
+		if words, err := plainjson.Marshal(messageItem{"message", "user", content, ""}); err == nil {
 			raws[i] = words
 		}
 	}
-	words, err := wire.JSON(raws)
+	words, err := plainjson.Marshal(raws)
 	if err != nil {
 		return body
 	}

@@ -8,22 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/plainjson"
 	"pawl/llm"
 	"pawl/run"
 	"pawl/schema"
 )
-
-// JSON returns v as JSON in which <, > and & stand as they are: code is full of
-// them, and \u003c is five bytes more for each.
-func JSON(v any) (json.RawMessage, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.Clone(bytes.TrimRight(buf.Bytes(), "\n")), nil // kept for the whole run: without the buffer's slack
-}
 
 // An Array is a JSON array that is being written. The zero value is empty.
 type Array struct {
@@ -39,7 +28,7 @@ func (a *Array) AddAfter(comma string, element any) {
 	raw, ok := element.(json.RawMessage)
 	if !ok {
 		var err error
-		if raw, err = JSON(element); err != nil && a.err == nil {
+		if raw, err = plainjson.Marshal(element); err != nil && a.err == nil {
 			a.err = err
 		}
 	}
@@ -195,7 +184,7 @@ func Without(array json.RawMessage, types ...string) json.RawMessage {
 	if len(kept) == len(raws) {
 		return array
 	}
-	without, err := JSON(kept)
+	without, err := plainjson.Marshal(kept)
 	if err != nil {
 		return array
 	}

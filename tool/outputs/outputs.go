@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pawl/internal/plainjson"
 	"pawl/output"
 	"pawl/run"
 	"pawl/tool"
@@ -143,13 +144,8 @@ func decode(name string, raw json.RawMessage, args any) error {
 
 // result returns an answer as it goes to the model.
 func result(answer any) (tool.Result, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(answer); err != nil {
-		return tool.Result{}, err
-	}
-	return tool.TextResult(output.CutInline(strings.TrimSpace(b.String()), MaxInline)), nil
+	text, err := plainjson.Marshal(answer)
+	return tool.TextResult(output.CutInline(string(text), MaxInline)), err
 }
 
 // targetOf returns the output that arguments name.
