@@ -65,7 +65,7 @@ func hazardsOf(name string, words []word) []string {
 	operand, options := 0, false
 	for _, w := range words {
 		t := w.text
-		if h.names(t) || is(name, optionFiles) && strings.HasPrefix(t, "@") {
+		if h.names(t) || h.names(asAssignment(name, t)) || is(name, optionFiles) && strings.HasPrefix(t, "@") {
 			found = append(found, t)
 		}
 		if strings.HasPrefix(t, "-") {
@@ -75,7 +75,7 @@ func hazardsOf(name string, words []word) []string {
 		operand++
 		// The first operand is the command, unless options stand before it, whose
 		// values cannot be told from it.
-		if h.commands != "" && (operand == 1 || options) && has(h.commands, t) {
+		if h.commands != "" && (operand == 1 || options) && (has(h.commands, t) || name == "npm" && abbreviates(h.commands, t)) {
 			found = append(found, t)
 		}
 		// A server that is named gets the question, whatever name is asked about.
@@ -97,6 +97,21 @@ func hazardsOf(name string, words []word) []string {
 		}
 	}
 	return found
+}
+
+// asAssignment returns a word of make that sets a variable (SHELL:=sh, 'SHELL = sh') in its plainest form.
+func asAssignment(name, word string) string {
+	variable, value, ok := strings.Cut(word, "=")
+	if !ok || !has("make gmake", name) {
+		return word
+	}
+	return strings.Trim(variable, " \t:+?") + "=" + value
+}
+
+// abbreviates reports whether npm may take a word for one of commands. That some are short for
+// others, too, is in "npm help" of npm 11.
+func abbreviates(commands, word string) bool {
+	return len(word) > 1 && !has("in un se add", word) && strings.Contains(" "+commands, " "+word)
 }
 
 // isName reports whether an operand is the name of a host that would be looked up:
