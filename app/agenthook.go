@@ -20,6 +20,7 @@ import (
 	"pawl/judge"
 	"pawl/permission"
 	"pawl/run"
+	"pawl/sandbox"
 	"pawl/tool"
 	"pawl/worker"
 )
@@ -98,6 +99,14 @@ func (w *Workspace) hookVerdict(id run.ID, state run.State, k external.Kind, ask
 	}
 	if slices.Contains(ToolNames(), in.As) && !state.Config.Tools.Has(in.As) {
 		return permission.Deny, worker.NotGranted(state, in.As, state.Config.Tools.Names()).Error(), nil
+	}
+	if in.Class == run.Writes && len(in.Paths) > 0 && in.Command == "" && sandbox.Probe().Confines() {
+		known, err := sandbox.For(dir, w.folderOptions(dir, ""))
+		if err != nil {
+			return "", "", err
+		}
+		defer known.Close()
+		env.Sandbox = known
 	}
 	mode := permission.ModeOf(state.Config.Mode)
 	r := w.judge(p).Of(judge.Call{Run: id, Mode: mode, Intent: in, Args: args, Env: env}).Request

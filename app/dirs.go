@@ -88,11 +88,8 @@ func (w *Workspace) confined(s *settings, dir string, dirs []string) (*sandbox.P
 		s.withDirs = append(slices.Delete(s.withDirs, i, i+1), f)
 		return f.policy, nil
 	}
-	o := w.sandboxOptions(s.sockets)
+	o := w.folderOptions(dir, s.sockets)
 	o.Folders = dirs
-	if c, ok := w.copyAt(dir); ok {
-		o.Copy, o.Objects = true, c.Objects()
-	}
 	p, err := sandbox.For(dir, o)
 	if err != nil {
 		return nil, err
@@ -108,6 +105,16 @@ func (w *Workspace) confined(s *settings, dir string, dirs []string) (*sandbox.P
 	}
 	s.withDirs = append(s.withDirs[max(0, len(s.withDirs)-maxFolderSandboxes+1):], folderSandbox{dir, slices.Clone(dirs), p})
 	return p, nil
+}
+
+// folderOptions returns what the sandbox of a folder is made from: of the workspace, or of the copy of a task. sockets
+// is the folder of pawl's own.
+func (w *Workspace) folderOptions(dir, sockets string) sandbox.Options {
+	o := w.sandboxOptions(sockets)
+	if c, ok := w.copyAt(dir); ok {
+		o.Copy, o.Objects = true, c.Objects()
+	}
+	return o
 }
 
 // A folderSandbox is the sandbox of runs in a copy or with further folders. It holds a helper

@@ -18,6 +18,7 @@ import (
 
 	"pawl/permission"
 	"pawl/run"
+	"pawl/sandbox"
 	"pawl/tool"
 )
 
@@ -66,12 +67,13 @@ type Judgement struct {
 }
 
 // Of returns the judgement of a call. One that asks for the use of a tool of an external agent's is judged
-// as that use, which pawl does not confine.
+// as that use, which pawl does not confine; what git obeys is known by the sandbox all the same.
 func (j *Judge) Of(c Call) *Judgement {
+	known := c.Env.Sandbox
 	if c.Intent.As != "" {
 		c.Tool, c.Class, c.Env.Sandbox = c.Intent.As, c.Intent.Class, nil
 	}
-	return &Judgement{Intent: c.Intent, Request: j.request(c), Mode: c.Mode, judge: j, call: c}
+	return &Judgement{Intent: c.Intent, Request: j.request(c, known), Mode: c.Mode, judge: j, call: c}
 }
 
 // Decision returns whether the call may run.
@@ -108,7 +110,7 @@ func (j *Judgement) Digest() string {
 	return j.digest
 }
 
-func (j *Judge) request(c Call) permission.Request {
+func (j *Judge) request(c Call, known *sandbox.Policy) permission.Request {
 	env, in := c.Env, c.Intent
 	r := permission.Request{Tool: c.Tool, Class: c.Class, Command: in.Command, Runs: in.Runs, Hooks: in.Hooks, Tracked: in.Tracked, URL: in.URL, Paths: in.Paths,
 		Workspace: env.Workspace, Folders: env.Dirs, Dir: cmp.Or(in.Dir, env.Session.ShellDir()), Own: j.Own, Root: j.Root,
@@ -135,7 +137,7 @@ func (j *Judge) request(c Call) permission.Request {
 	r.Edits = c.Class == run.Writes && len(in.Paths) > 0 && in.Command == ""
 	if r.Edits {
 		for _, p := range r.Resolved {
-			if at := absolute(env, p); env.Sandbox.Obeys(at) {
+			if at := absolute(env, p); known.Obeys(at) {
 				r.Obeyed = append(r.Obeyed, p)
 			}
 		}
