@@ -78,6 +78,7 @@ func hazardsOf(name string, words []word) []string {
 		if h.commands != "" && (operand == 1 || options) && (has(h.commands, t) || name == "npm" && abbreviates(h.commands, t)) {
 			found = append(found, t)
 		}
+		options = options || name == "yarn" && strings.HasPrefix(t, "workspace") // yarn workspace NAME exec
 		// A server that is named gets the question, whatever name is asked about.
 		server := strings.HasPrefix(t, "@") || operand > 1 && (name == "nslookup" || name == "host")
 		if is(name, looksUp) && (server || isName(t)) {
