@@ -127,8 +127,10 @@ func (g git) withoutFilters(ctx context.Context) (git, error) {
 	return g, nil
 }
 
-// firstLine returns the first line of what git said, without its prefix.
+// firstLine returns the first line of what git said, without its prefix, and without what it says
+// of core.alternateRefsCommand, which names no program.
 func firstLine(said string) string {
+	said = strings.ReplaceAll(said, "error: cannot run :: No such file or directory\n", "")
 	line, _, _ := strings.Cut(strings.TrimSpace(said), "\n")
 	for _, prefix := range []string{"fatal: ", "error: "} {
 		line = strings.TrimPrefix(line, prefix)

@@ -214,6 +214,39 @@ func TestWhatIsMergedTwiceOnlyMovesForward(t *testing.T) {
 	}
 }
 
+// What git refuses of others is refused of a copy, committed there or not, and goes on once it is changed.
+func TestWhatGitRefusesOfOthersIsNotMerged(t *testing.T) {
+	t.Parallel()
+	for name, commit := range map[string]bool{"committed": true, "left": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPerson(t)
+			c, _ := p.copy("t-x")
+			p.write(c.work(), "b.txt", "good\n")
+			p.write(c.work(), ".gitmodules", "[submodule \"s\"]\n\tpath = s\n\turl = -u./x\n")
+			if commit {
+				p.in(c.work(), "add", ".")
+				p.in(c.work(), "commit", "-qm", "bad")
+			}
+			if _, err := c.Merge(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "gitmodulesUrl") {
+				t.Errorf("a submodule whose address is an option: %v", err)
+			}
+			if got := p.git("branch", "--list", "pawl/*"); got != "" {
+				t.Errorf("the person has %s", got)
+			}
+			if commit {
+				p.in(c.work(), "reset", "-q", "HEAD~1")
+			}
+			if err := os.Remove(filepath.Join(c.work(), ".gitmodules")); err != nil {
+				t.Fatal(err)
+			}
+			if m, err := c.Merge(t.Context(), "x"); err != nil || p.git("ls-tree", "--name-only", m.Commit) != "a.txt\nb.txt" {
+				t.Errorf("without it: %+v, %v", m, err)
+			}
+		})
+	}
+}
+
 func TestConflictsAndChangedFilesAreSaid(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)

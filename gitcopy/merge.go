@@ -151,6 +151,10 @@ var ErrNothing = errors.New("nothing was changed in the copy")
 // branch there has other commits, it is an error.
 func (c Copy) Merge(ctx context.Context, title string) (m Merged, err error) {
 	m.Branch = c.branch()
+	before, err := c.own().run(ctx, "rev-parse", heads(m.Branch))
+	if err != nil {
+		return m, err
+	}
 	if m.Commit, err = c.collect(ctx, leftMessage(c.name(), title)); err != nil {
 		return m, err
 	}
@@ -169,12 +173,14 @@ func (c Copy) Merge(ctx context.Context, title string) (m Merged, err error) {
 	// The configuration of the user may name a program for the other end. Whether the
 	// repository may be used was checked with it above.
 	fetch := c.at(c.Repository)
-	if _, err := fetch.run(ctx, "-c", "safe.directory=*", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", own.dir, ref+":"+ref); err != nil {
+	if _, err := fetch.run(ctx, "-c", "safe.directory=*", "-c", "fetch.fsckObjects=true", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", own.dir, ref+":"+ref); err != nil {
 		var failed *Error
 		if errors.As(err, &failed) && strings.Contains(failed.Said, "checked out") {
 			return m, stateError("the branch %s is checked out in your repository and is not changed there: switch to another branch, and merge again", m.Branch)
 		}
-		return m, c.replaced(ctx, err)
+		// What the check refuses may be changed in the copy: then nothing of it stays in the branch.
+		_, undone := own.run(ctx, "update-ref", ref, before, m.Commit)
+		return m, errors.Join(c.replaced(ctx, err), undone)
 	}
 	// Settings of the repository may replace the address by another.
 	if there, err := person.run(ctx, "rev-parse", "--verify", "--quiet", ref); err != nil || there != m.Commit {
