@@ -57,8 +57,11 @@ func (t *evaluation) outside() {
 func (t *evaluation) bare() {
 	r := t.r
 	decide := func() (stage, Decision) {
-		if rule, ok := bareRule(t.deny); ok {
-			return atDeny, by(rule, "denied: every call of "+r.Tool)
+		covered := func(rules []Rule) (Rule, bool) {
+			return firstRule(rules, func(rule Rule) bool { return rule.covers(r.Arguments) })
+		}
+		if rule, ok := covered(t.deny); ok {
+			return atDeny, by(rule, "denied: "+rule.calls())
 		}
 		switch {
 		case t.m == Plan && r.Class == run.Writes:
@@ -66,11 +69,11 @@ func (t *evaluation) bare() {
 		case t.m == Bypass:
 			return atMode, byMode(Allow, t.m, "everything that is not denied runs")
 		}
-		if rule, ok := bareRule(t.ask); ok {
-			return atAsk, by(rule, "a rule asks: every call of "+r.Tool)
+		if rule, ok := covered(t.ask); ok {
+			return atAsk, by(rule, "a rule asks: "+rule.calls())
 		}
-		if rule, ok := bareRule(t.allow); ok {
-			return atAllow, by(rule, "every call of "+r.Tool+" is allowed")
+		if rule, ok := covered(t.allow); ok {
+			return atAllow, by(rule, rule.calls()+" is allowed")
 		}
 		return atDefault, t.toolDefault(r.Tool)
 	}

@@ -17,11 +17,11 @@ func ParseTyped(given string, tools []string) (Rule, error) {
 	if err != nil {
 		return Rule{}, err
 	}
-	if strings.HasPrefix(r.Tool, "mcp__") {
-		if server, tool, ok := strings.Cut(strings.TrimPrefix(r.Tool, "mcp__"), "__"); !ok || server == "" || tool == "" {
-			return Rule{}, fmt.Errorf("rule %q: name one tool of a server: mcp__SERVER__TOOL", given)
+	if isServerTool(r.Tool) {
+		if err := checkServerTool(given, r.Tool); err != nil {
+			return Rule{}, err
 		}
-		return r, r.checkReach()
+		return r, nil
 	}
 	if !slices.Contains(tools, r.Tool) {
 		near := text.DidYouMean(r.Tool, tools)
@@ -57,7 +57,7 @@ func HasPattern(tool string) bool {
 // checkReach returns why the pattern matches no call of the tool; nil if it may.
 func (r Rule) checkReach() error {
 	switch {
-	case r.Pattern == "" || r.Tool == "shell" || r.Tool == "fetch":
+	case r.Pattern == "" || r.Tool == "shell" || r.Tool == "fetch" || isServerTool(r.Tool):
 		return nil
 	case !HasPattern(r.Tool):
 		return fmt.Errorf("rule %q: a rule for %s has no pattern; write %s", r, r.Tool, r.Tool)

@@ -54,9 +54,11 @@ func Stricter(m, n Mode) Mode {
 type Request struct {
 	Tool    string
 	Class   run.Class
-	Command string   // shell tools: the command
-	URL     string   // web tools: the address
-	Paths   []string // what it touches: as given, or found for the patterns of a command
+	Command string // shell tools: the command
+	URL     string // web tools: the address
+	// Arguments are those of a tool of an MCP server: texts as they are, other values as JSON.
+	Arguments map[string]string
+	Paths     []string // what it touches: as given, or found for the patterns of a command
 	// Resolved is where Paths lead with every link followed: absolute, or relative
 	// to Workspace. What is judged of a path is judged of these as well, so a link
 	// gives away nothing. Nil if the caller did not look.

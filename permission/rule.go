@@ -48,6 +48,9 @@ const (
 //
 // For the web the pattern is a host: "fetch(example.com)", "fetch(*.example.com)",
 // "fetch(localhost:3000)", "fetch(*)".
+//
+// For a tool of an MCP server the pattern is arguments that the call has to have:
+// "mcp__github__create_issue(owner=acme repo=*)"; "mcp__github__*" are all tools of the server.
 type Rule struct {
 	Effect Verdict
 	Tool   string
@@ -101,7 +104,7 @@ func ParseRule(text string) (Rule, error) {
 			return Rule{}, fmt.Errorf("rule %q: the pattern is empty; write %s for every call of it", text, tool)
 		}
 	}
-	if tool == "" || strings.ContainsAny(tool, " \t\n()*") {
+	if tool == "" || strings.ContainsAny(strings.TrimSuffix(tool, allOfServer(tool)), " \t\n()*") {
 		first, _, words := strings.Cut(tool, " ")
 		if effect := strings.TrimSuffix(first, ":"); words && (effect == "allow" || effect == "ask" || effect == "deny") {
 			return Rule{}, fmt.Errorf("rule %q: write the rule alone; --%s, or --effect %s, says what it does", text, effect, effect)
@@ -118,8 +121,12 @@ func ParseRule(text string) (Rule, error) {
 	words, err := splitPattern(pattern)
 	switch {
 	case pattern == "":
-	case tool == "shell" && err != nil:
+	case (tool == "shell" || isServerTool(tool)) && err != nil:
 		return Rule{}, fmt.Errorf("rule %q: %w", text, err)
+	case isServerTool(tool):
+		if err := checkArgumentPatterns(words); err != nil {
+			return Rule{}, fmt.Errorf("rule %q: %w", text, err)
+		}
 	case tool == "fetch":
 		if err := checkHostPattern(pattern); err != nil {
 			return Rule{}, fmt.Errorf("rule %q: %w", text, err)
@@ -195,11 +202,17 @@ func CheckMode(m Mode, s Scope) error {
 func (rs Rules) of(effect Verdict, tool string) []Rule {
 	var some []Rule
 	for _, r := range rs {
-		if r.Effect == effect && r.Tool == tool {
+		if r.Effect == effect && r.isFor(tool) {
 			some = append(some, r)
 		}
 	}
 	return some
+}
+
+// isFor reports whether the rule is for a tool: it names it, or all tools of its server.
+func (r Rule) isFor(tool string) bool {
+	prefix, all := strings.CutSuffix(r.Tool, allOfServer(r.Tool))
+	return r.Tool == tool || all && prefix != r.Tool && strings.HasPrefix(tool, prefix)
 }
 
 // alsoHold are the tools whose deny and ask rules hold for another tool as well: they

@@ -92,6 +92,8 @@ type Intent struct {
 	URL string
 	// Paths are the files it touches, as given, for tools on files.
 	Paths []string
+	// Arguments are those of a tool of an MCP server, for rules; see [permission.Request].
+	Arguments map[string]string
 	// Below are files with secrets, and links, in folders among Paths that a command reads
 	// with everything in them: it touches them only if it is not confined to reading.
 	Below []string
