@@ -1,9 +1,3 @@
-// Package mcp is a server of the Model Context Protocol on standard input and output: the
-// way external agents reach tools of pawl. It has the methods that a server with tools needs
-// (initialize, ping, tools/list, tools/call, cancellation) and no others.
-//
-// Messages are JSON-RPC 2.0, one a line. Source: modelcontextprotocol.io, specification
-// 2025-06-18 (lifecycle, transports, tools), read 2026-11-22.
 package mcp
 
 import (

@@ -1,0 +1,422 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pawl/internal/proc"
+	"pawl/internal/visible"
+	"pawl/sandbox"
+	"pawl/tool"
+)
+
+// Options are what [Servers] need of who has them.
+type Options struct {
+	Workspace string // absolute; servers work in it unless a call comes from another folder
+	// Cache is the folder in which the lists of tools are remembered; empty: they are not.
+	Cache   string
+	Version string // of pawl, for servers
+	// Getenv looks a variable of a definition up; required. Environ returns the environment that
+	// servers get beside that of their definition; required.
+	Getenv  func(string) (string, bool)
+	Environ func() []string
+	// Confine puts the command of a server into the sandbox; nil: servers have the person's own
+	// authority.
+	Confine func(d Definition, folder string, c proc.Command) (proc.Command, *sandbox.Session, error)
+	// HTTP reaches servers elsewhere; nil: [http.DefaultTransport].
+	HTTP http.RoundTripper
+	// Notice is told what a person should know, a sentence at a time, from any goroutine; nil: no
+	// one is told.
+	Notice func(string)
+	// Changed is told that the tools of a server are others than before, from any goroutine; nil:
+	// no one is told.
+	Changed func()
+}
+
+func (o *Options) notice(s string) {
+	if o.Notice != nil {
+		o.Notice(s)
+	}
+}
+
+// Servers are the configured servers of a workspace. They are shared by all runs of the process,
+// and safe for concurrent use.
+type Servers struct {
+	opt     Options
+	remotes []*Remote
+	ctx     context.Context // ends with the servers
+	end     context.CancelFunc
+}
+
+// NewServers returns the servers of definitions, which were checked and have different names. It
+// starts none. The caller must call Close.
+func NewServers(definitions []Definition, o Options) *Servers {
+	s := &Servers{opt: o}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	for _, d := range definitions {
+		s.remotes = append(s.remotes, &Remote{Definition: d, all: s, links: map[string]*link{}})
+	}
+	return s
+}
+
+// All returns the servers, in the order of their definitions.
+func (s *Servers) All() []*Remote { return slices.Clone(s.remotes) }
+
+// Get returns the server of a name; nil if there is none.
+func (s *Servers) Get(name string) *Remote {
+	i := slices.IndexFunc(s.remotes, func(r *Remote) bool { return r.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.remotes[i]
+}
+
+// Close ends all servers, and the calls to them.
+func (s *Servers) Close() {
+	s.end()
+	var ending sync.WaitGroup
+	for _, r := range s.remotes {
+		for _, l := range r.live() {
+			ending.Go(func() { l.close("pawl ends") })
+		}
+	}
+	ending.Wait()
+}
+
+// patience is how long a run waits for a server that is not required and whose tools are not known.
+const patience = 5 * time.Second
+
+// Prepare learns the tools of all servers: those that were remembered, and of the others by
+// asking them, at once. It waits for required servers as long as they may take, and the error names
+// those that cannot be used. It waits for the others for a few seconds, and what is wrong with them
+// is a notice; [Options.Changed] is told of tools that come later.
+func (s *Servers) Prepare(ctx context.Context) error {
+	failed := make([]error, len(s.remotes))
+	var asking sync.WaitGroup
+	for i, r := range s.remotes {
+		switch {
+		case r.Required:
+			asking.Go(func() { _, failed[i] = r.List(ctx) })
+		case !r.remembered():
+			asking.Go(func() { r.await(ctx) })
+		}
+	}
+	asking.Wait()
+	return errors.Join(failed...)
+}
+
+// await returns when the server has listed its tools, cannot be used, or takes longer than patience.
+func (r *Remote) await(ctx context.Context) {
+	listed := make(chan struct{})
+	go func() {
+		defer close(listed)
+		if _, err := r.List(r.all.ctx); err != nil && r.all.ctx.Err() == nil {
+			r.all.opt.notice(err.Error())
+		}
+	}()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-listed:
+	case <-ctx.Done():
+	case <-late.C:
+		r.all.opt.notice(fmt.Sprintf("the server %s has not listed its tools within %v; they are offered when it has", r.Name, patience))
+	}
+}
+
+// Tools returns the tools of all servers that are known now, and what is left out, a sentence
+// each.
+func (s *Servers) Tools() (tools []tool.Tool, left []string) {
+	taken := map[string]string{}
+	for _, r := range s.remotes {
+		some, out := r.tools()
+		left = append(left, out...)
+		for _, t := range some {
+			if first := taken[t.spec.Name]; first != "" {
+				left = append(left, fmt.Sprintf("the tool %s of server %s is left out: %s has the same name", visible.Quote(t.name), r.Name, first))
+				continue
+			}
+			taken[t.spec.Name] = visible.Quote(t.name) + " of server " + r.Name
+			tools = append(tools, t)
+		}
+	}
+	return tools, left
+}
+
+// A Remote is a configured server.
+type Remote struct {
+	Definition
+	all *Servers
+
+	mu     sync.Mutex
+	listed *listing // what is known of its tools; nil: nothing
+	links  map[string]*link
+	failed error     // why the last start did not succeed; nil: it did
+	misses int       // starts in a row that did not succeed
+	again  time.Time // when the next is tried
+}
+
+// A link is a connection with a server, or the attempt to make one.
+type link struct {
+	made chan struct{} // closed when session or err is set
+
+	session *sdk.ClientSession
+	process *process // nil: the server is elsewhere
+	err     error
+
+	mu       sync.Mutex
+	progress map[string]func(string) // of the calls under way, by token
+	calls    int
+	doomed   bool // it is closed when no call is under way
+	closing  sync.Once
+}
+
+func (l *link) close(reason string) {
+	<-l.made
+	l.closing.Do(func() {
+		if l.process != nil {
+			l.process.stop(reason)
+		}
+		if l.session != nil {
+			_ = l.session.Close() // the server is gone, or told
+		}
+	})
+}
+
+// gone reports whether the server has ended or left.
+func (l *link) gone() bool {
+	select {
+	case <-l.made:
+	default:
+		return false
+	}
+	if l.err != nil {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.doomed || l.process != nil && l.process.ended() != ""
+}
+
+func (r *Remote) live() []*link {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []*link
+	for _, l := range r.links {
+		all = append(all, l)
+	}
+	return all
+}
+
+// folder returns the folder in which the server works for a call from a workspace: a copy of a
+// repository has servers of its own.
+func (r *Remote) folder(workspace string) string {
+	if workspace == "" {
+		workspace = r.all.opt.Workspace
+	}
+	if r.URL != "" {
+		return ""
+	}
+	if filepath.IsAbs(r.Dir) {
+		return r.Dir
+	}
+	return filepath.Join(workspace, r.Dir)
+}
+
+// How long it takes until a server that could not be started is tried again: twice as long each
+// time, at most maxPause.
+const (
+	firstPause = time.Second
+	maxPause   = time.Minute
+)
+
+// connect returns a connection with the server for a folder. It makes one if there is none, or
+// if the last has ended.
+func (r *Remote) connect(ctx context.Context, workspace string) (*link, error) {
+	folder := r.folder(workspace)
+	r.mu.Lock()
+	l := r.links[folder]
+	if l == nil || l.gone() {
+		if wait := time.Until(r.again); wait > 0 && r.failed != nil {
+			defer r.mu.Unlock()
+			return nil, fmt.Errorf("%w; it is tried again in %v", r.failed, wait.Round(time.Second))
+		}
+		l = &link{made: make(chan struct{}), progress: map[string]func(string){}}
+		r.links[folder] = l
+		go r.open(l, folder)
+	}
+	r.mu.Unlock()
+	select {
+	case <-l.made:
+		return l, l.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// open makes a connection.
+func (r *Remote) open(l *link, folder string) {
+	defer close(l.made)
+	err := r.dial(l, folder)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.failed, r.misses = nil, 0
+		return
+	}
+	if l.process != nil {
+		err = l.process.why(err)
+		l.process.stop("it could not be used")
+	} else if unreached, is := errors.AsType[*url.Error](err); is {
+		err = fmt.Errorf("%s: %w", visible.Escape(r.URL), unreached.Err)
+	}
+	l.err = fmt.Errorf("the server %s cannot be used: %w", r.Name, err)
+	r.failed, r.again = l.err, time.Now().Add(min(firstPause<<min(r.misses, 10), maxPause))
+	r.misses++
+}
+
+func (r *Remote) dial(l *link, folder string) error {
+	ctx, cancel := context.WithTimeoutCause(r.all.ctx, r.startTimeout(), fmt.Errorf("it did not answer within %v", r.startTimeout()))
+	defer cancel()
+	d, err := r.Expand(r.all.opt.Getenv)
+	if err != nil {
+		return err
+	}
+	var t sdk.Transport
+	if d.URL != "" {
+		t = r.remoteTransport(d)
+	} else {
+		if l.process, err = startProcess(r.all.ctx, d, folder, &r.all.opt); err != nil {
+			return err
+		}
+		t = l.process.transport(func(line string) {
+			r.all.opt.notice(fmt.Sprintf("the server %s writes to its standard output what is no message of the protocol, such as %s", r.Name, visible.Quote(clip(line, 100))))
+		})
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "pawl", Title: "pawl", Version: r.all.opt.Version}, r.clientOptions(l))
+	addRoot(client, r.all.opt.Workspace)
+	l.session, err = client.Connect(ctx, t, nil)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	return err
+}
+
+func (r *Remote) clientOptions(l *link) *sdk.ClientOptions {
+	o := &sdk.ClientOptions{
+		Logger: slog.New(slog.DiscardHandler),
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
+			go r.relist(l)
+		},
+		ProgressNotificationHandler: func(_ context.Context, p *sdk.ProgressNotificationClientRequest) {
+			l.show(fmt.Sprint(p.Params.ProgressToken), progressWords(p.Params))
+		},
+	}
+	addLegacy(o, l)
+	return o
+}
+
+// show shows a line beside the call of a token, or beside all calls.
+func (l *link) show(token, line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for t, show := range l.progress {
+		if token == "" || t == token {
+			show(visible.Escape(line))
+		}
+	}
+}
+
+func progressWords(p *sdk.ProgressNotificationParams) string {
+	words := strconv.FormatFloat(p.Progress, 'g', 6, 64)
+	if p.Total > 0 {
+		words += " of " + strconv.FormatFloat(p.Total, 'g', 6, 64)
+	}
+	if p.Message != "" {
+		words += ": " + p.Message
+	}
+	return words
+}
+
+// clip returns the beginning of a text, at most n bytes of it.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+var errCallTimeout = errors.New("the call took too long")
+
+// call calls a tool. When ctx is done the server is told, and a server on this machine is ended with
+// all it has started, once no other call is under way: nobody else knows whether it has stopped.
+func (r *Remote) call(ctx context.Context, workspace, name string, args json.RawMessage, progress func(string)) (*sdk.CallToolResult, error) {
+	l, err := r.connect(ctx, workspace)
+	if err != nil {
+		return nil, notCalled{err}
+	}
+	token := strconv.FormatInt(tokens.Add(1), 10)
+	l.mu.Lock()
+	if l.doomed {
+		l.mu.Unlock()
+		return nil, notCalled{fmt.Errorf("the server %s is being ended, because a call was stopped; call again", r.Name)}
+	}
+	if progress != nil {
+		l.progress[token] = progress
+	}
+	l.calls++
+	l.mu.Unlock()
+
+	limited, cancel := context.WithTimeoutCause(ctx, r.callTimeout(), errCallTimeout)
+	defer cancel()
+	params := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: name, Arguments: args}
+	params.SetProgressToken(token)
+	res, err := l.session.CallTool(limited, params)
+
+	l.mu.Lock()
+	delete(l.progress, token)
+	l.calls--
+	refused, answered := errors.AsType[*jsonrpc.Error](err)
+	l.doomed = l.doomed || limited.Err() != nil && l.process != nil || err != nil && !answered && l.process == nil
+	last := l.doomed && l.calls == 0
+	l.mu.Unlock()
+	if last {
+		go l.close("a call was stopped, or the connection has failed")
+	}
+	switch {
+	case limited.Err() != nil && ctx.Err() == nil:
+		return nil, fmt.Errorf("%w: more than %v; the server was told to cancel it", errCallTimeout, r.callTimeout())
+	case limited.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil && l.process != nil && l.process.ending(err):
+		return nil, fmt.Errorf("the server %s has ended while it worked on the call: %s. Whether the call has done anything is unknown; the next one starts the server again", r.Name, l.process.ended())
+	case answered:
+		return nil, fmt.Errorf("the server %s has refused the call: %s", r.Name, refused.Message)
+	case err != nil:
+		return nil, fmt.Errorf("the server %s has not answered the call: %w. Whether the call has done anything is unknown", r.Name, err)
+	}
+	return res, nil
+}
+
+// notCalled is why a call was not made.
+type notCalled struct{ error }
+
+func (e notCalled) Unwrap() error { return e.error }
+
+// tokens count calls, to tell their progress apart.
+var tokens atomic.Int64

@@ -1,0 +1,504 @@
+package mcp
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pawl/run"
+	"pawl/tool"
+)
+
+// The tests start this test binary as a server: SERVER says which.
+func TestMain(m *testing.M) {
+	if serve := playedServers[os.Getenv("SERVER")]; serve != nil {
+		serve()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+var playedServers = map[string]func(){
+	"good": func() { serveStdio(goodServer()) },
+	"banner": func() {
+		fmt.Println("Server v1.2 is starting …")
+		serveStdio(goodServer())
+	},
+	"silent": func() { select {} },
+	"dies":   func() { fmt.Fprintln(os.Stderr, "no key \x1b[31mgiven\x1b[0m"); os.Exit(3) },
+	"flood": func() {
+		in := bufio.NewScanner(os.Stdin)
+		in.Scan()
+		for {
+			if _, err := os.Stdout.Write([]byte(strings.Repeat("{", 1<<20))); err != nil {
+				return
+			}
+		}
+	},
+	"pages": func() {
+		s := goodServer()
+		s.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+			return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+				if l, is := req.GetParams().(*sdk.ListToolsParams); is {
+					l.Cursor = ""
+				}
+				res, err := next(ctx, method, req)
+				if l, is := res.(*sdk.ListToolsResult); is && err == nil {
+					l.NextCursor = "again"
+				}
+				return res, err
+			}
+		})
+		serveStdio(s)
+	},
+}
+
+func serveStdio(s *sdk.Server) { _ = s.Run(context.Background(), &sdk.StdioTransport{}) }
+
+// life tells one process of a server from the next.
+var life = rand.Text()
+
+var object = json.RawMessage(`{"type":"object"}`)
+
+// goodServer has tools for what the tests need.
+func goodServer() *sdk.Server {
+	s := sdk.NewServer(&sdk.Implementation{Name: "good", Version: "1.0"}, &sdk.ServerOptions{Instructions: "Be kind."})
+	add := func(t *sdk.Tool, do func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error)) {
+		if t.InputSchema == nil {
+			t.InputSchema = object
+		}
+		s.AddTool(t, do)
+	}
+	text := func(s string) *sdk.CallToolResult {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: s}}}
+	}
+	add(&sdk.Tool{Name: "echo", Description: "Says what it is told.\x1b]0;title\x07", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true},
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]}`)},
+		func(_ context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			var args struct{ Message string }
+			err := json.Unmarshal(req.Params.Arguments, &args)
+			return text(args.Message), err
+		})
+	add(&sdk.Tool{Name: "where"}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		dir, err := os.Getwd()
+		return text(dir + " " + os.Getenv("TOKEN") + " " + life), err
+	})
+	add(&sdk.Tool{Name: "wrong"}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		r := text("there is no such issue")
+		r.IsError = true
+		return r, nil
+	})
+	add(&sdk.Tool{Name: "refused"}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no such repository"}
+	})
+	add(&sdk.Tool{Name: "exit"}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		fmt.Fprintln(os.Stderr, "out of memory")
+		os.Exit(7)
+		return nil, nil
+	})
+	add(&sdk.Tool{Name: "hang"}, func(_ context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		_ = req.Session.NotifyProgress(context.Background(), &sdk.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: 1, Total: 3, Message: "a\x1b[2Jb"})
+		select {} // whatever it is told
+	})
+	add(&sdk.Tool{Name: "structured", OutputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)},
+		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: `{ "n": "one" }`}}, StructuredContent: map[string]any{"n": "one"}}, nil
+		})
+	add(&sdk.Tool{Name: "wrapped"}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "line 1\nline 2"}}, StructuredContent: map[string]any{"content": "line 1\nline 2"}}, nil
+	})
+	add(&sdk.Tool{Name: "large"}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "100 users"}}, StructuredContent: map[string]any{"users": slices.Repeat([]string{strings.Repeat("x", 99)}, 100)}}, nil
+	})
+	add(&sdk.Tool{Name: "media"}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		size := int64(12)
+		return &sdk.CallToolResult{Content: []sdk.Content{
+			&sdk.ImageContent{MIMEType: "image/png", Data: []byte("no picture")},
+			&sdk.AudioContent{MIMEType: "audio/wav", Data: []byte("RIFF")},
+			&sdk.ResourceLink{URI: "file:///a\x1b[1m", Name: "a", MIMEType: "text/plain", Size: &size},
+			&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///b", Text: "B"}},
+			&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///c", MIMEType: "application/zip", Blob: []byte("PK")}},
+		}}, nil
+	})
+	add(&sdk.Tool{Name: "more"}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		add(&sdk.Tool{Name: "later"}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return text("now"), nil })
+		return text("there is one more"), nil
+	})
+	return s
+}
+
+// A scene is servers that a test plays with, and what was told of them.
+type scene struct {
+	*Servers
+	t *testing.T
+
+	mu      sync.Mutex
+	told    []string
+	changed chan struct{} // gets something when tools have changed
+}
+
+func play(t *testing.T, o Options, definitions ...Definition) *scene {
+	t.Helper()
+	s := &scene{t: t, changed: make(chan struct{}, 100)}
+	if o.Workspace == "" {
+		o.Workspace = t.TempDir()
+	}
+	if o.Getenv == nil {
+		o.Getenv = os.LookupEnv
+	}
+	o.Environ, o.Version = os.Environ, "test"
+	o.Notice = func(sentence string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.told = append(s.told, sentence)
+	}
+	o.Changed = func() { s.changed <- struct{}{} }
+	for i := range definitions {
+		if err := definitions[i].Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Servers = NewServers(definitions, o)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func local(t *testing.T, name, played string) Definition {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Definition{Name: name, Command: self, Env: map[string]string{"SERVER": played}, StartTimeout: time.Minute}
+}
+
+func (s *scene) tools() map[string]tool.Tool {
+	all := map[string]tool.Tool{}
+	tools, _ := s.Tools()
+	for _, t := range tools {
+		all[t.Spec().Name] = t
+	}
+	return all
+}
+
+// call calls a tool and returns what a model reads of it.
+func (s *scene) call(ctx context.Context, name, args string, c tool.Call) (tool.Result, string) {
+	s.t.Helper()
+	t := s.tools()[name]
+	if t == nil {
+		s.t.Fatalf("there is no tool %s; there are %v", name, s.tools())
+	}
+	c.Args = json.RawMessage(args)
+	r, err := t.Run(ctx, tool.Env{}, c)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r, run.PlainText(r.Content)
+}
+
+func TestToolsOfAServerAreCalled(t *testing.T) {
+	t.Parallel()
+	d := local(t, "good", "good")
+	d.Env["TOKEN"] = "${PAWL_TEST_TOKEN:-none}"
+	d.Hidden = []string{"ha*"}
+	s := play(t, Options{}, d)
+	if err := s.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tools := s.tools()
+	if tools["mcp__good__hang"] != nil {
+		t.Error("a hidden tool is offered")
+	}
+	spec := tools["mcp__good__echo"].Spec()
+	if !strings.HasPrefix(spec.Description, "Says what it is told.") || strings.Contains(spec.Description, "\x1b") || !strings.Contains(string(spec.Schema), `"message"`) {
+		t.Errorf("spec %q %s", spec.Description, spec.Schema)
+	}
+	in, err := tools["mcp__good__echo"].Inspect(tool.Env{}, json.RawMessage(`{"message":"hi","n":2}`))
+	if err != nil || in.Class != run.Writes || in.Arguments["message"] != "hi" || in.Arguments["n"] != "2" ||
+		in.Title != `good: echo {"message":"hi","n":2} (the server says that it only reads)` {
+		t.Errorf("intent %+v, %v", in, err)
+	}
+	if _, text := s.call(t.Context(), "mcp__good__echo", `{"message":"hi"}`, tool.Call{}); text != "hi" {
+		t.Errorf("it said %q", text)
+	}
+	if _, text := s.call(t.Context(), "mcp__good__where", `{}`, tool.Call{}); !strings.HasPrefix(text, real(t, s.opt.Workspace)+" none ") {
+		t.Errorf("it works in %q", text)
+	}
+	if r, text := s.call(t.Context(), "mcp__good__wrong", `{}`, tool.Call{}); !r.IsError || text != "there is no such issue" {
+		t.Errorf("an error came as %v %q", r.IsError, text)
+	}
+	if r, text := s.call(t.Context(), "mcp__good__structured", `{}`, tool.Call{}); r.IsError || !strings.HasPrefix(text, `{"n":"one"}`) || !strings.Contains(text, "[the result does not fit what the server says of it: n") {
+		t.Errorf("structured content came as %q", text)
+	}
+	if _, text := s.call(t.Context(), "mcp__good__wrapped", `{}`, tool.Call{}); text != "line 1\nline 2" {
+		t.Errorf("a wrapped text came as %q", text)
+	}
+	if r, text := s.call(t.Context(), "mcp__good__refused", `{}`, tool.Call{}); !r.IsError || text != "the server good has refused the call: no such repository" {
+		t.Errorf("a refusal came as %v %q", r.IsError, text)
+	}
+	var stored strings.Builder
+	if r, text := s.call(t.Context(), "mcp__good__large", `{}`, tool.Call{Output: &stored}); !r.Written || text != "100 users" || !json.Valid([]byte(stored.String())) {
+		t.Errorf("a large result: written %v, %q beside %d bytes", r.Written, text, stored.Len())
+	}
+	_, text := s.call(t.Context(), "mcp__good__media", `{}`, tool.Call{})
+	for _, part := range []string{"is text, and not a picture", "[sound, audio/wav, 4 bytes", `[resource file:///a\u001b[1m: a, text/plain, 12 bytes]`, "[file:///b]\nB", "[file:///c, application/zip, 2 bytes"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("what is no text came as %q, without %q", text, part)
+		}
+	}
+	if st := s.Get("good").Status(); !st.Running || st.Server != "good" || st.Instructions != "Be kind." || st.Failed != "" {
+		t.Errorf("status %+v", st)
+	}
+}
+
+func real(t *testing.T, path string) string {
+	t.Helper()
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resolved
+}
+
+func TestAServerWorksInTheFolderOfTheRun(t *testing.T) {
+	t.Parallel()
+	s := play(t, Options{}, local(t, "good", "good"))
+	if err := s.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	copied := t.TempDir()
+	r, err := s.tools()["mcp__good__where"].Run(t.Context(), tool.Env{Workspace: copied}, tool.Call{})
+	if err != nil || !strings.HasPrefix(run.PlainText(r.Content), real(t, copied)) {
+		t.Errorf("a call from a copy was made in %q, %v", run.PlainText(r.Content), err)
+	}
+}
+
+// The next process knows the tools without starting the server, as long as its definition is the
+// same.
+func TestToolsAreRemembered(t *testing.T) {
+	t.Parallel()
+	cache := t.TempDir()
+	if err := play(t, Options{Cache: cache}, local(t, "good", "good")).Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	next := play(t, Options{Cache: cache}, local(t, "good", "good"))
+	if err := next.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if next.tools()["mcp__good__echo"] == nil || next.Get("good").Status().Running {
+		t.Errorf("of a remembered server: %+v", next.Get("good").Status())
+	}
+	if _, text := next.call(t.Context(), "mcp__good__echo", `{"message":"hi"}`, tool.Call{}); text != "hi" {
+		t.Errorf("it said %q", text)
+	}
+	other := local(t, "good", "good")
+	other.Args = []string{"-other"}
+	if s := play(t, Options{Cache: cache}, other); s.Get("good").remembered() {
+		t.Error("the tools of another definition count")
+	}
+}
+
+func TestToolsThatCameLaterAreTold(t *testing.T) {
+	t.Parallel()
+	s := play(t, Options{}, local(t, "good", "good"))
+	if err := s.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-s.changed
+	s.call(t.Context(), "mcp__good__more", `{}`, tool.Call{})
+	<-s.changed
+	if _, text := s.call(t.Context(), "mcp__good__later", `{}`, tool.Call{}); text != "now" {
+		t.Errorf("it said %q", text)
+	}
+}
+
+func TestAServerThatEndsInACallIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	s := play(t, Options{}, local(t, "good", "good"))
+	if err := s.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r, text := s.call(t.Context(), "mcp__good__exit", `{}`, tool.Call{})
+	if !r.IsError || r.NotStarted || r.Change != run.MayChange || text != "the server good has ended while it worked on the call: it has ended with exit code 7; its last words: out of memory. Whether the call has done anything is unknown; the next one starts the server again" {
+		t.Errorf("the call is told %q, %+v", text, r)
+	}
+	if _, text := s.call(t.Context(), "mcp__good__echo", `{"message":"again"}`, tool.Call{}); text != "again" {
+		t.Errorf("the next call said %q", text)
+	}
+}
+
+// A call that is stopped ends at once, and so does a server that goes on with it.
+func TestAStoppedCallEndsItsServer(t *testing.T) {
+	t.Parallel()
+	s := play(t, Options{}, local(t, "good", "good"))
+	if err := s.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, before := s.call(t.Context(), "mcp__good__where", `{}`, tool.Call{})
+	ctx, stop := context.WithCancelCause(t.Context())
+	progress := make(chan string, 1)
+	go func() {
+		line := <-progress
+		stop(fmt.Errorf("stopped after %q", line))
+	}()
+	r, text := s.call(ctx, "mcp__good__hang", `{}`, tool.Call{Progress: func(line string) { progress <- line }})
+	if !r.IsError || text != `stopped after "1 of 3: a\\u001b[2Jb"` {
+		t.Errorf("a stopped call is told %q", text)
+	}
+	for {
+		r, after := s.call(t.Context(), "mcp__good__where", `{}`, tool.Call{})
+		if r.NotStarted { // it is being ended
+			continue
+		}
+		if after == before {
+			t.Errorf("the server goes on: %s", after)
+		}
+		break
+	}
+}
+
+func TestACallHasATimeLimit(t *testing.T) {
+	t.Parallel()
+	d := local(t, "good", "good")
+	d.CallTimeout = time.Millisecond
+	s := play(t, Options{}, d)
+	if err := s.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r, text := s.call(t.Context(), "mcp__good__hang", `{}`, tool.Call{}); !r.IsError || text != "the call took too long: more than 1ms; the server was told to cancel it" {
+		t.Errorf("it is told %q", text)
+	}
+}
+
+func TestServersThatCannotBeUsedSayWhy(t *testing.T) {
+	t.Parallel()
+	silent := local(t, "silent", "silent")
+	silent.StartTimeout = 10 * time.Millisecond
+	needs := local(t, "needs", "good")
+	needs.Env["TOKEN"] = "${PAWL_TEST_MISSING}"
+	for _, c := range []struct {
+		d    Definition
+		want string
+	}{
+		{local(t, "dies", "dies"), `the server dies cannot be used: it has ended with exit code 3; its last words: no key \u001b[31mgiven\u001b[0m`},
+		{silent, "the server silent did not list its tools within 10ms"},
+		{Definition{Name: "none", Command: "no-such-program-anywhere"}, `the server none cannot be used: there is no program "no-such-program-anywhere" in PATH`},
+		{needs, "the server needs cannot be used: server needs needs the variable PAWL_TEST_MISSING, which is not set"},
+		{Definition{Name: "away", URL: "http://127.0.0.1:1/mcp"}, "the server away cannot be used: http://127.0.0.1:1/mcp: dial tcp 127.0.0.1:1: connect: connection refused"},
+		{local(t, "flood", "flood"), "it sent a message of more than 64 MB"},
+		{local(t, "pages", "pages"), "the server pages lists more than 1000 tools, or has no last page of them"},
+	} {
+		t.Run(c.d.Name, func(t *testing.T) {
+			t.Parallel()
+			s := play(t, Options{}, c.d)
+			if err := s.Prepare(t.Context()); err != nil {
+				t.Errorf("a run does not begin: %v", err)
+			}
+			if len(s.told) != 1 || !strings.Contains(s.told[0], c.want) {
+				t.Errorf("told %q, want %q", s.told, c.want)
+			}
+			c.d.Required = true
+			if err := play(t, Options{}, c.d).Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("with a server that is required: %v", err)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoMessageIsPassedOver(t *testing.T) {
+	t.Parallel()
+	s := play(t, Options{}, local(t, "banner", "banner"))
+	if err := s.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s.tools()["mcp__banner__echo"] == nil {
+		t.Error("it has no tools")
+	}
+	if want := `the server banner writes to its standard output what is no message of the protocol, such as "Server v1.2 is starting …"`; !slices.Contains(s.told, want) {
+		t.Errorf("told %q", s.told)
+	}
+}
+
+func TestAToolThatCannotBeOfferedIsNamed(t *testing.T) {
+	t.Parallel()
+	s := play(t, Options{}, Definition{Name: "odd", Command: "x"})
+	s.Get("odd").listed = &listing{Tools: []*sdk.Tool{
+		{Name: "good", InputSchema: map[string]any{"type": "object"}},
+		{Name: "a.b", InputSchema: map[string]any{"type": "object"}},
+		{Name: "a_b", InputSchema: map[string]any{"type": "object"}},
+		{Name: "x\x1b[31m", InputSchema: map[string]any{"type": "object"}},
+		{Name: "schema", InputSchema: map[string]any{"type": 7}},
+		{Name: strings.Repeat("long", 20), InputSchema: map[string]any{"type": "object"}},
+	}}
+	tools, left := s.Tools()
+	var names []string
+	for _, tl := range tools {
+		names = append(names, tl.Spec().Name)
+		if n := tl.Spec().Name; len(n) > maxName {
+			t.Errorf("%s has %d characters", n, len(n))
+		}
+	}
+	if len(names) != 3 || names[0] != "mcp__odd__good" || names[1] != "mcp__odd__a_b" || !strings.HasPrefix(names[2], "mcp__odd__longlong") {
+		t.Errorf("offered %q", names)
+	}
+	for i, want := range []string{`the tool "x\u001b[31m" of server odd is left out: its name has characters`, `the tool "schema" of server odd is left out: the schema of its arguments is wrong`,
+		`the tool "a_b" of server odd is left out: "a.b" of server odd has the same name`} {
+		if i >= len(left) || !strings.HasPrefix(left[i], want) {
+			t.Errorf("left out %q, want %q", left, want)
+		}
+	}
+}
+
+func TestAServerElsewhereIsReached(t *testing.T) {
+	t.Parallel()
+	var keys atomic.Int64
+	serve := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return goodServer() }, nil)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Header.Get("Authorization") == "Bearer k" {
+			keys.Add(1)
+		}
+		serve.ServeHTTP(w, req)
+	}))
+	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
+	elsewhere := httptest.NewServer(http.RedirectHandler(web.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(elsewhere.Close)
+	getenv := func(name string) (string, bool) { return "k", name == "KEY" }
+	s := play(t, Options{Getenv: getenv}, Definition{Name: "web", URL: web.URL, Headers: map[string]string{"Authorization": "Bearer ${KEY}"}},
+		Definition{Name: "moved", URL: elsewhere.URL, Headers: map[string]string{"Authorization": "Bearer ${KEY}"}})
+	if err := s.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, text := s.call(t.Context(), "mcp__web__echo", `{"message":"hi"}`, tool.Call{}); text != "hi" {
+		t.Errorf("it said %q", text)
+	}
+	if keys.Load() < 3 {
+		t.Errorf("%d requests had the key", keys.Load())
+	}
+	web.CloseClientConnections()
+	if r, text := s.call(t.Context(), "mcp__web__echo", `{"message":"again"}`, tool.Call{}); text != "again" {
+		if !r.IsError {
+			t.Errorf("it said %q", text)
+		}
+		if _, text := s.call(t.Context(), "mcp__web__echo", `{"message":"again"}`, tool.Call{}); text != "again" {
+			t.Errorf("after a connection that was lost it said %q", text)
+		}
+	}
+	if len(s.told) != 1 || !strings.Contains(s.told[0], "it redirects to another place, "+web.URL) {
+		t.Errorf("of a server that redirects elsewhere: %q", s.told)
+	}
+}

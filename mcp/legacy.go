@@ -1,0 +1,34 @@
+package mcp
+
+//lint:file-ignore SA1019 servers of the revisions before 2026-07-28 ask for roots and send logs
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"path/filepath"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// addRoot tells servers that ask which folder they are for.
+func addRoot(client *sdk.Client, workspace string) {
+	root := url.URL{Scheme: "file", Path: filepath.ToSlash(workspace)}
+	client.AddRoots(&sdk.Root{URI: root.String(), Name: filepath.Base(workspace)})
+}
+
+// addLegacy adds what a client has for such servers: the logs of a server are shown beside its calls.
+func addLegacy(o *sdk.ClientOptions, l *link) {
+	o.Capabilities = &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}}
+	o.LoggingMessageHandler = func(_ context.Context, m *sdk.LoggingMessageRequest) {
+		words, is := m.Params.Data.(string)
+		if !is {
+			b, _ := json.Marshal(m.Params.Data) // it was JSON
+			words = string(b)
+		}
+		l.show("", clip(words, maxLog))
+	}
+}
+
+// maxLog bounds what is shown of a line of a server's log, in bytes.
+const maxLog = 400

@@ -1,0 +1,189 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pawl/internal/atomicfile"
+)
+
+// A listing is what a server has said it has.
+type listing struct {
+	Fingerprint  string      `json:"fingerprint"` // of the definition
+	Server       string      `json:"server,omitempty"`
+	Version      string      `json:"version,omitempty"`
+	Protocol     string      `json:"protocol,omitempty"`
+	Instructions string      `json:"instructions,omitempty"`
+	Tools        []*sdk.Tool `json:"tools"`
+}
+
+// Bounds of what a server may list.
+const (
+	maxTools      = 1000
+	maxPages      = 100
+	maxRemembered = 16 << 20 // bytes of a remembered listing
+)
+
+func (r *Remote) cachePath() string { return filepath.Join(r.all.opt.Cache, r.Name+".json") }
+
+// remembered reports whether it is known which tools the server has. What a process before has
+// stored counts as long as the definition is the same.
+func (r *Remote) remembered() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.listed != nil || r.all.opt.Cache == "" {
+		return r.listed != nil
+	}
+	info, err := os.Stat(r.cachePath())
+	if err != nil || info.Size() > maxRemembered {
+		return false
+	}
+	content, err := os.ReadFile(r.cachePath())
+	var l listing
+	if err != nil || json.Unmarshal(content, &l) != nil || l.Fingerprint != r.Fingerprint() {
+		return false
+	}
+	r.listed = &l
+	return true
+}
+
+// List asks the server for its tools, and starts it if it does not run.
+func (r *Remote) List(ctx context.Context) (Status, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.startTimeout(), fmt.Errorf("the server %s did not list its tools within %v", r.Name, r.startTimeout()))
+	defer cancel()
+	l, err := r.connect(ctx, "")
+	if err == nil {
+		err = r.list(ctx, l)
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	return r.Status(), err
+}
+
+func (r *Remote) list(ctx context.Context, l *link) error {
+	now := &listing{Fingerprint: r.Fingerprint()}
+	if i := l.session.InitializeResult(); i != nil {
+		now.Protocol, now.Instructions = i.ProtocolVersion, i.Instructions
+		if i.ServerInfo != nil {
+			now.Server, now.Version = i.ServerInfo.Name, i.ServerInfo.Version
+		}
+	}
+	cursor := ""
+	for page := 0; ; page++ {
+		res, err := l.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
+		if err != nil {
+			return fmt.Errorf("the server %s does not list its tools: %w", r.Name, err)
+		}
+		now.Tools = append(now.Tools, res.Tools...)
+		if cursor = res.NextCursor; cursor == "" {
+			break
+		}
+		if page >= maxPages || len(now.Tools) > maxTools {
+			return fmt.Errorf("the server %s lists more than %d tools, or has no last page of them", r.Name, maxTools)
+		}
+	}
+	r.mu.Lock()
+	changed := r.listed == nil || !reflect.DeepEqual(r.listed.Tools, now.Tools)
+	r.listed = now
+	r.mu.Unlock()
+	if changed {
+		r.remember(now)
+		if r.all.opt.Changed != nil {
+			r.all.opt.Changed()
+		}
+	}
+	return nil
+}
+
+// relist asks again, because the server has said that its tools are others now.
+func (r *Remote) relist(l *link) {
+	ctx, cancel := context.WithTimeout(r.all.ctx, r.startTimeout())
+	defer cancel()
+	select {
+	case <-l.made:
+	case <-ctx.Done():
+		return
+	}
+	if l.err != nil {
+		return
+	}
+	if err := r.list(ctx, l); err != nil && r.all.ctx.Err() == nil {
+		r.all.opt.notice(err.Error())
+	}
+}
+
+// remember stores a listing for the next process. Without it that process asks again.
+func (r *Remote) remember(l *listing) {
+	if r.all.opt.Cache == "" {
+		return
+	}
+	if content, err := json.Marshal(l); err == nil && len(content) <= maxRemembered {
+		_ = atomicfile.Write(r.cachePath(), content, atomicfile.NoSync)
+	}
+}
+
+// A Status is what is known of a server.
+type Status struct {
+	Server, Version, Protocol, Instructions string // as it calls itself
+	Tools                                   []ToolStatus
+	Failed                                  string // why it could not be used last; empty: it could
+	Known                                   bool   // it has listed its tools, to this process or one before
+	Running                                 bool
+	Errors                                  string // what it has printed to standard error lately
+}
+
+// A ToolStatus is a tool of a server.
+type ToolStatus struct {
+	Name        string // as the server calls it
+	As          string // as models do; empty: it is not offered
+	Description string
+	Why         string // why it is not offered
+}
+
+// Status returns what is known of the server now.
+func (r *Remote) Status() Status {
+	var s Status
+	tools, _ := r.tools()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failed != nil {
+		s.Failed = r.failed.Error()
+	}
+	for _, l := range r.links {
+		select {
+		case <-l.made:
+			if l.err == nil && (l.process == nil || l.process.ended() == "") {
+				s.Running = true
+			}
+			if l.process != nil {
+				s.Errors = l.process.errors.All()
+			}
+		default:
+		}
+	}
+	if r.listed == nil {
+		return s
+	}
+	s.Known = true
+	s.Server, s.Version, s.Protocol, s.Instructions = r.listed.Server, r.listed.Version, r.listed.Protocol, r.listed.Instructions
+	for _, t := range r.listed.Tools {
+		one := ToolStatus{Name: t.Name, Description: t.Description}
+		for _, offered := range tools {
+			if offered.name == t.Name {
+				one.As = offered.spec.Name
+			}
+		}
+		if one.As == "" {
+			one.Why = r.whyNot(t)
+		}
+		s.Tools = append(s.Tools, one)
+	}
+	return s
+}

@@ -1,0 +1,249 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pawl/internal/proc"
+	"pawl/internal/visible"
+	"pawl/sandbox"
+)
+
+// maxIncoming bounds a message of a server, in bytes. A result of this size goes through the
+// store of outputs like any other.
+const maxIncoming = 64 << 20
+
+// attach is a script that makes descriptors 3 and 4 the standard input and output of a program.
+const attach = `exec "$@" <&3 >&4 3<&- 4>&-`
+
+// A process is a server on this machine, with all that it has started.
+type process struct {
+	program string
+	proc    *proc.Process
+	session *sandbox.Session
+	in      *os.File // what the server reads
+	out     *os.File // what it writes
+	errors  *lastLines
+}
+
+// startProcess starts a server. It ends with ctx.
+func startProcess(ctx context.Context, d Definition, folder string, o *Options) (*process, error) {
+	env := append(o.Environ(), environ(d.Env)...)
+	program := d.Command
+	if !strings.ContainsRune(program, os.PathSeparator) {
+		found, err := proc.Find(program, pathOf(env), folder)
+		if err != nil {
+			return nil, fmt.Errorf("there is no program %s in PATH", visible.Quote(program))
+		}
+		program = found
+	}
+	theirIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer theirIn.Close()
+	out, theirOut, err := os.Pipe()
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	defer theirOut.Close()
+	p := &process{program: program, in: in, out: out, errors: &lastLines{}}
+	command := proc.Command{Argv: append([]string{"sh", "-c", attach, "sh", program}, d.Args...), Dir: folder,
+		Env: env, Extra: []*os.File{theirIn, theirOut}, Output: p.errors}
+	if o.Confine != nil {
+		command, p.session, err = o.Confine(d, folder, command)
+	}
+	if err == nil {
+		p.proc, err = proc.Start(ctx, command)
+	}
+	if err != nil {
+		p.session.End()
+		in.Close()
+		out.Close()
+		return nil, err
+	}
+	p.session.StopOn(p.proc.Stop)
+	go func() {
+		_, _ = p.proc.Wait()
+		in.Close()
+		for _, told := range p.session.End() {
+			o.notice("server " + d.Name + ": " + told)
+		}
+	}()
+	return p, nil
+}
+
+func pathOf(env []string) (path string) {
+	for _, v := range env {
+		if value, is := strings.CutPrefix(v, "PATH="); is {
+			path = value // the last counts
+		}
+	}
+	return path
+}
+
+func environ(env map[string]string) []string {
+	var all []string
+	for name, value := range env {
+		all = append(all, name+"="+value)
+	}
+	return all
+}
+
+// closePatience is how long a server may take to end when its standard input has ended.
+const closePatience = 300 * time.Millisecond
+
+// stop ends the server and all it has started: its standard input ends, then it is stopped like
+// a command.
+func (p *process) stop(reason string) {
+	p.in.Close()
+	select {
+	case <-p.proc.Done():
+	case <-time.After(closePatience):
+		p.proc.Stop(reason)
+		<-p.proc.Done()
+	}
+	p.out.Close()
+}
+
+// why returns why the server could not be used: how it has ended, if it has, or else err with the
+// last it has printed.
+func (p *process) why(err error) error {
+	if p.ending(err) {
+		return errors.New(p.ended())
+	}
+	if last := p.errors.String(); last != "" {
+		return fmt.Errorf("%w; it has printed: %s", err, last)
+	}
+	return err
+}
+
+// ending reports whether the server has ended, or is about to because its output has: err is of
+// the connection.
+func (p *process) ending(err error) bool {
+	if errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF) {
+		select {
+		case <-p.proc.Done():
+		case <-time.After(closePatience):
+		}
+	}
+	return p.ended() != ""
+}
+
+// ended says how the server has ended, with the last it has printed to standard error; empty if
+// it runs.
+func (p *process) ended() string {
+	select {
+	case <-p.proc.Done():
+	default:
+		return ""
+	}
+	status, err := p.proc.Wait()
+	said := fmt.Sprintf("it has ended with exit code %d", status.Code)
+	switch {
+	case err != nil:
+		said = err.Error()
+	case status.Stopped != "":
+		said = "it was stopped: " + status.Stopped
+	}
+	last := p.errors.String()
+	if p.session != nil && (status.Code == 126 || status.Code == 127) { // of a shell that cannot execute its command
+		said += fmt.Sprintf("; the sandbox may not let it see %s (with sandbox = false the server has your own rights)", p.program)
+	}
+	if refusal := p.session.Refusal(status, last); refusal != "" {
+		said += "; " + refusal
+	}
+	if last != "" {
+		said += "; its last words: " + last
+	}
+	return said
+}
+
+// transport returns the transport over the server's pipes. What the server prints that is no
+// message is kept with its standard error, and the first such line is told.
+func (p *process) transport(strange func(line string)) sdk.Transport {
+	r, w := io.Pipe()
+	go func() {
+		lines := bufio.NewReaderSize(p.out, 64<<10)
+		for told := false; ; {
+			line, err := readLine(lines)
+			switch {
+			case len(bytes.TrimSpace(line)) == 0:
+			case line[0] == '{' || line[0] == '[':
+				if _, gone := w.Write(append(line, '\n')); gone != nil {
+					return
+				}
+			default:
+				if _, _ = p.errors.Write(append(line, '\n')); !told {
+					strange(string(line))
+					told = true
+				}
+			}
+			if err != nil {
+				w.CloseWithError(err)
+				return
+			}
+		}
+	}()
+	return &sdk.IOTransport{Reader: r, Writer: p.in, MaxLineLength: maxIncoming}
+}
+
+// readLine reads a line without its end. One beyond maxIncoming is an error.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > maxIncoming {
+			return nil, fmt.Errorf("it sent a message of more than %d MB", maxIncoming>>20)
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return bytes.TrimRight(line, "\r\n"), err
+		}
+	}
+}
+
+// lastLines keeps the last lines that were written to it.
+type lastLines struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+const (
+	keptOfErrors  = 8 << 10
+	shownOfErrors = 5 // lines
+)
+
+func (l *lastLines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept = append(l.kept, b...)
+	if n := len(l.kept) - keptOfErrors; n > 0 {
+		l.kept = append(l.kept[:0], l.kept[n:]...)
+	}
+	return len(b), nil
+}
+
+// All returns all that is kept.
+func (l *lastLines) All() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return visible.Escape(strings.ToValidUTF8(strings.TrimSpace(string(l.kept)), "\uFFFD"))
+}
+
+// String returns the last few lines, in one.
+func (l *lastLines) String() string {
+	lines := strings.Split(l.All(), "\n")
+	return strings.TrimSpace(strings.Join(lines[max(0, len(lines)-shownOfErrors):], " / "))
+}
