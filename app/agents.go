@@ -174,7 +174,7 @@ func (w *Workspace) Grants(s run.State, add, remove []string) (run.Grants, error
 
 // allTools returns the tools that a run can be granted, for reading about them.
 func (w *Workspace) allTools() *tool.Registry {
-	return registry(nil, tool.ShellOptions{}, agent.Delegation{})
+	return w.withServed(registry(nil, tool.ShellOptions{}, agent.Delegation{}))
 }
 
 // RunSpecs returns what the tools are that a run has now, with the one that submits its result.

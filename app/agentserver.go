@@ -44,7 +44,7 @@ type agentTool struct {
 // error says that of the tool that submits the result, without which a turn is of no use.
 func (w *Workspace) agentTools(s *settings, state run.State) (tools []agentTool, omitted []string, err error) {
 	k, _, _ := external.Split(state.Config.Model)
-	all := registry(nil, tool.ShellOptions{}, w.delegation(s))
+	all := w.withServed(registry(nil, tool.ShellOptions{}, w.delegation(s)))
 	granted := state.Config.Tools
 	all = all.For(granted, state.Created.Agent != "").With(permissionTool{})
 	if o := state.Config.Output; o.Schema != "" {

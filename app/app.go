@@ -17,6 +17,7 @@ import (
 	"pawl/config"
 	"pawl/external"
 	"pawl/llm"
+	"pawl/mcp"
 	"pawl/metrics"
 	"pawl/output"
 	"pawl/permission"
@@ -78,6 +79,11 @@ type Workspace struct {
 	looking  *store.SQLite // read-only
 	store    *store.SQLite
 	worker   *worker.Worker
+	servers  *mcp.Servers
+
+	preparing     sync.Mutex // guards prepared: the tools of servers are known
+	prepared      bool
+	toldOfServers sync.Map // sentences that were told
 
 	confining    sync.Mutex      // guards settings.withDirs
 	taskWatchers []func(task.ID) // see [Workspace.OnTaskChange]
@@ -151,6 +157,12 @@ func open(dir string, opt Options) *Workspace {
 
 // Close closes what was opened. Sessions are to be closed before.
 func (w *Workspace) Close() error {
+	w.mu.Lock()
+	servers := w.servers
+	w.mu.Unlock()
+	if servers != nil { // without the lock: their last words are told
+		servers.Close()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var err error
@@ -352,6 +364,11 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 	if err := w.confine(s); err != nil {
 		return nil, err
 	}
+	servers, err := w.serversOf(s)
+	if err != nil {
+		return nil, err
+	}
+	served, _ := servers.Tools()
 	onAsk := w.opt.OnAsk
 	switch {
 	case onAsk != "":
@@ -362,7 +379,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 	}
 	return worker.New(worker.Config{
 		Store: st,
-		Tools: registry(rulesOf, s.shellOptions(), w.delegation(s)),
+		Tools: withTools(registry(rulesOf, s.shellOptions(), w.delegation(s)), served),
 		Provider: func(model string) (llm.Provider, string, error) {
 			return s.models.Open(model, provider.Options{Workspace: w.Dir, IdleTimeout: s.Duration("idle_timeout"), Cache: s.On("cache"), Log: w.logger()})
 		},

@@ -67,6 +67,9 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 		return nil, err
 	}
 	d, err := w.driver()
+	if err == nil {
+		err = w.awaitServers(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +112,9 @@ func (w *Workspace) Resume(ctx context.Context, which string, t Task) (*Session,
 
 func (w *Workspace) resume(ctx context.Context, id run.ID, t Task) (*Session, error) {
 	d, err := w.driver()
+	if err == nil {
+		err = w.awaitServers(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}

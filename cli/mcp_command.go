@@ -11,22 +11,23 @@ import (
 
 	"pawl/app"
 	"pawl/cli/command"
+	"pawl/cli/servers"
 	"pawl/run"
 )
 
 func mcpCommand(inv *command.Invocation) *cobra.Command {
 	cmd := command.Group(&cobra.Command{
 		Use:   "mcp",
-		Short: "Serve pawl's tools to an external agent",
-		Long:  "The Model Context Protocol, with which external agents reach the tools of their run.",
+		Short: "Add, list, test and remove MCP servers",
+		Long: `Works with MCP servers: programs and addresses with tools for agents, over the Model Context Protocol. They
+stand in config.toml, as tables [mcp.NAME], and in a repository's .mcp.json, which needs trust. What their tools
+may do is decided like any call; rules name them mcp__SERVER__TOOL.`,
+		Example: `  pawl mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
+  pawl mcp test files
+  pawl run -p "which files are here?" --allow mcp__files__list_directory`,
 	})
+	servers.Add(cmd, inv)
 	cmd.AddCommand(mcpServeCommand(inv), mcpHookCommand(inv))
-	cmd.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) > 0 { // other agents have `mcp add` and the like
-			return command.Usage("unknown command %s of pawl mcp: pawl has no MCP client yet. See pawl mcp --help", command.Quoted(args[0]))
-		}
-		return nil
-	}
 	return cmd
 }
 

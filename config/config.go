@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/mcp"
 	"pawl/output"
 	"pawl/policy"
 	"pawl/run"
@@ -58,8 +59,10 @@ type Sources struct {
 // A Config has the values of all keys.
 type Config struct {
 	// Notes are sentences about what was given and does not count.
-	Notes  []string
-	values map[string][]Value
+	Notes []string
+	// Servers are the MCP servers of all sources, by name.
+	Servers []mcp.Definition
+	values  map[string][]Value
 }
 
 // WorkspaceFile is a workspace's own configuration, relative to its folder.
@@ -109,7 +112,7 @@ func Load(s Sources) (*Config, error) {
 		}
 		c.values[k.Name] = found
 	}
-	return c, nil
+	return c, c.readServers(s)
 }
 
 func exists(path string) bool {

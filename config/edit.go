@@ -41,6 +41,20 @@ func LookupKey(name string) (Key, error) {
 // and returns its path. Without values the key is removed. The rest of the file stays as it is,
 // with its comments.
 func (e Env) SetInUserFile(k Key, values ...string) (path string, err error) {
+	if len(values) > 1 && !k.List {
+		return e.UserFile(), Errorf("%s must be one value, got %d", k.Name, len(values))
+	}
+	for _, v := range values {
+		if err := k.Check(v); err != nil {
+			return e.UserFile(), Errorf("%s: %w", k.Name, err)
+		}
+	}
+	return e.editUserFile(func(_ string, content []byte) ([]byte, error) { return setLine(content, k, values) })
+}
+
+// editUserFile replaces the content of the user's configuration file, which is made if there is
+// none, and returns its path. What it has before and after is checked.
+func (e Env) editUserFile(edit func(path string, content []byte) ([]byte, error)) (path string, err error) {
 	path = e.UserFile()
 	if to, err := filepath.EvalSymlinks(path); err == nil { // the link stays
 		path = to
@@ -52,15 +66,7 @@ func (e Env) SetInUserFile(k Key, values ...string) (path string, err error) {
 	if _, err := parseFile(path, content, nil); err != nil {
 		return path, err
 	}
-	if len(values) > 1 && !k.List {
-		return path, Errorf("%s must be one value, got %d", k.Name, len(values))
-	}
-	for _, v := range values {
-		if err := k.Check(v); err != nil {
-			return path, Errorf("%s: %w", k.Name, err)
-		}
-	}
-	edited, err := setLine(content, k, values)
+	edited, err := edit(path, content)
 	if err != nil {
 		return path, err
 	}
@@ -83,7 +89,11 @@ func setLine(content []byte, k Key, values []string) ([]byte, error) {
 		line = nil
 	}
 	lines := slices.Collect(strings.Lines(string(content)))
-	for i := range lines {
+	first := slices.IndexFunc(lines, func(l string) bool { _, is := tableHeader([]byte(l)); return is })
+	if first < 0 {
+		first = len(lines)
+	}
+	for i := range lines[:first] { // below it are keys of tables
 		name, _, ok := strings.Cut(lines[i], "=")
 		if !ok || strings.Trim(strings.TrimSpace(name), `"'`) != k.Name {
 			continue
@@ -99,10 +109,13 @@ func setLine(content []byte, k Key, values []string) ([]byte, error) {
 			return []byte(strings.Join(slices.Concat(lines[:i], []string{string(line)}, lines[end:]), "")), nil
 		}
 	}
-	if n := len(content); n > 0 && content[n-1] != '\n' && line != nil {
-		content = append(slices.Clone(content), '\n')
+	if line != nil && first > 0 && !strings.HasSuffix(lines[first-1], "\n") {
+		lines[first-1] += "\n"
 	}
-	return append(slices.Clone(content), line...), nil
+	if line != nil && first < len(lines) {
+		line = append(line, '\n')
+	}
+	return []byte(strings.Join(slices.Concat(lines[:first], []string{string(line)}, lines[first:]), "")), nil
 }
 
 // commentOf returns the comment at the end of a setting of one line; "" if it has none.

@@ -26,6 +26,8 @@ func TestASettingIsChangedAndTheRestOfTheFileStays(t *testing.T) {
 		{key: "model", want: "# mine\nmax_steps = 9\neffort = 'high'\n"},
 		{file: "allow = [\n  \"read\", # all\n]\nmode = \"plan\"\n", key: "allow", values: []string{"shell(go test *)", "edit"}, want: "allow = ['shell(go test *)', 'edit']\nmode = \"plan\"\n"},
 		{key: "compact_at", values: []string{"0.5"}, want: "allow = ['shell(go test *)', 'edit']\nmode = \"plan\"\ncompact_at = 0.5\n"},
+		{file: "mode = \"plan\"\n[mcp.a]\ncommand = \"x\"\n", key: "effort", values: []string{"high"}, want: "mode = \"plan\"\neffort = 'high'\n\n[mcp.a]\ncommand = \"x\"\n"},
+		{file: "[mcp.a]\ncommand = \"x\"", key: "mode", values: []string{"plan"}, want: "mode = 'plan'\n\n[mcp.a]\ncommand = \"x\""},
 		{key: "mode", values: []string{"plam"}, want: `did you mean "plan"`, wrong: true},
 		{key: "mode", values: []string{"plan", "bypass"}, want: "must be one value", wrong: true},
 		{file: "model = \n", key: "mode", values: []string{"plan"}, want: "line 1", wrong: true},

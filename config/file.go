@@ -26,7 +26,7 @@ var foreignKeys = map[string]string{
 	"permission": "allow, ask and deny, lists of rules", "defaultMode": "mode", "permission_mode": "mode", "max_turns": "max_steps", "max_budget_usd": "max_cost",
 	"debug": "PAWL_LOG=debug in the environment", "home": "PAWL_STATE_DIR in the environment", "model_name": "model",
 	"theme": "NO_COLOR=1 for no colours; pawl takes those of the terminal", "sandbox": "pawl permissions add RULE --sandbox network, for some commands", "hooks": "nothing: pawl has no hooks yet",
-	"mcpServers": "nothing: pawl has no MCP client yet", "mcp": "nothing: pawl has no MCP client yet", "api": "models.toml beside this file", "base_url": "base_url in models.toml, or ANTHROPIC_BASE_URL", "temperature": "nothing: models answer with their own default",
+	"mcpServers": "a table [mcp.NAME] for each server", "mcp_servers": "a table [mcp.NAME] for each server", "api": "models.toml beside this file", "base_url": "base_url in models.toml, or ANTHROPIC_BASE_URL", "temperature": "nothing: models answer with their own default",
 	"verbose": "PAWL_LOG=debug in the environment", "editor": "EDITOR in the environment", "reasoning_effort": "effort", "model_reasoning_effort": "effort", "max_budget": "max_cost", "small_model": "fallback_model",
 	"env": "variables of the environment; pass_env passes one on to commands",
 }
@@ -73,6 +73,9 @@ func parseFile(path string, content []byte, counts func(name string) bool) (map[
 	for _, name := range slices.Sorted(maps.Keys(raw)) {
 		if counts != nil && !counts(name) {
 			continue
+		}
+		if _, isTable := raw[name].(map[string]any); name == serversKey && isTable {
+			continue // see parseServers
 		}
 		i := slices.Index(names, name)
 		if i < 0 {

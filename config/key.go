@@ -78,6 +78,7 @@ var keys = []Key{
 	{Name: "compact_at", Arg: "share", Help: "share of the window past which older messages are compacted", check: share, Default: strconv.FormatFloat(run.DefaultCompactAt, 'g', -1, 64)},
 	{Name: "nudge", Arg: "on|off", Help: "tell the model to act when its answer promises work and does none", Values: onOff, Default: "on"},
 	{Name: "add_dirs", Single: "add_dir", Arg: "folder", Help: "a further folder that the agent may read and change like the workspace, under the same rules; repeatable", List: true},
+	{Name: "mcp_config", Arg: "file", Help: "a JSON file with further MCP servers, in the form of .mcp.json; repeatable", List: true},
 	{Name: "pass_env", Arg: "name", Help: "a variable that commands get though it looks like a secret; never a provider's key; repeatable", List: true},
 	{Name: "parallel", Arg: "n", Help: "calls that may run at once", check: positive, Default: strconv.Itoa(run.DefaultParallel)},
 	{Name: "min_memory", Arg: "size", Help: "a task waits while less memory than this is available and another is worked on, such as 2GB; -1: no limit", check: limit(ParseSize), Default: "512MB"},

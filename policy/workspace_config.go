@@ -38,10 +38,10 @@ type File struct {
 	Content []byte
 }
 
-// TrustedFiles returns the configuration files of the workspace below a folder, such as
-// .pawl/commands, that a person has trusted as they are, by name, and the names of those
-// that do not count.
-func (p *Policy) TrustedFiles(folder string) (files []File, untrusted []string) {
+// TrustedFiles returns the configuration files of the workspace that are called name, such as
+// .mcp.json, or are below a folder of that name, such as .pawl/commands, and that a person has
+// trusted as they are, by name, and the names of those that do not count.
+func (p *Policy) TrustedFiles(name string) (files []File, untrusted []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	root, owner, err := p.enter()
@@ -53,7 +53,7 @@ func (p *Policy) TrustedFiles(folder string) (files []File, untrusted []string) 
 	record := p.trust.of(p.o.Workspace, owner)
 	for _, f := range scan(root, p.o.Also) {
 		switch {
-		case !strings.HasPrefix(f.name, folder+"/"):
+		case f.name != name && !strings.HasPrefix(f.name, name+"/"):
 		case f.problem == "" && p.trust.err == nil && (f.sum == record.sumOf(f.name) || f.sum == p.repo.trustedHere[f.name]):
 			files = append(files, File{f.name, f.content})
 		default:
