@@ -24,7 +24,9 @@ func newHome(t *testing.T, content string) (env Env, file string) {
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return func(name string) (string, bool) { return map[string]string{"XDG_CONFIG_HOME": home}[name], name == "XDG_CONFIG_HOME" }, file
+	return func(name string) (string, bool) {
+		return map[string]string{"XDG_CONFIG_HOME": home}[name], name == "XDG_CONFIG_HOME"
+	}, file
 }
 
 func TestServersAreAddedReadAndRemoved(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 type wrapper struct {
 	flags    options // those without a value
 	values   options // those that take one
-	operands int    // its own operands before the command
-	assigns  bool   // VAR=value may stand before the command
+	operands int     // its own operands before the command
+	assigns  bool    // VAR=value may stand before the command
 	// transparent: it changes when and how long the command runs and nothing else, so
 	// whatever allows the command allows this.
 	transparent bool

@@ -34,8 +34,8 @@ var own = map[string]string{
 			"required":["what","where"],"additionalProperties":false},
 		{"type":"object","properties":{"what":{"const":"nothing"},"format":{"const":"v1"},"why":{"type":["string","null"]}},
 			"required":["what"],"additionalProperties":false}]}`,
-	"tool":      `{"type":"object","properties":{"tool":{"type":"string"},"how":{"type":"string"}},"required":["tool"],"additionalProperties":false}`,
-	"strict":    `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`,
+	"tool":   `{"type":"object","properties":{"tool":{"type":"string"},"how":{"type":"string"}},"required":["tool"],"additionalProperties":false}`,
+	"strict": `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`,
 }
 
 func checker(t *testing.T, schema string) *submission.Checker {
