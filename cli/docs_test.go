@@ -14,13 +14,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"pawl/agent"
 	"pawl/cli/command"
 	"pawl/cli/manual"
 	"pawl/config"
+	"pawl/internal/golden"
 	"pawl/llm/script"
 	"pawl/permission"
 )
@@ -35,19 +35,11 @@ func comparePage(t *testing.T, name, want string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, have, ok := strings.Cut(string(page), generated)
+	before, _, ok := strings.Cut(string(page), generated)
 	if !ok {
 		t.Fatalf("%s has no line %s", name, generated)
 	}
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(name, []byte(before+generated+want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(have, want); diff != "" {
-		t.Errorf("%s is not what the program has; UPDATE=1 writes it (-page +program)\n%s", name, diff)
-	}
+	golden.File(t, name, []byte(before+generated+want))
 }
 
 func TestThePageOfSettingsHasEverySetting(t *testing.T) {

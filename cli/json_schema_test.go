@@ -9,7 +9,6 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"pawl/api"
@@ -28,6 +26,7 @@ import (
 	"pawl/cli/permissions"
 	"pawl/cli/tasks"
 	"pawl/forms"
+	"pawl/internal/golden"
 	"pawl/output"
 	"pawl/permission"
 	"pawl/provider"
@@ -145,20 +144,7 @@ var words = map[reflect.Type][]string{
 // docs/json.schema.json is what the Go types say. UPDATE=1 writes it.
 func TestTheSchemaOfJSONIsThatOfTheTypes(t *testing.T) {
 	t.Parallel()
-	b := printed(t, jsonSchema(t))
-	const name = "../docs/json.schema.json"
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(name, []byte(b), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := gocmp.Diff(string(have), b); diff != "" {
-		t.Errorf("docs/json.schema.json is not that of the types; UPDATE=1 writes it (-file +types)\n%s", diff)
-	}
+	golden.File(t, "../docs/json.schema.json", []byte(printed(t, jsonSchema(t))))
 }
 
 // A command that is new has --json and a schema, or is one that has a form of its own.

@@ -9,7 +9,8 @@ import (
 	"testing/fstest"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
+	"pawl/internal/golden"
+
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
@@ -30,11 +31,10 @@ func TestDrafts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			repository, want := fstest.MapFS{}, ""
+			repository := fstest.MapFS{}
 			files := archive.Files[:0]
 			for _, f := range archive.Files {
 				if f.Name == wanted {
-					want = string(f.Data)
 					continue
 				}
 				files = append(files, f)
@@ -44,14 +44,8 @@ func TestDrafts(t *testing.T) {
 			if again := draft(repository, name); again != got {
 				t.Error("the same files have two drafts")
 			}
-			if os.Getenv("UPDATE") != "" {
-				archive.Files = append(files, txtar.File{Name: wanted, Data: []byte(got)})
-				if err := os.WriteFile(story, txtar.Format(archive), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			} else if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			archive.Files = append(files, txtar.File{Name: wanted, Data: []byte(got)})
+			golden.File(t, story, txtar.Format(archive))
 		})
 	}
 }

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"pawl/internal/golden"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -130,19 +131,7 @@ func TestWhatMayFollow(t *testing.T) {
 			t.Errorf("%s: event %d after %d: %v", st.name, s.Seq+2, s.Seq, err)
 		}
 	}
-	const file = "testdata/follows.golden"
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), out.String()); diff != "" {
-		t.Errorf("(-want +got, UPDATE=1 rewrites)\n%s", diff)
-	}
+	golden.Compare(t, "follows.golden", []byte(out.String()))
 }
 
 // brief shows a payload as the log does.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl/heuristic"
+	"pawl/internal/golden"
 )
 
 // A trace is a story about a run: lines that happen to it, each followed by what
@@ -57,16 +58,7 @@ func TestTraces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := playTrace(t, string(b))
-			if os.Getenv("UPDATE") != "" {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(b), got); diff != "" {
-				t.Errorf("%s (-want +got, UPDATE=1 rewrites):\n%s", file, diff)
-			}
+			golden.File(t, file, []byte(playTrace(t, string(b))))
 		})
 	}
 }

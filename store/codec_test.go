@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pawl/internal/golden"
 	"pawl/run"
 )
 
@@ -281,18 +282,10 @@ func TestTheCurrentLogHasEveryType(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(currentLog, want.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(currentLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(strings.Split(string(got), "\n"), strings.Split(want.String(), "\n")); d != "" {
-		t.Errorf("the disk form has changed; old logs must still load. If it only gained optional keys, write it anew with UPDATE=1 "+
-			"(or begin the next log, if a pawl was released with this one):\n%s", d)
+	golden.File(t, currentLog, want.Bytes())
+	if t.Failed() {
+		t.Log("the disk form has changed; old logs must still load. If it only gained optional keys, write it anew with UPDATE=1 " +
+			"(or begin the next log, if a pawl was released with this one)")
 	}
 }
 

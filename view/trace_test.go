@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"pawl/internal/golden"
 	"pawl/run"
 	"pawl/view"
 )
@@ -54,16 +53,7 @@ func TestTraces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := playTrace(t, string(b))
-			if os.Getenv("UPDATE") != "" {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(b), got); diff != "" {
-				t.Errorf("%s (-want +got, UPDATE=1 rewrites):\n%s", file, diff)
-			}
+			golden.File(t, file, []byte(playTrace(t, string(b))))
 		})
 	}
 }

@@ -7,6 +7,7 @@
 package golden
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -14,27 +15,36 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"pawl/internal/atomicfile"
 )
 
 // Compare fails t when got differs from testdata/name. With UPDATE set in the
-// environment it writes the file instead.
+// environment it writes the file instead, see [File].
 func Compare(t testing.TB, name string, got []byte) {
 	t.Helper()
-	path := filepath.Join("testdata", filepath.FromSlash(name))
-	if os.Getenv("UPDATE") != "" {
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+	File(t, filepath.Join("testdata", filepath.FromSlash(name)), got)
+}
+
+// File is Compare for a file at any path. It writes only what differs and replaces the file as a whole, so
+// that a test which reads the file at the same time finds all of it.
+func File(t testing.TB, path string, got []byte) {
+	t.Helper()
+	update := os.Getenv("UPDATE") != ""
+	want, err := os.ReadFile(path)
+	missing := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case update && (missing || err == nil && !bytes.Equal(want, got)):
+		if err := atomicfile.Write(path, got, atomicfile.NoSync); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, got, 0o666); err != nil {
+		if err := os.Chmod(path, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
-	}
-	want, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	case missing:
 		t.Fatalf("%s is not there; UPDATE=1 go test writes it", path)
-	}
-	if err != nil {
+	case err != nil:
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
