@@ -83,7 +83,7 @@ func (s *State) transition(e Event) error {
 		return refuse("an event without a payload")
 	case Resumed:
 		driven = t.driven
-	case Configured:
+	case Configured: // perhaps by a process that does not drive the run
 		driven, counted = t.driven, t.counted
 	}
 	if err := e.Payload.apply(s, e); err != nil {

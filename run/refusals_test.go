@@ -13,11 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWhatMayFollow offers every kind of payload, also malformed ones, to a run in
-// every kind of state, and compares what is taken and what is refused, and why,
-// with testdata/follows.golden (UPDATE=1 writes it). A refusal changes nothing.
-func TestWhatMayFollow(t *testing.T) {
-	t.Parallel()
+// A moment is a state that a run may be in, and how it came there.
+type moment struct {
+	name     string
+	payloads []Payload
+}
+
+// moments returns a run in every kind of state, and every kind of payload, also malformed ones.
+func moments() ([]moment, []Payload) {
 	call := func(id, tool string) Part {
 		return Part{Type: CallPart, Call: &Call{ID: CallID(id), Tool: tool, Arguments: "{}"}}
 	}
@@ -39,10 +42,7 @@ func TestWhatMayFollow(t *testing.T) {
 	external := []Payload{Created{Run: "r", External: true, Config: output}, Prompted{Parts: words}}
 	driving := then(external, RequestStarted{Purpose: ForAgent, Attempt: 1}, Observed{Conversation: "v"})
 	received := then(driving, CallReceived{Call: Call{ID: "c_1", Tool: "submit"}, Key: "k"}, CallInspected{Call: "c_1", Class: Resumable, Submits: true}, allow("c_1"), CallStarted{Call: "c_1", Attempt: 1})
-	states := []struct {
-		name     string
-		payloads []Payload
-	}{
+	states := []moment{
 		{"nothing yet", nil},
 		{"created", up},
 		{"prompted", begun[:2]},
@@ -96,6 +96,15 @@ func TestWhatMayFollow(t *testing.T) {
 		Synthesized{Text: "a"}, Synthesized{}, Ended{End: Completed}, Ended{}, Ended{End: Asked},
 		nil,
 	}
+	return states, payloads
+}
+
+// TestWhatMayFollow offers every kind of payload to a run in every kind of state, and compares
+// what is taken and what is refused, and why, with testdata/follows.golden (UPDATE=1 writes it). A
+// refusal changes nothing.
+func TestWhatMayFollow(t *testing.T) {
+	t.Parallel()
+	states, payloads := moments()
 	var out strings.Builder
 	at := time.Unix(1_800_000_000, 0)
 	for _, st := range states {

@@ -72,7 +72,7 @@ func TestSimulationOfLivesThatCrashAtEveryPoint(t *testing.T) {
 	}
 }
 
-// vocabulary is one of each type of payload.
+// vocabulary is one of each type of payload; [TestTheVocabularyIsWhole] says what is missing.
 var vocabulary = []Payload{
 	Created{}, Configured{}, Prompted{}, Said{}, Withdrawn{}, RequestStarted{}, RequestFailed{}, Replied{}, Observed{},
 	CallReceived{}, CallInspected{}, CallDecided{}, ApprovalInvalidated{}, CallStarted{}, CallSettled{}, Resumed{}, Told{},

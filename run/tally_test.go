@@ -25,28 +25,6 @@ func replayed(t *testing.T, payloads ...any) State {
 	return s
 }
 
-func TestARunThatIsRenamedWhileNoProcessDrivesItLosesNoTime(t *testing.T) {
-	t.Parallel()
-	name := "morning"
-	for _, between := range [][]any{nil, {Configured{Change: ConfigChange{Name: &name}}}} {
-		life := append([]any{Created{Run: "r", Config: Config{Limits: Limits{Wall: time.Minute}}}, Prompted{Parts: []Part{Text("work")}},
-			RequestStarted{Purpose: ForStep, Attempt: 1}, 9 * time.Hour}, between...) // killed
-		s := replayed(t, append(life, time.Hour, Resumed{Request: true})...)
-		if got := s.Driven(s.At); got != time.Second {
-			t.Errorf("%d events between kill and resume: driven for %v, want 1s", len(between), got)
-		}
-		if got := s.Deadline().Sub(s.At); got != 59*time.Second {
-			t.Errorf("%d events between kill and resume: %v are left, want 59s", len(between), got)
-		}
-	}
-	// A change while the turn is driven is no pause.
-	s := replayed(t, Created{Run: "r"}, Prompted{Parts: []Part{Text("work")}}, RequestStarted{Purpose: ForStep, Attempt: 1},
-		time.Minute, Configured{Change: ConfigChange{Name: &name}}, Replied{Parts: []Part{Text("done")}, Stop: StopEndTurn})
-	if got := s.Driven(s.At); got != time.Minute+3*time.Second {
-		t.Errorf("driven for %v with a change in between, want 1m3s", got)
-	}
-}
-
 func TestACachedAnswerUsesNothing(t *testing.T) {
 	t.Parallel()
 	u := Usage{Input: 10, Output: 5, Cost: 1, Priced: true}
