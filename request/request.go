@@ -24,6 +24,9 @@ type Request interface {
 	// Begins reports whether it says something to the agent: it then may begin a turn, and waits while
 	// the turn before is being interrupted.
 	Begins() bool
+	// Settles reports whether it is read, when it was made while no process drove the run, before what
+	// the next process drives the run for: what that process was given overrides it, and finds its calls answered.
+	Settles() bool
 	kind() kind
 }
 
@@ -195,6 +198,15 @@ func (Configure) Begins() bool { return false }
 func (Decide) Begins() bool    { return false }
 func (Interrupt) Begins() bool { return false }
 func (Call) Begins() bool      { return false }
+
+func (Say) Settles() bool       { return false }
+func (Continue) Settles() bool  { return false }
+func (Answer) Settles() bool    { return false }
+func (Withdraw) Settles() bool  { return false }
+func (Configure) Settles() bool { return true }
+func (Decide) Settles() bool    { return true }
+func (Interrupt) Settles() bool { return false }
+func (Call) Settles() bool      { return true }
 
 // All returns what requests mean in s, one after the other: all of them, or an error and nothing.
 func All(s run.State, w World, requests ...Request) ([]run.Payload, error) {

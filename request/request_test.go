@@ -189,16 +189,19 @@ func TestRequestsAreAllMeantOrNone(t *testing.T) {
 }
 
 // What says something to the agent waits while a turn is being interrupted; the rest does not.
-func TestWhatBeginsATurn(t *testing.T) {
+// Decisions, changes of the configuration and calls come before what the next process drives the run for.
+func TestWhatBeginsATurnAndWhatComesBefore(t *testing.T) {
 	t.Parallel()
 	for _, r := range all {
-		want := false
+		begins, settles := false, false
 		switch r.(type) {
 		case Say, Answer, Continue:
-			want = true
+			begins = true
+		case Decide, Configure, Call:
+			settles = true
 		}
-		if r.Begins() != want {
-			t.Errorf("%T begins a turn: %v", r, r.Begins())
+		if r.Begins() != begins || r.Settles() != settles {
+			t.Errorf("%T begins a turn: %v; comes before what a run is driven for: %v", r, r.Begins(), r.Settles())
 		}
 	}
 }

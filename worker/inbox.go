@@ -54,16 +54,6 @@ func (d *Runner) inbox(only func(request.Request) bool) []func(run.State) []run.
 	return wanted
 }
 
-// settings are the requests that are read before what Run is called for: decisions and changes of the
-// configuration that were made while the run was not driven.
-func settings(r request.Request) bool {
-	switch r.(type) {
-	case request.Decide, request.Configure, request.Call:
-		return true
-	}
-	return false
-}
-
 // CheckConfig returns why a change of the run's configuration cannot be made in s.
 func (d *Runner) CheckConfig(s run.State, c run.ConfigChange) error {
 	if c.Mode != nil {

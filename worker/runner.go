@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/task"
@@ -61,7 +62,7 @@ func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 	if d.created == nil {
 		// Decisions and settings made while the run was not driven come first; the
 		// caller's (a limit on the command line) override them.
-		in.Wanted = d.inbox(settings)
+		in.Wanted = d.inbox(request.Request.Settles)
 	}
 	in.Wanted = append(in.Wanted, d.openMail()...)
 	for {
