@@ -523,7 +523,7 @@ func speaking(rules []Rule, p *simpleCommand) (Rule, bool) {
 // allowed judges what neither a deny or ask rule nor the mode decided: a part is
 // allowed by a rule, by only reading, or asks.
 func (t *evaluation) allowed(p *simpleCommand, l *commandInfo) (stage, Decision) {
-	local := slices.Contains(t.r.LocalPrograms, p.program())
+	local := slices.Contains(t.r.LocalPrograms, p.program()) || p.within != nil && is(path.Base(p.within.program()), runsPackages)
 	if p.transparent && !local {
 		return atDefault, byDefault(Allow, "what it runs decides")
 	}
@@ -569,7 +569,7 @@ func (t *evaluation) allowed(p *simpleCommand, l *commandInfo) (stage, Decision)
 	case l.reads && runsGit:
 		return atDefault, byDefault(Ask, quote(p.text)+" looks, and the repository makes git run a program while it does: "+quote(t.r.Runs))
 	case (l.reads || p.transparent) && local:
-		return atDefault, byDefault(Ask, "PATH leads to a program "+quote(p.program())+" of the workspace, and no rule names it")
+		return atDefault, byDefault(Ask, quote(p.program())+" may be a program of the workspace, and no rule names it")
 	case l.reads && readRule != nil:
 		return atAllow, by(*readRule, "it covers what "+quote(p.text)+" reads")
 	case l.reads:

@@ -39,6 +39,7 @@ const (
 	guessed
 	takesTexts
 	runsInput
+	runsPackages
 	goesThrough
 	changesFolder
 	// These have words of their own.
@@ -68,8 +69,9 @@ var facts = map[string]fact{
 	"asks git": asksGit, "obeys files": obeysFiles, "option files": optionFiles, "idles": isIdler, "looks up": looksUp,
 	"sets variables": setsVariables, "sets the shell": setsTheShell, "makes no links": makesNoLinks, "own work": ownWork,
 	"language": language, "covered": covered, "assigns": assigns, "transparent": isTransparent, "guessed": guessed,
-	"texts": takesTexts, "runs input": runsInput, "goes through": goesThrough, "changes folder": changesFolder,
-	"finds": findsBy, "input": hasInput, "version": saysVersion, "means": means, "quiet": quiet,
+	"texts": takesTexts, "runs input": runsInput, "runs packages": runsPackages, "goes through": goesThrough,
+	"changes folder": changesFolder,
+	"finds":          findsBy, "input": hasInput, "version": saysVersion, "means": means, "quiet": quiet,
 	"reads": reads, "values": values, "lists": lists, "wraps": wraps, "flags": flags, "commands": commands,
 	"short": short, "long": long, "single": single, "prefixes": prefixes, "within": within,
 }
