@@ -131,7 +131,7 @@ func (w *window) format(name string) string {
 }
 
 // patience is how long a test waits for what must come.
-const patience = 2 * time.Minute
+var patience = tui.Patience
 
 // until looks at the window until a condition holds. It leaves the processor to others between
 // two looks: each starts a process.

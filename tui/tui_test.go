@@ -158,7 +158,22 @@ func (p *person) hand(m message) {
 	}
 }
 
-const patience = 2 * time.Minute
+// patience is how long a test waits for what must come: far more than it takes. PAWL_TEST_PATIENCE is another,
+// for a person who writes a story and does not yet know what it shows.
+var patience = func() time.Duration {
+	v := os.Getenv("PAWL_TEST_PATIENCE")
+	if v == "" {
+		return 2 * time.Minute
+	}
+	d, err := time.ParseDuration(v)
+	if err != nil {
+		panic("PAWL_TEST_PATIENCE: " + err.Error())
+	}
+	return d
+}()
+
+// Patience is for the tests outside this package.
+var Patience = patience
 
 func (p *person) size(width, height int) {
 	p.t.Helper()
