@@ -88,66 +88,41 @@ func (a *Asker) Ask(ctx context.Context, s run.State) bool {
 // there is nothing more to ask.
 func (a *Asker) Prompt(lines []string, ask string, gone <-chan struct{}) (line string, ok bool) {
 	a.out.prompt(lines, "")
-	early, ok := a.Input.settle(gone)
-	if !ok {
-		return "", false
-	}
-	first := ask
-	for _, text := range early {
-		if text != "" {
-			first = notTaken(text) + first
-		}
-	}
-	a.out.prompt(nil, first)
-	var read typed
-	for asked := true; asked; {
-		select {
-		case read, ok = <-a.Input.lines:
-			if asked = ok && read.early; asked {
-				a.out.prompt(nil, notTaken(strings.TrimSpace(read.text))+ask)
-			}
-		case <-gone:
-			ok, asked = false, false
-		}
-	}
+	line, ok = a.Input.answer(func(early []string) { a.out.prompt(nil, notTaken(early)+ask) }, gone)
 	if !ok {
 		a.out.Resume(true)
-		return "", false
 	}
-	return strings.Join(append([]string{strings.TrimSpace(read.text)}, a.Input.more()...), "\n"), true
+	return line, ok
 }
 
-// notTaken says that a line was not taken as an answer. It has the whole line, so that it can be copied.
-func notTaken(text string) string {
-	return "  not taken, because it was typed before this was asked: " + command.Visible(text) + "\n"
+// notTaken says that lines were not taken as an answer. It has them whole, so that they can be copied.
+func notTaken(lines []string) string {
+	var b strings.Builder
+	for _, text := range lines {
+		if text != "" {
+			b.WriteString("  not taken, because it was typed before this was asked: " + command.Visible(text) + "\n")
+		}
+	}
+	return b.String()
 }
 
-// Confirm asks a question on the terminal. Anything but y or yes is no, and so is an input that has ended, as
-// /dev/null has, and what was typed before the question could have been read.
+// Confirm asks a question on the terminal. Anything but y or yes is no, and so are several lines, an input that
+// has ended, as /dev/null has, and what was typed before the question could have been read.
 func Confirm(inv *command.Invocation, question string) bool {
 	input := NewLineReader(inv.Stdin)
 	defer input.End(inv.Stderr)
-	early, ok := input.settle(nil)
-	for _, text := range early {
-		if text != "" {
-			fmt.Fprint(inv.Stderr, notTaken(text))
-		}
+	asked := false
+	line, ok := input.answer(func(early []string) {
+		asked = true
+		fmt.Fprint(inv.Stderr, notTaken(early), question)
+	}, nil)
+	if !asked {
+		fmt.Fprint(inv.Stderr, question)
 	}
-	fmt.Fprint(inv.Stderr, question)
-	for ok {
-		var read typed
-		if read, ok = <-input.lines; !ok {
-			break
-		}
-		switch text := strings.TrimSpace(read.text); {
-		case read.early:
-			fmt.Fprint(inv.Stderr, notTaken(text), question)
-		default:
-			return strings.EqualFold(text, "y") || strings.EqualFold(text, "yes")
-		}
+	if !ok {
+		fmt.Fprintln(inv.Stderr)
 	}
-	fmt.Fprintln(inv.Stderr)
-	return false
+	return ok && (strings.EqualFold(line, "y") || strings.EqualFold(line, "yes"))
 }
 
 // say prints lines that belong to a prompt.
@@ -479,6 +454,36 @@ func (l *LineReader) End(out io.Writer) {
 
 // abandoned is how long a line that was begun may stand still before no more of it is awaited.
 const abandoned = 2 * time.Second
+
+// answer calls ask when what is asked can have been read, and returns the line that is typed then. Lines that come
+// together were pasted: they are one text of several lines. ask is told what was typed before, which is no answer,
+// and is called again when a line ends that was begun before: what follows that at once was not meant either. ok
+// is false if there is no answer: input has ended, or gone was closed.
+func (l *LineReader) answer(ask func(early []string), gone <-chan struct{}) (text string, ok bool) {
+	var before []string
+	for {
+		early, ok := l.settle(gone)
+		if early = append(before, early...); !ok {
+			if len(early) > 0 {
+				ask(early)
+			}
+			return "", false
+		}
+		ask(early)
+		select {
+		case read, ok := <-l.lines:
+			switch {
+			case !ok:
+				return "", false
+			case !read.early:
+				return strings.Join(append([]string{strings.TrimSpace(read.text)}, l.more()...), "\n"), true
+			}
+			before = []string{strings.TrimSpace(read.text)}
+		case <-gone:
+			return "", false
+		}
+	}
+}
 
 // settle waits until what is asked can have been read, and returns the lines that were typed before, which
 // are no answers, and the beginning of one. ok is false if no answer comes any more: input has ended, or

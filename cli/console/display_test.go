@@ -340,6 +340,54 @@ func TestALineTypedBeforeAPromptAnswersNothing(t *testing.T) {
 	})
 }
 
+// What follows the rest of a line that was begun before a prompt was not meant for it either: however soon it
+// comes, the prompt is asked again first, and stands as long as at first.
+func TestALineThatWasBegunBeforeAPromptOpensNothing(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		typed []string // each after a pause
+		pause time.Duration
+		want  string
+	}{
+		{"together", []string{"st\ny\n", "n\n"}, 2 * standing, "n"},
+		{"no rest", []string{"\ny\n", "n\n"}, 2 * standing, "n"},
+		{"many", []string{"st\na\ny\nyes\n", "n\n"}, 2 * standing, "n"},
+		{"soon after", []string{"st\n", "y\n", "y\n"}, standing / 2, ""},
+		{"a key at a time", []string{"s", "t", "\n", "y", "\n", "y", "\n"}, standing / 3, ""},
+		{"again begun before", []string{"st\n", "ye", "s\n"}, standing * 4 / 5, ""},
+		{"read and answered", []string{"st\n", "y\n"}, 2 * standing, "y"},
+		{"several lines", []string{"st\n", "y\n1\n"}, 2 * standing, "y\n1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r, w := io.Pipe()
+				l := NewLineReader(r)
+				l.push = func() {}
+				go func() {
+					fmt.Fprint(w, "use the fir")
+					time.Sleep(3 * standing)
+					for _, part := range c.typed {
+						fmt.Fprint(w, part)
+						time.Sleep(c.pause)
+					}
+					w.Close()
+				}()
+				var told []string
+				got, ok := l.answer(func(early []string) { told = append(told, early...) }, nil)
+				if got != c.want || ok != (c.want != "") {
+					t.Errorf("answered %q, %t; want %q; told %q", got, ok, c.want, told)
+				}
+				if first, rest := c.typed[0], "use the fir"; len(told) == 0 || told[0] != rest {
+					t.Errorf("of %q it told %q", first, told)
+				}
+				_, _ = io.Copy(io.Discard, r)
+			})
+		})
+	}
+}
+
 // BenchmarkASecondOfStreaming is what a second costs in which 50 tokens arrive and the live
 // part is drawn as often as it is at most: the bar is 30 ms, 3 % of a CPU.
 func BenchmarkASecondOfStreaming(b *testing.B) {
