@@ -43,8 +43,8 @@ type keyStore struct {
 	swept time.Time
 }
 
-// A kept is an answer in its file.
-type kept struct {
+// A storedAnswer is an answer in its file.
+type storedAnswer struct {
 	// Request is the hash of the method, the path and the body.
 	Request string      `json:"request"`
 	At      time.Time   `json:"at"`
@@ -110,21 +110,21 @@ func (k *keyStore) begin(ctx context.Context, name string) (end func(), err erro
 	}
 }
 
-func (k *keyStore) read(file string) (kept, bool, error) {
+func (k *keyStore) read(file string) (storedAnswer, bool, error) {
 	b, err := os.ReadFile(filepath.Join(k.dir, file))
 	if errors.Is(err, fs.ErrNotExist) {
-		return kept{}, false, nil
+		return storedAnswer{}, false, nil
 	} else if err != nil {
-		return kept{}, false, err
+		return storedAnswer{}, false, err
 	}
-	var a kept
+	var a storedAnswer
 	if err := json.Unmarshal(b, &a); err != nil {
-		return kept{}, false, fmt.Errorf("%s: %w", file, err)
+		return storedAnswer{}, false, fmt.Errorf("%s: %w", file, err)
 	}
 	return a, k.now().Sub(a.At) <= keyLife, nil
 }
 
-func (k *keyStore) write(file string, a kept) error {
+func (k *keyStore) write(file string, a storedAnswer) error {
 	b, err := json.Marshal(a)
 	if err != nil {
 		return err
@@ -178,14 +178,14 @@ func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, done.Body) // a client that is gone asks again
 		return
 	}
-	if err := k.write(req.key+intentSuffix, kept{Request: request, At: k.now()}); err != nil {
+	if err := k.write(req.key+intentSuffix, storedAnswer{Request: request, At: k.now()}); err != nil {
 		s.writeProblem(w, r, s.problem(r.Context(), err))
 		return
 	}
 	// The client may go; what it has asked for is done and its answer kept.
 	c := &capture{header: http.Header{}, status: http.StatusOK}
 	s.mux.ServeHTTP(c, r.WithContext(context.WithoutCancel(r.Context())))
-	a := kept{Request: request, At: k.now(), Status: c.status, Header: http.Header{}, Body: c.body.String()}
+	a := storedAnswer{Request: request, At: k.now(), Status: c.status, Header: http.Header{}, Body: c.body.String()}
 	if t := c.header["Content-Type"]; t != nil {
 		a.Header["Content-Type"] = t
 	}
@@ -219,7 +219,7 @@ const codeUnknown = "OUTCOME_UNKNOWN"
 
 // known returns what is known of a request with a key: its answer, why it is not served, or
 // nothing.
-func (k *keyStore) known(name, request string) (*kept, *Problem, error) {
+func (k *keyStore) known(name, request string) (*storedAnswer, *Problem, error) {
 	reused := &Problem{Status: http.StatusUnprocessableEntity, Code: "IDEMPOTENCY_KEY_REUSED", Message: "another request had this " + keyHeader + ": use a new key for each request"}
 	a, ok, err := k.read(name)
 	switch {

@@ -23,11 +23,11 @@ type tree struct {
 	places   places         // as planned, before overlays were given their places
 	mounts   []helper.Mount // of places
 	resident *proc.Resident
-	seen     map[string]sight // what the tree is made of, by path
-	users    int              // commands that run in it
-	wanted   int              // runs it was built ahead for that may yet have a first command in it
-	replaced bool             // no more commands are started in it
-	release  func()           // lets others have its overlays
+	seen     map[string]pathState // what the tree is made of, by path
+	users    int                  // commands that run in it
+	wanted   int                  // runs it was built ahead for that may yet have a first command in it
+	replaced bool                 // no more commands are started in it
+	release  func()               // lets others have its overlays
 }
 
 // A treeKind says which commands a tree is for. Others of the same kind, under other rules, replace it.
@@ -69,7 +69,7 @@ func (t *trees) build(ctx context.Context, p *Policy, kind treeKind, places plac
 	confine := *confinementAt(kind.level)
 	confine.Mounts = built.mounts()
 	// What is replaced while the tree is built is seen to be another the next time.
-	n.seen = sightsOf(confine.Mounts)
+	n.seen = pathStatesOf(confine.Mounts)
 	var err error
 	if n.resident, err = proc.NewResident(&confine); err != nil {
 		n.release()
@@ -163,47 +163,47 @@ func (n *tree) close() {
 // holds reports whether what the tree is made of is what it was.
 func (n *tree) holds() bool {
 	for path, was := range n.seen {
-		if sightOf(path, was.content) != was {
+		if pathStateOf(path, was.content) != was {
 			return false
 		}
 	}
 	return true
 }
 
-// A sight is what a path was found to be. The zero value is nothing.
-type sight struct {
+// A pathState is what a path was found to be. The zero value is nothing.
+type pathState struct {
 	device, inode uint64
 	mode          fs.FileMode
 	content       bool // a change of what is in it counts too
 	changed       time.Time
 }
 
-// sightOf looks at a path. Of anything but a folder the time of its last change counts:
+// pathStateOf looks at a path. Of anything but a folder the time of its last change counts:
 // it may have been given another name and the name back, which a mount does not follow.
-func sightOf(path string, content bool) sight {
+func pathStateOf(path string, content bool) pathState {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return sight{content: content}
+		return pathState{content: content}
 	}
 	s := statOf(info)
-	found := sight{device: s.device, inode: s.inode, mode: info.Mode(), content: content}
+	found := pathState{device: s.device, inode: s.inode, mode: info.Mode(), content: content}
 	if content || !info.IsDir() {
 		found.changed = s.changed
 	}
 	return found
 }
 
-// sightsOf looks at what mounts show or cover.
-func sightsOf(mounts []helper.Mount) map[string]sight {
-	seen := map[string]sight{}
+// pathStatesOf looks at what mounts show or cover.
+func pathStatesOf(mounts []helper.Mount) map[string]pathState {
+	seen := map[string]pathState{}
 	for _, m := range mounts {
 		switch m.Kind {
 		case helper.ReadOnly, helper.Writable, helper.Temporary, helper.TemporaryReadOnly:
-			seen[m.Source] = sightOf(m.Source, false)
+			seen[m.Source] = pathStateOf(m.Source, false)
 		case helper.Overlay: // what is below an overlay must not change
-			seen[m.Source] = sightOf(m.Source, true)
+			seen[m.Source] = pathStateOf(m.Source, true)
 		case helper.Empty, helper.NoFile:
-			seen[m.Target] = sightOf(m.Target, false)
+			seen[m.Target] = pathStateOf(m.Target, false)
 		}
 	}
 	return seen
@@ -211,8 +211,8 @@ func sightsOf(mounts []helper.Mount) map[string]sight {
 
 // sightsInTemp looks at the folders in the temporary one that mounts are put on. Other
 // commands, in trees of their own, can move them.
-func sightsInTemp(temp string, mounts []helper.Mount) map[string]sight {
-	seen := map[string]sight{}
+func sightsInTemp(temp string, mounts []helper.Mount) map[string]pathState {
+	seen := map[string]pathState{}
 	for _, m := range mounts {
 		for _, tmp := range []string{"/tmp/", "/var/tmp/"} {
 			below, ok := strings.CutPrefix(m.Target, tmp)
@@ -221,7 +221,7 @@ func sightsInTemp(temp string, mounts []helper.Mount) map[string]sight {
 				if _, done := seen[path]; done {
 					break
 				}
-				seen[path] = sightOf(path, false)
+				seen[path] = pathStateOf(path, false)
 				below = filepath.Dir(below)
 			}
 		}

@@ -292,12 +292,12 @@ func TestTheKeyOfASubmissionIsThatOfItsRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := along{batch: &batch{}, s: s, calls: map[run.CallID]called{}}
-	if err := a.all(nil, []run.Event{{Payload: run.Observed{}}, received("2"), received("3")}); err != nil {
+	c := consequences{batch: &batch{}, s: s, calls: map[run.CallID]called{}}
+	if err := c.all(nil, []run.Event{{Payload: run.Observed{}}, received("2"), received("3")}); err != nil {
 		t.Fatal(err)
 	}
 	for id, want := range map[run.CallID]string{"c_1": "key 1", "c_2": "key 2", "c_3": "key 3", "c_4": ""} {
-		if got := a.called(id).key; got != want {
+		if got := c.called(id).key; got != want {
 			t.Errorf("the key of %s is %q, want %q", id, got, want)
 		}
 	}

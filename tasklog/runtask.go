@@ -93,8 +93,8 @@ func (t *RunTask) Append(before, after run.State, events []run.Event, batches []
 		} else if err != nil {
 			return false, err
 		}
-		a := along{RunTask: t, batch: t.log.batch(t.id), run: id, s: before, after: after, calls: map[run.CallID]called{}}
-		err := a.all(batches, events)
+		c := consequences{RunTask: t, batch: t.log.batch(t.id), run: id, s: before, after: after, calls: map[run.CallID]called{}}
+		err := c.all(batches, events)
 		switch {
 		case errors.Is(err, errRefused):
 			return true, nil
@@ -105,10 +105,10 @@ func (t *RunTask) Append(before, after run.State, events []run.Event, batches []
 				t.Log.Error("the task of the run was not updated", "run", id, "task", t.id, "error", err)
 			}
 			return alone()
-		case len(a.batch.events) == 0:
+		case len(c.batch.events) == 0:
 			return alone()
 		}
-		add, err := a.append()
+		add, err := c.append()
 		if err != nil {
 			return false, err
 		}
@@ -116,7 +116,7 @@ func (t *RunTask) Append(before, after run.State, events []run.Event, batches []
 		switch {
 		case err == nil:
 			clear(t.submitted)
-			t.changedTo(a.state)
+			t.changedTo(c.state)
 			return false, nil
 		case errors.Is(err, store.ErrTaskConflict), errors.Is(err, store.ErrSubmitted):
 			if conflicts++; conflicts > maxConflicts {
