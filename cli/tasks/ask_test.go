@@ -5,7 +5,6 @@ import (
 
 	"pawl/cli/console"
 	"pawl/run"
-	tasks "pawl/task"
 )
 
 // An external agent keeps working while one of its calls waits: the person is asked at once.
@@ -43,20 +42,6 @@ func TestANumberThatNoOptionHasIsNoAnswer(t *testing.T) {
 	} {
 		if got, err := console.Chosen(c.answer, c.options); got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%q of %q: %q, %v, want %q", c.answer, c.options, got, err, c.want)
-		}
-	}
-}
-
-// A message that is passed to an agent whose turn ends before it reads it was never delivered.
-func TestTheHistorySaysOneTruthOfAMessage(t *testing.T) {
-	t.Parallel()
-	for want, p := range map[string]tasks.Payload{
-		"the message was passed to the agent":                                             tasks.MessageDelivered{ID: "m"},
-		"the agent reads the message when its turn has ended":                             tasks.MessageDelivered{ID: "m", AtTurnEnd: true},
-		"the agent did not read the message, because its turn ended first: send it again": tasks.MessageReturned{ID: "m"},
-	} {
-		if got := historyLine(tasks.Event{Payload: p}); got != want {
-			t.Errorf("%T: %q", p, got)
 		}
 	}
 }

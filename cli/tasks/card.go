@@ -22,6 +22,7 @@ import (
 	"pawl/board"
 	"pawl/cli/command"
 	"pawl/forms"
+	"pawl/report"
 	"pawl/request"
 	"pawl/run"
 	tasks "pawl/task"
@@ -441,21 +442,11 @@ func taskLines(all []tasks.Summary, now time.Time, width int) []string {
 			status += " (" + cmp.Or(waitsForWords[s.WaitsFor], s.WaitsFor) + ")"
 		}
 		if !s.Until.IsZero() {
-			status += " (" + continuesAt(s.Until, now) + ")"
+			status += " (" + report.ContinuesAt(s.Until, now) + ")"
 		}
 		rows = append(rows, []string{string(s.ID), status, command.ShortTime(now.Sub(s.Updated)), cmp.Or(s.Agent, "-"), command.CostCell(s.Usage), command.OneLine(s.Title, command.MaxTitle)})
 	}
 	return command.NarrowedLines(rows, width, narrowTasks)
-}
-
-// continuesAt says when a task continues by itself, in local time: with the day, if that is another one.
-func continuesAt(at, now time.Time) string {
-	at, now = at.Local(), now.Local()
-	layout := "15:04"
-	if at.Format(time.DateOnly) != now.Format(time.DateOnly) {
-		layout = "2006-01-02 15:04"
-	}
-	return "continues at " + at.Format(layout)
 }
 
 // waitsForWords says in a word why a task waits, where the reason is a name for programs.
@@ -480,7 +471,7 @@ func taskShowCommand(inv *command.Invocation) *cobra.Command {
 				if *asJSON {
 					lerr = inv.Encode(line)
 				} else {
-					_, lerr = fmt.Fprintf(inv.Stdout, "%5d  %s  %-27s  %s\n", e.Seq, e.At.Local().Format("15:04:05.000"), line.Type, command.Visible(command.OneLine(firstLine(cmp.Or(historyLine(e), quietLine(e))), command.MaxTitle)))
+					_, lerr = fmt.Fprintf(inv.Stdout, "%5d  %s  %-27s  %s\n", e.Seq, e.At.Local().Format("15:04:05.000"), line.Type, command.Visible(command.OneLine(firstLine(report.TaskWords(e)), command.MaxTitle)))
 				}
 				if lerr != nil {
 					return lerr
@@ -532,7 +523,7 @@ func taskPage(s tasks.State, stored map[tasks.Permission]*request.Decide) string
 		line("%s", d)
 	}
 	if at := s.Status.Until; !at.IsZero() {
-		line("%s by itself, in a process that drives it (`pawl serve`, `pawl task watch`); `pawl task resume %s` does not wait", continuesAt(at, time.Now()), s.Created.Task)
+		line("%s by itself, in a process that drives it (`pawl serve`, `pawl task watch`); `pawl task resume %s` does not wait", report.ContinuesAt(at, time.Now()), s.Created.Task)
 	}
 	if len(s.Labels) > 0 {
 		line("labels %s", strings.Join(s.Labels, ", "))

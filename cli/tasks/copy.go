@@ -11,6 +11,7 @@ import (
 	"pawl/board"
 	"pawl/cli/command"
 	"pawl/gitcopy"
+	"pawl/report"
 	tasks "pawl/task"
 )
 
@@ -101,21 +102,12 @@ func mergeLines(m board.TaskMergeForm) []string {
 		return append(lines, into+" has all of it already")
 	}
 	if len(m.Conflicts) > 0 {
-		lines = append(lines, fmt.Sprintf("it conflicts with %s in %s: git merge stops there for you to resolve them", into, someNames(m.Conflicts)))
+		lines = append(lines, fmt.Sprintf("it conflicts with %s in %s: git merge stops there for you to resolve them", into, report.SomeOf(m.Conflicts, len(m.Conflicts))))
 	}
 	if len(m.Uncommitted) > 0 {
-		lines = append(lines, fmt.Sprintf("you have uncommitted changes in %s: commit or stash them first", someNames(m.Uncommitted)))
+		lines = append(lines, fmt.Sprintf("you have uncommitted changes in %s: commit or stash them first", report.SomeOf(m.Uncommitted, len(m.Uncommitted))))
 	}
 	return lines
-}
-
-// someNames lists names, the first of them if there are many.
-func someNames(names []string) string {
-	const most = 5
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 func taskDiscardCommand(inv *command.Invocation) *cobra.Command {
@@ -154,19 +146,11 @@ func copyLines(c *tasks.Copy) []string {
 	}
 	lines := []string{"", "# Copy", fmt.Sprintf("branch %s, made from %s at %.12s, in %s", c.Branch, from, c.Base, c.Dir)}
 	if n := c.UncommittedCount; n > 0 {
-		lines = append(lines, fmt.Sprintf("not in the copy, because not committed: %s", someOf(c.Uncommitted, n)))
+		lines = append(lines, fmt.Sprintf("not in the copy, because not committed: %s", report.SomeOf(c.Uncommitted, n)))
 	}
 	lines = append(lines, c.Notes...)
 	if c.Merged != "" {
 		lines = append(lines, fmt.Sprintf("merged at %.12s", c.Merged))
 	}
 	return lines
-}
-
-// someOf is someNames of the first of n names.
-func someOf(names []string, n int) string {
-	if n == len(names) {
-		return someNames(names)
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:min(len(names), 5)], ", "), n-min(len(names), 5))
 }

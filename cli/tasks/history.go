@@ -14,6 +14,7 @@ import (
 	"pawl/cli/console"
 	"pawl/forms"
 	"pawl/permission"
+	"pawl/report"
 	"pawl/run"
 	tasks "pawl/task"
 	"pawl/view"
@@ -71,11 +72,10 @@ func (h *taskHistory) print(id tasks.ID, e tasks.Event) {
 		}
 		return
 	}
-	line := historyLine(e)
-	if line == "" || h.driven[id] && h.shownWithRun(e) {
+	if !report.TaskTold(e) || h.driven[id] && h.shownWithRun(e) {
 		return
 	}
-	h.line(id, line)
+	h.line(id, report.TaskWords(e))
 	if p, ok := e.Payload.(tasks.StatusChanged); ok && h.named {
 		h.next(id, p.To)
 	}

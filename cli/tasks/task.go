@@ -1,11 +1,9 @@
 package tasks
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,10 +12,7 @@ import (
 	"pawl/cli/command"
 	"pawl/cli/manual"
 	"pawl/forms"
-	"pawl/internal/text"
-	"pawl/run"
 	tasks "pawl/task"
-	"pawl/view"
 )
 
 func Command(inv *command.Invocation) *cobra.Command {
@@ -154,128 +149,4 @@ func printTask(inv *command.Invocation, s tasks.State, asJSON bool) error {
 	}
 	_, err := fmt.Fprintln(inv.Stdout, line)
 	return err
-}
-
-// maxDetail bounds what is shown of why a status has changed beyond its first line, in characters.
-const maxDetail = 2000
-
-// historyLine is what a person is told of an event of a task; empty: nothing.
-func historyLine(e tasks.Event) string {
-	switch p := e.Payload.(type) {
-	case tasks.Created:
-		return "added: " + command.OneLine(p.Description, command.MaxTitle)
-	case tasks.StatusChanged:
-		if p.Trigger == tasks.OnHandOn {
-			return fmt.Sprintf("handed on to %s by %s", p.Agent, e.By)
-		}
-		line := p.From.Words() + " → " + p.To.Words()
-		first, rest, many := strings.Cut(strings.TrimSpace(p.Detail), "\n")
-		if first != "" {
-			line += ": " + command.OneLine(first, 3*command.MaxTitle)
-		}
-		if !p.Until.IsZero() {
-			line += "; " + continuesAt(p.Until, e.At)
-		}
-		if many { // what a person can do about it
-			line += "\n" + text.Clip(rest, maxDetail)
-		}
-		return line
-	case tasks.Edited:
-		line := "edited by " + e.By
-		if p.Start != nil {
-			line += map[bool]string{true: ": it starts by itself", false: ": it does not start by itself"}[*p.Start]
-		}
-		return line
-	case tasks.PlanningStarted:
-		return fmt.Sprintf("%s plans (run %s)", p.Agent, e.Run)
-	case tasks.AgentStarted:
-		return fmt.Sprintf("%s works (run %s)", p.Agent, e.Run)
-	case tasks.PlanningQuestionsReturned:
-		return text.Plural(int64(len(p.Questions)), "question")
-	case tasks.AnswersSubmitted:
-		return "answered by " + e.By
-	case tasks.CompletionReportSubmitted:
-		return fmt.Sprintf("report: %s: %s", p.Report.Status, command.OneLine(p.Report.Summary, 2*command.MaxTitle))
-	case tasks.AgentCompleted:
-		line := fmt.Sprintf("run %s ended %s", e.Run, view.EndWords(p.End.End))
-		if p.Result == tasks.Submitted && p.End.End != run.Completed {
-			line += ": its result counts, and " + command.OneLine(p.End.Detail, command.MaxTitle)
-		}
-		return line
-	case tasks.AgentHandoffStarted:
-		return fmt.Sprintf("run %s was started by a call of run %s", e.Run, p.Parent)
-	case tasks.AgentHandoffCompleted:
-		return fmt.Sprintf("run %s ended %s", e.Run, view.EndWords(p.End.End))
-	case tasks.ToolExecuted:
-		if p.Call == "" {
-			return fmt.Sprintf("  %s · not accepted: %s", p.Tool, command.OneLine(p.Detail, 3*command.MaxTitle))
-		}
-		return fmt.Sprintf("  %s · %s", p.Tool, p.Outcome)
-	case tasks.PermissionRequested:
-		return fmt.Sprintf("needs approval: %s\n  answer with: pawl runs decide %s %s allow", command.OneLine(view.Title(p.Tool, p.Arguments), command.MaxTitle), e.Run, p.Call)
-	case tasks.PermissionDecided:
-		if p.Answer == "" {
-			return ""
-		}
-		line := fmt.Sprintf("%s: %s", p.Call, p.Answer)
-		if e.By != "" { // else the mode or a rule decided
-			line += " by " + e.By
-		}
-		return line
-	case tasks.OutputReminderSent:
-		return fmt.Sprintf("reminded to call %s (%d)", p.Tool, p.Number)
-	case tasks.Interrupted:
-		switch {
-		case p.Cause != run.ByPerson && p.Cause != run.ByWait:
-			return view.InterruptWords(run.Interrupted{Cause: p.Cause})
-		case e.By != "":
-			return "interrupted by " + e.By
-		}
-		return "interrupted"
-	case tasks.MessageQueued:
-		return e.By + " says: " + command.OneLine(p.Text, command.MaxTitle)
-	case tasks.MessageDelivered:
-		if p.AtTurnEnd {
-			return "the agent reads the message when its turn has ended"
-		}
-		return "the message was passed to the agent"
-	case tasks.MessageReturned:
-		return "the agent did not read the message, because its turn ended first: send it again"
-	case tasks.AttachmentAdded:
-		return "attached: " + p.Attachment.Name
-	case tasks.CopyMade:
-		line := fmt.Sprintf("works in a copy of the repository, on branch %s", p.Branch)
-		if p.UncommittedCount > 0 {
-			line += fmt.Sprintf("; not in it, because not committed: %s", someOf(p.Uncommitted, p.UncommittedCount))
-		}
-		return line
-	case tasks.CopyMerged:
-		return fmt.Sprintf("branch %s was merged, at %.12s", p.Branch, p.Commit)
-	case tasks.CopyDiscarded:
-		return "the copy was discarded by " + e.By
-	}
-	return ""
-}
-
-// quietLine says what an event is that a person who watches a task is not told of.
-func quietLine(e tasks.Event) string {
-	switch p := e.Payload.(type) {
-	case tasks.AgentPrompted:
-		return fmt.Sprintf("run %s was told assignment %d", e.Run, p.Number)
-	case tasks.PlannerOutputSubmitted:
-		return "submitted: " + p.Output.Type
-	case tasks.PlanningCompleted:
-		return command.OneLine(p.Plan.Summary, 2*command.MaxTitle)
-	case tasks.QuestionAsked:
-		return command.OneLine(p.Question, 2*command.MaxTitle)
-	case tasks.PlanningFailed:
-		return command.OneLine(cmp.Or(p.Detail, p.Reason), 2*command.MaxTitle)
-	case tasks.PermissionDecided:
-		return string(p.Call) + " needs no approval any more"
-	case tasks.MessageWithdrawn:
-		return "the message was withdrawn"
-	case tasks.AttachmentRemoved:
-		return "the file " + p.ID + " was removed"
-	}
-	return ""
 }
