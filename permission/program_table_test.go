@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,6 +24,18 @@ func TestATableOfProgramsIsReadWholeOrNotAtAll(t *testing.T) {
 	} {
 		if _, err := parsePrograms(text + "\n"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Whoever adds a program finds out whether it is there, and where it belongs.
+func TestTheNamesOfALineAreSorted(t *testing.T) {
+	t.Parallel()
+	_, rows, _ := strings.Cut(programsText, "\n\n")
+	for row := range strings.SplitSeq(strings.ReplaceAll(rows, "\n ", " "), "\n") {
+		names, _, _ := strings.Cut(row, " = ")
+		if !slices.IsSorted(strings.Fields(names)) {
+			t.Errorf("the names of this line are not sorted: %s", names)
 		}
 	}
 }
