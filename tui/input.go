@@ -428,8 +428,9 @@ func (m *model) reply(q app.Question, text string, more []run.Part) []effect {
 		}
 		if err != nil {
 			d.post(unanswered{n, ofQuestion(q), append(ran, run.Text(text))})
+			return err
 		}
-		return err
+		return loadApprovals(n).do(ctx, d) // another question may wait behind it
 	})}
 }
 

@@ -1432,6 +1432,42 @@ func TestAQuestionFromBelowEndsWithTheTurn(t *testing.T) {
 	p.leaves()
 }
 
+// Sub-agents that ask at the same time are answered one after the other.
+func TestTheNextQuestionFromBelowIsShownWhenOneWasAnswered(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"when":{"first":"look left"},"calls":[{"tool":"ask","args":{"question":"Left?","options":["near","far"]}}]}
+{"when":{"first":"look right"},"calls":[{"tool":"ask","args":{"question":"Right?","options":["near","far"]}}]}
+{"when":{"first":"look up"},"calls":[{"tool":"ask","args":{"question":"Up?","options":["near","far"]}}]}
+{"when":{"first":"look left"},"text":"Left is {{last_result}}."}
+{"when":{"first":"look right"},"text":"Right is {{last_result}}."}
+{"when":{"first":"look up"},"text":"Up is {{last_result}}."}
+{"calls":[{"tool":"agent","args":{"prompt":"look left"}},{"tool":"agent","args":{"prompt":"look right"}},{"tool":"agent","args":{"prompt":"look up"}}]}
+{"text":"That is all."}`, setting{height: 40, width: 80})
+	p.says("split it")
+	p.sees("asked by the sub-agent")
+	runs, err := p.ws.Runs(t.Context(), 1)
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("%d runs, %v", len(runs), err)
+	}
+	split, err := p.ws.Attach(t.Context(), runs[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.until("three questions", func(string) bool {
+		open, err := split.Questions()
+		return err == nil && len(open) == 3
+	})
+	p.rests()
+	for n := range 3 {
+		p.until("another question", func(all string) bool {
+			return strings.Count(all, "asked by the sub-agent") == n+1 && p.last.shown.guard != nil
+		})
+		p.answers("2")
+	}
+	p.sees("That is all.")
+	p.leaves()
+}
+
 // What the person opens stands before a question, which is there again when that is closed. Before a dialog
 // nothing opens: what is behind it would take keys unseen.
 func TestAQuestionIsThereWhenAPickerIsClosed(t *testing.T) {
