@@ -939,6 +939,40 @@ func askedBelow(t *testing.T) *scene {
 	return c
 }
 
+// Words that were begun when a question had only just come up were meant for something else, also if they are pasted:
+// they are its answer only when the person has been told of it.
+func TestWordsThatBeginAsAQuestionComesUpAreNoAnswerAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, options := range [][]string{nil, {"yes", "no"}} {
+		for _, text := range []string{"ok", "2", "yes, and the docs too"} {
+			for _, begins := range []time.Duration{0, 100 * time.Millisecond, 600 * time.Millisecond, standing} {
+				for _, pastes := range []bool{false, true} {
+					c, _, question := below(t)
+					question.Options = options
+					c.take(approvals{1, nil, nil, []app.Question{question}})
+					c.passes(begins)
+					if pastes {
+						c.take(pasted{text: text})
+					} else {
+						for _, r := range text {
+							c.types(r)
+							c.passes(40 * time.Millisecond)
+						}
+					}
+					early := begins < standing
+					if c.presses("enter", ""); early == c.sent[ofQuestion(question)] && (early || text != "2") {
+						t.Errorf("%q, begun after %v, pasted %t, with the options %q: answered %t", text, begins, pastes, options, !early)
+					}
+					c.passes(standing)
+					if c.presses("enter", ""); !c.sent[ofQuestion(question)] {
+						t.Errorf("%q, begun after %v, pasted %t, with the options %q: enter again does not answer", text, begins, pastes, options)
+					}
+				}
+			}
+		}
+	}
+}
+
 // The number of a choice that has only just come up begins no turn, and answers when that is confirmed.
 func TestANumberForAChoiceIsNoPromptAtOnce(t *testing.T) {
 	t.Parallel()

@@ -222,6 +222,9 @@ func (m *model) paste(text string) []effect {
 	}
 	if p, ok := m.asks(); ok {
 		m.intoInput(p)
+		if q, ok := p.(*question); ok {
+			q.begins(m)
+		}
 	}
 	if s, ok := m.pane.(*secret); ok {
 		s.text += strings.TrimSpace(text)

@@ -15,7 +15,7 @@ type question struct {
 	app.Question
 	fits    bool
 	printed bool // all of it was printed
-	before  bool // there were words in the input when it came up, which are no answer to it
+	before  bool // the words in the input were begun before it can have been read: they are no answer to it
 	// choose does what an option means; nil: it is the answer to the agent's question.
 	choose func(m *model, option int) []effect
 }
@@ -30,7 +30,7 @@ func (m *model) asked() *app.Question {
 
 // comesUp takes in that the question comes up, for the first time or from behind a dialog.
 func (q *question) comesUp(m *model) {
-	q.guard, q.before = guard{}, !m.input.editor.Empty()
+	q.guard, q.before = guard{}, true
 	if m.stray.words { // they are for a question again, as it says
 		m.stray = stray{}
 	}
@@ -47,7 +47,14 @@ func (q *question) leaves(m *model) {
 	m.stray = stray{key: m.input.editor.Text(), words: true}
 }
 
-func (q *question) step() (g *guard, whole bool) { return &q.guard, q.fits }
+// begins takes in that words may begin, if the input is empty.
+func (q *question) begins(m *model) {
+	if m.input.editor.Empty() {
+		q.before = q.choose == nil && !q.readable(m)
+	}
+}
+
+func (q *question) step() (g *guard, whole bool) { return &q.guard, q.fits || q.printed }
 
 func (q *question) text() string { return q.release() }
 
@@ -80,11 +87,8 @@ func (q *question) numbers() []string {
 func (q *question) has(text string) bool { return slices.Contains(q.numbers(), text) }
 
 func (q *question) key(m *model, name, text string) ([]effect, bool) {
-	empty := m.input.editor.Empty()
-	if empty {
-		q.before = false
-	}
-	if name == "esc" && q.held == "" && q.choose != nil && empty {
+	q.begins(m)
+	if name == "esc" && q.held == "" && q.choose != nil && m.input.editor.Empty() {
 		m.question = nil
 		return nil, true
 	}
@@ -115,7 +119,7 @@ func (q *question) printWhole(m *model) bool {
 }
 
 // holdsBack reports whether what was typed is not sent as the answer yet: the question was not seen whole,
-// or it came up when words that were meant for the agent at work stood in the input.
+// or words that were meant for the agent at work were begun before it can have been read.
 func (q *question) holdsBack(m *model) bool {
 	switch {
 	case q.choose != nil:

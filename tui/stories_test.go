@@ -1405,6 +1405,7 @@ func TestWordsThatWaitForAnAnswerAreTakenBack(t *testing.T) {
 	p.until("the words in the input", func(string) bool { return p.last.input == "also run the linter" && p.last.pending == 0 })
 	p.presses("ctrl+u")
 	p.until("an empty input", func(string) bool { return p.last.input == "" })
+	p.reads()
 	p.says("the second")
 	p.sees("▌ the second", "So be it.")
 	if text := p.terminal.Text(); strings.Contains(text, "▌ also run the linter") || strings.Contains(text, "✗") {
