@@ -103,6 +103,14 @@ func goodServer() *sdk.Server {
 		r.IsError = true
 		return r, nil
 	})
+	add(&sdk.Tool{Name: "look"}, func(_ context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		var args struct{ Path string }
+		err := json.Unmarshal(req.Params.Arguments, &args)
+		if err == nil {
+			_, err = os.Stat(args.Path)
+		}
+		return text(fmt.Sprint(err == nil)), nil
+	})
 	add(&sdk.Tool{Name: "refused"}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no such repository"}
 	})

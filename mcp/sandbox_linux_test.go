@@ -1,0 +1,56 @@
+package mcp
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pawl/internal/proc"
+	"pawl/run"
+	"pawl/sandbox"
+	"pawl/tool"
+)
+
+func TestAServerRunsInTheSandbox(t *testing.T) {
+	t.Parallel()
+	if !sandbox.Probe().Confines() {
+		t.Skip("needs a sandbox")
+	}
+	workspace, secret := real(t, t.TempDir()), filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := local(t, "good", "good")
+	self, err := os.ReadFile(d.Command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Command = "./server" // where the sandbox lets it be read
+	if err := os.WriteFile(filepath.Join(workspace, "server"), self, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	policy, err := sandbox.For(workspace, sandbox.Options{StateDir: t.TempDir(), Getenv: os.Getenv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(policy.Close)
+	s := play(t, Options{Workspace: workspace, Confine: func(_ Definition, _ string, c proc.Command) (proc.Command, *sandbox.Session, error) {
+		return policy.Start(c, run.WithNetwork, sandbox.Fence{})
+	}}, d)
+	if err := s.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for path, seen := range map[string]bool{secret: false, filepath.Join(workspace, "server"): true} {
+		if _, text := s.call(t.Context(), "mcp__good__look", fmt.Sprintf(`{"path":%q}`, path), tool.Call{}); text != fmt.Sprint(seen) {
+			t.Errorf("it sees %s: %s; told %q", path, text, s.told)
+		}
+	}
+	links := s.Get("good").live()
+	s.Close()
+	for _, l := range links {
+		if l.process.ended() == "" {
+			t.Error("a server has outlived its servers")
+		}
+	}
+}
