@@ -208,11 +208,11 @@ func (m *model) intoInput(p asking) {
 
 // A stray is the input, if that was meant for a pane that asks: a key that was pressed just before the pane came
 // up, or too soon after, or words that were begun as an answer, and the pane has gone before Enter. It is a
-// message only if Enter is pressed once more.
+// message only if Enter is pressed once more, when the person can have read so.
 type stray struct {
-	key   string // the input; empty: there is none
-	words bool   // of an answer: what is typed after them belongs to them
-	told  bool   // the person knows
+	key   string    // the input; empty: there is none
+	words bool      // of an answer: what is typed after them belongs to them
+	told  time.Time // when the person was told; zero: not yet
 }
 
 // noticeStray finds out whether the input is a stray.
@@ -230,13 +230,15 @@ func (m *model) noticeStray() {
 	}
 }
 
-// holdsStray reports whether the input is a stray that the person does not know of yet, and tells them.
+// tooSoon begins what is said of a second Enter that came before the person can have read what it does.
+const tooSoon = "too soon, nothing was sent: "
+
+// holdsStray reports whether the input is a stray that the person cannot know of yet, and tells them.
 func (m *model) holdsStray() bool {
 	key := m.stray.key
-	if key == "" || m.stray.told && !m.together {
+	if key == "" || stood(m, m.stray.told) && !m.together {
 		return false
 	}
-	m.stray.told = true
 	p := m.front()
 	q, asks := p.(*question)
 	_, decides := p.(*dialog)
@@ -252,8 +254,13 @@ func (m *model) holdsStray() bool {
 	default:
 		m.hint = fmt.Sprintf("what %s was meant for was answered elsewhere: enter again sends %q as a message", key, key)
 	}
+	if m.stray.told.IsZero() {
+		m.stray.told = m.now
+	} else if !stood(m, m.stray.told) {
+		m.hint = tooSoon + m.hint
+	}
 	if asks {
-		q.before = false
+		q.before, q.told = false, m.stray.told
 	}
 	return true
 }

@@ -625,6 +625,18 @@ func (c *scene) words(text string) {
 	}
 }
 
+// confirms presses Enter once more after it was said what that does: it counts when that can have been read.
+func (c *scene) confirms() {
+	c.Helper()
+	for range 2 {
+		c.passes(standing/2 - time.Millisecond)
+		c.presses("enter", "")
+		c.shows("too soon, nothing was sent")
+	}
+	c.passes(standing / 2)
+	c.presses("enter", "")
+}
+
 // Words under a dialog are a message, as the line below the input says, and no answer to a question that the
 // dialog hides, whether or not that stood there when they were begun.
 func TestWordsUnderADialogAreNoAnswerToAQuestionBehindIt(t *testing.T) {
@@ -645,10 +657,11 @@ func TestWordsUnderADialogAreNoAnswerToAQuestionBehindIt(t *testing.T) {
 			c.shows("enter twice: send as a message")
 			c.presses("enter", "")
 			c.shows("enter again sends it as a message")
+			c.confirms()
 		} else {
 			c.shows("enter: send as a message")
+			c.presses("enter", "")
 		}
-		c.presses("enter", "")
 		if c.sent[ofQuestion(question)] || !c.awaits || c.question == nil {
 			t.Errorf("shown before %t: answered %t, sent %t", first, c.sent[ofQuestion(question)], c.awaits)
 		}
@@ -680,7 +693,7 @@ func TestAQuestionThatADialogHasHiddenComesUpAnew(t *testing.T) {
 	if c.sent[ofQuestion(question)] {
 		t.Error("words from before it are its answer")
 	}
-	if c.presses("enter", ""); !c.sent[ofQuestion(question)] {
+	if c.confirms(); !c.sent[ofQuestion(question)] {
 		t.Error("they are not sent as its answer")
 	}
 }
@@ -757,7 +770,7 @@ func TestAKeyForADialogIsNoMessageAtOnce(t *testing.T) {
 				if c.awaits || c.answered("c_1") {
 					t.Errorf("%s %s and %s: sent %t, answered %t", key, name, sends, c.awaits, c.answered("c_1"))
 				}
-				c.presses("enter", "")
+				c.confirms()
 				if !c.awaits || !c.input.editor.Empty() {
 					t.Errorf("%s %s and enter twice: it is not sent", key, name)
 				}
@@ -827,7 +840,7 @@ func TestWordsOfAnAnswerAreNoMessageWhenTheQuestionHasGone(t *testing.T) {
 			if c.awaits {
 				t.Errorf("%s: two keys that come together have sent it", name)
 			}
-			if c.presses("enter", ""); !c.awaits || !c.input.editor.Empty() {
+			if c.confirms(); !c.awaits || !c.input.editor.Empty() {
 				t.Errorf("%s: enter once more does not send it", name)
 			}
 		}
@@ -851,7 +864,7 @@ func TestWordsOfAnAnswerAreNoMessageWhenTheQuestionHasGone(t *testing.T) {
 	if c.shows("enter again sends this as the answer"); c.sent[ofQuestion(next)] {
 		t.Error("words for another question are its answer")
 	}
-	if c.presses("enter", ""); !c.sent[ofQuestion(next)] {
+	if c.confirms(); !c.sent[ofQuestion(next)] {
 		t.Error("they are not sent")
 	}
 }
@@ -903,7 +916,7 @@ func TestAnAnswerThatComesTooLateComesBack(t *testing.T) {
 	if c.shows("enter again sends it as a message"); c.awaits {
 		t.Error("one enter has sent it")
 	}
-	if c.presses("enter", ""); !c.awaits {
+	if c.confirms(); !c.awaits {
 		t.Error("enter twice does not send it")
 	}
 	p.rests()
@@ -927,7 +940,7 @@ func TestAnAnswerThatASubAgentDidNotTakeComesBack(t *testing.T) {
 	if c.shows("enter again sends it as a message"); c.awaits || c.sent[question] {
 		t.Error("one enter has sent it")
 	}
-	if c.presses("enter", ""); !c.awaits {
+	if c.confirms(); !c.awaits {
 		t.Error("enter twice does not send it")
 	}
 }
@@ -986,7 +999,7 @@ func TestANumberForAChoiceIsNoPromptAtOnce(t *testing.T) {
 	if c.awaits {
 		t.Fatal("a turn has begun")
 	}
-	c.presses("enter", "")
+	c.confirms()
 	if !c.awaits || c.question != nil || c.chosenMode != "accept-edits" {
 		t.Errorf("begun %t, in mode %q", c.awaits, c.chosenMode)
 	}
@@ -997,7 +1010,7 @@ func TestANumberForAChoiceIsNoPromptAtOnce(t *testing.T) {
 	if c.presses("enter", ""); c.sent[ofQuestion(question)] {
 		t.Fatal("a number from before the question has answered it")
 	}
-	if c.presses("enter", ""); !c.sent[ofQuestion(question)] || !strings.Contains(c.terminal.Text(), "\n  no\n") {
+	if c.confirms(); !c.sent[ofQuestion(question)] || !strings.Contains(c.terminal.Text(), "\n  no\n") {
 		t.Errorf("it does not answer:\n%s", c.terminal.Text())
 	}
 }
@@ -1025,6 +1038,8 @@ func TestTheLineBelowTheInputIsTrue(t *testing.T) {
 	c.shows("enter twice: answer the question")
 	c.presses("enter", "")
 	c.presses("!", "!")
+	c.shows("enter twice: answer the question")
+	c.passes(standing)
 	c.shows("enter: answer the question")
 	c.presses("ctrl+u", "")
 	c.words("/help")

@@ -63,7 +63,7 @@ func (m *model) newStates() []string {
 	}
 	s.states = states
 	hint := m.hint
-	if hint == "" && (m.armed.key != "" || m.stopping || m.stray.words && !m.stray.told) {
+	if hint == "" && (m.armed.key != "" || m.stopping || m.stray.words && !stood(m, m.stray.told)) {
 		hint = m.keysNow()
 	}
 	if hint != s.hint && hint != "" {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"pawl/app"
 	"pawl/render"
@@ -14,8 +15,9 @@ type question struct {
 	guard
 	app.Question
 	fits    bool
-	printed bool // all of it was printed
-	before  bool // the words in the input were begun before it can have been read: they are no answer to it
+	printed bool      // all of it was printed
+	before  bool      // the words in the input were begun before it can have been read: they are no answer to it
+	told    time.Time // when the person was told that Enter sends the words in the input; zero: they were not held
 	// choose does what an option means; nil: it is the answer to the agent's question.
 	choose func(m *model, option int) []effect
 }
@@ -30,7 +32,7 @@ func (m *model) asked() *app.Question {
 
 // comesUp takes in that the question comes up, for the first time or from behind a dialog.
 func (q *question) comesUp(m *model) {
-	q.guard, q.before = guard{}, true
+	q.guard, q.before, q.told = guard{}, true, time.Time{}
 	if m.stray.words { // they are for a question again, as it says
 		m.stray = stray{}
 	}
@@ -50,7 +52,7 @@ func (q *question) leaves(m *model) {
 // begins takes in that words may begin, if the input is empty.
 func (q *question) begins(m *model) {
 	if m.input.editor.Empty() {
-		q.before = q.choose == nil && !q.readable(m)
+		q.before, q.told = q.choose == nil && !q.readable(m), time.Time{}
 	}
 }
 
@@ -125,21 +127,30 @@ func (q *question) holdsBack(m *model) bool {
 	case q.choose != nil:
 		return false
 	case q.printWhole(m):
+		q.before, q.told = false, m.now
 		return true
 	case q.before:
-		q.before = false
-		m.hint = "a question has come up: enter again sends this as the answer"
+		q.before, q.told = false, m.now
+		m.hint = comeUp
+		return true
+	case q.settles(m):
+		m.hint = tooSoon + comeUp
 		return true
 	}
 	return false
 }
+
+const comeUp = "a question has come up: enter again sends this as the answer"
+
+// settles reports whether the person cannot have read yet that Enter sends the words in the input.
+func (q *question) settles(m *model) bool { return !q.told.IsZero() && !stood(m, q.told) }
 
 // enters says what Enter does with the words in the input.
 func (q *question) enters(m *model) string {
 	switch {
 	case !q.fits && !q.printed:
 		return "enter: print the whole question"
-	case q.before:
+	case q.before, q.settles(m):
 		return "enter twice: answer the question"
 	case q.has(strings.TrimSpace(m.input.editor.Text())):
 		return "enter: answer " + strings.TrimSpace(m.input.editor.Text())

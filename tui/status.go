@@ -82,11 +82,11 @@ func (m *model) keysNow() string {
 	switch {
 	case m.armed.key != "":
 		return m.armed.words
-	case m.stray.words && !m.stray.told:
+	case m.stray.words && !stood(m, m.stray.told):
 		return join("typed as an answer", "enter twice: send as a message")
-	case m.stray.key != "" && !m.stray.told && m.ask != nil:
+	case m.stray.key != "" && !stood(m, m.stray.told) && m.ask != nil:
 		return join("keys did not answer yet", "empty the input and press "+m.stray.key+" again")
-	case m.stray.key != "" && !m.stray.told:
+	case m.stray.key != "" && !stood(m, m.stray.told):
 		return join("enter twice: send "+strconv.Quote(m.stray.key), "shift+enter: new line")
 	case m.ask != nil && !m.input.editor.Empty():
 		return join("enter: send as a message", "empty the input to answer")

@@ -1350,6 +1350,7 @@ func TestWordsFromBeforeAQuestionAreNotItsAnswerAtOnce(t *testing.T) {
 	if strings.Contains(p.text(), "So also") {
 		t.Fatalf("it was the answer:\n%s", p.text())
 	}
+	p.passes(standing)
 	p.presses("enter")
 	p.sees("So also run the linter.")
 	p.leaves()
