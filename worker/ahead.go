@@ -18,17 +18,17 @@ const leastThinking = 10 * time.Millisecond
 
 // prepareTools returns ctx for the first request of the runner. When the request has been
 // written, while the model works on its answer, the tools are prepared for their first calls.
-func (d *Runner) prepareTools(ctx context.Context, s run.State, m *modelSession) context.Context {
-	if d.prepared {
+func (r *Runner) prepareTools(ctx context.Context, s run.State, m *modelSession) context.Context {
+	if r.prepared {
 		return ctx
 	}
-	d.prepared = true
-	env := d.env // of this goroutine
+	r.prepared = true
+	env := r.env // of this goroutine
 	prepare := func() {
 		for _, spec := range m.offered {
 			if t, ok := m.registry.Get(spec.Name); ok {
 				if p, ok := t.(tool.Preparer); ok {
-					d.prepare(s, env, spec.Name, p)
+					r.prepare(s, env, spec.Name, p)
 				}
 			}
 		}
@@ -46,13 +46,13 @@ func (d *Runner) prepareTools(ctx context.Context, s run.State, m *modelSession)
 
 // prepare prepares a tool for the call that it expects first, as far as the rules allow that
 // without a question.
-func (d *Runner) prepare(s run.State, env tool.Env, name string, p tool.Preparer) {
+func (r *Runner) prepare(s run.State, env tool.Env, name string, p tool.Preparer) {
 	in := p.Expected()
-	mode, err := d.mode(s)
+	mode, err := r.mode(s)
 	if err != nil {
 		return // the call says so
 	}
-	if v := d.w.judge().Of(judge.Call{Run: d.id, Mode: mode, Tool: name, Class: in.Class, Intent: in, Env: env}).Decision(); v.Verdict == permission.Allow {
-		p.Prepare(d.life, env, v.Sandbox)
+	if v := r.w.judge().Of(judge.Call{Run: r.id, Mode: mode, Tool: name, Class: in.Class, Intent: in, Env: env}).Decision(); v.Verdict == permission.Allow {
+		p.Prepare(r.life, env, v.Sandbox)
 	}
 }

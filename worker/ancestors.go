@@ -20,16 +20,16 @@ type ancestor struct {
 
 // mode returns the mode in which calls of the run are decided now: its own, or that of the
 // strictest run above it. What was forbidden above since the run began it inherits first.
-func (d *Runner) mode(s run.State) (permission.Mode, error) {
-	d.above.Lock()
-	defer d.above.Unlock()
+func (r *Runner) mode(s run.State) (permission.Mode, error) {
+	r.above.Lock()
+	defer r.above.Unlock()
 	mode := permission.Mode(s.Config.Mode)
 	for i, id := 0, s.Created.Parent; id != "" && i <= run.MaxDepth; i++ {
-		if i == len(d.ancestors) {
-			d.ancestors = append(d.ancestors, ancestor{id: id})
+		if i == len(r.ancestors) {
+			r.ancestors = append(r.ancestors, ancestor{id: id})
 		}
-		a := &d.ancestors[i]
-		for e, err := range d.w.Store.Events(context.Background(), a.id, a.seq) {
+		a := &r.ancestors[i]
+		for e, err := range r.w.Store.Events(context.Background(), a.id, a.seq) {
 			if errors.Is(err, store.ErrNotFound) {
 				return mode, nil // it is gone, and nothing of it can change any more
 			} else if err != nil {
@@ -43,8 +43,8 @@ func (d *Runner) mode(s run.State) (permission.Mode, error) {
 			}
 			a.seq = e.Seq
 		}
-		if v := d.w.Authorizer.Versions(a.id)[0]; v != a.rules {
-			if err := d.w.Authorizer.Inherit(a.id, d.id); err != nil {
+		if v := r.w.Authorizer.Versions(a.id)[0]; v != a.rules {
+			if err := r.w.Authorizer.Inherit(a.id, r.id); err != nil {
 				return mode, fmt.Errorf("the rules of run %s, which started this one, cannot be stored: %w", a.id, err)
 			}
 			a.rules = v

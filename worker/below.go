@@ -60,82 +60,82 @@ func startedBy(ctx context.Context, st store.Store, s run.State, calls []*run.Ca
 }
 
 // readBelow reads which runs parked calls wait for, if that is not known.
-func (d *Runner) readBelow() error {
-	parked := d.core.Parked()
+func (r *Runner) readBelow() error {
+	parked := r.core.Parked()
 	if len(parked) == 0 {
-		d.below.runs = nil
+		r.below.runs = nil
 		return nil
 	}
-	if d.below.runs != nil {
+	if r.below.runs != nil {
 		return nil
 	}
-	states, err := startedBy(d.life, d.w.Store, d.core.State, parked)
+	states, err := startedBy(r.life, r.w.Store, r.core.State, parked)
 	if err != nil {
 		return err
 	}
 	runs := []belowRun{}
 	for _, s := range states {
 		id := s.Created.Run
-		_, driven, err := d.w.Store.Owner(d.life, id)
+		_, driven, err := r.w.Store.Owner(r.life, id)
 		if err != nil {
 			return err
 		}
-		runs = append(runs, belowRun{id, s.Seq, s.Seq, driven, d.w.Authorizer.Versions(id)[0]})
+		runs = append(runs, belowRun{id, s.Seq, s.Seq, driven, r.w.Authorizer.Versions(id)[0]})
 	}
-	d.below.runs = runs
+	r.below.runs = runs
 	return nil
 }
 
 // heardBelow reports whether something has happened to a run below because of which a parked call may
 // go on: something is in its inbox, its rules have changed, or another process has driven it and left it.
-func (d *Runner) heardBelow() bool {
-	err := d.readBelow()
-	for i := range d.below.runs {
-		heard, e := d.heard(&d.below.runs[i])
+func (r *Runner) heardBelow() bool {
+	err := r.readBelow()
+	for i := range r.below.runs {
+		heard, e := r.heard(&r.below.runs[i])
 		if heard {
 			return true
 		}
 		err = errors.Join(err, e)
 	}
 	if err != nil {
-		d.w.debug("runs below", "run", d.id, "error", err)
+		r.w.debug("runs below", "run", r.id, "error", err)
 	}
 	return false
 }
 
-func (d *Runner) heard(r *belowRun) (bool, error) {
-	rows, err := d.w.Store.Inbox(d.life, r.id)
+func (r *Runner) heard(child *belowRun) (bool, error) {
+	rows, err := r.w.Store.Inbox(r.life, child.id)
 	for _, row := range rows {
-		if d.below.heard[row.ID] {
+		if r.below.heard[row.ID] {
 			continue // it is not for the run as it is now, or another process drives the run
 		}
-		if d.below.heard == nil {
-			d.below.heard = map[int64]bool{}
+		if r.below.heard == nil {
+			r.below.heard = map[int64]bool{}
 		}
-		d.below.heard[row.ID] = true
+		r.below.heard[row.ID] = true
 		return true, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if d.w.Authorizer.Versions(r.id)[0] != r.version {
+	if r.w.Authorizer.Versions(child.id)[0] != child.version {
 		return true, nil
 	}
-	now, err := d.w.Store.Run(d.life, r.id)
-	if err == nil && now.Seq != r.seen { // another process continues it, so a question may be settled
-		r.seen = now.Seq
-		d.feed.show(view.Update{Below: r.id})
+	now, err := r.w.Store.Run(r.life, child.id)
+	if err == nil && now.Seq != child.seen { // another process continues it, so a question may be settled
+		child.seen = now.Seq
+		r.feed.show(view.Update{Below: child.id})
 	}
-	if err != nil || now.Seq == r.seq && !r.driven {
+	if err != nil || now.Seq == child.seq && !child.driven {
 		return false, err
 	}
-	_, driven, err := d.w.Store.Owner(d.life, r.id)
+	_, driven, err := r.w.Store.Owner(r.life, child.id)
 	return err == nil && !driven, err
 }
 
 // showBelow shows what a person has to know of an update of the child run id: its events are in its own
 // log.
-func (d *Runner) showBelow(id run.ID, u view.Update) {
+func (r *Runner) showBelow(id run.ID, u view.Update) {
 	asked := false
 	if u.Event != nil {
 		e, ok := u.Event.Payload.(run.Ended)
@@ -143,10 +143,10 @@ func (d *Runner) showBelow(id run.ID, u view.Update) {
 	}
 	switch {
 	case u.Notice != "":
-		d.feed.show(view.Update{Notice: fmt.Sprintf("%s: %s", id, u.Notice)})
+		r.feed.show(view.Update{Notice: fmt.Sprintf("%s: %s", id, u.Notice)})
 	case u.Waiting != nil, asked:
-		d.feed.show(view.Update{Below: id})
+		r.feed.show(view.Update{Below: id})
 	case u.Below != "":
-		d.feed.show(view.Update{Below: u.Below})
+		r.feed.show(view.Update{Below: u.Below})
 	}
 }

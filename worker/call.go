@@ -13,27 +13,27 @@ import (
 )
 
 // perform runs a call in env, in which it was judged, and reports its result.
-func (d *Runner) perform(ctx context.Context, env tool.Env, op *operation, c run.CallState) {
+func (r *Runner) perform(ctx context.Context, env tool.Env, op *operation, c run.CallState) {
 	env.Leads = op.leads
 	res, err := tool.Result{NotStarted: c.Class != run.Resumable}, error(nil)
-	if !d.gateClosed() {
-		res, err = d.invoke(ctx, env, op, c)
+	if !r.gateClosed() {
+		res, err = r.invoke(ctx, env, op, c)
 	} else if c.Class == run.Resumable { // an interrupt has won while the start was written, or the call was parked
-		d.interruptChild(c.ID)
+		r.interruptChild(c.ID)
 	}
 	stop, stopped := context.Cause(ctx).(Stop)
 	if errors.Is(err, tool.ErrParked) {
 		if !stopped {
-			d.done <- run.Completion{Key: op.key, Parked: true}
+			r.done <- run.Completion{Key: op.key, Parked: true}
 			return
 		}
-		d.interruptChild(c.ID) // it had left its turn open before the interrupt reached it
+		r.interruptChild(c.ID) // it had left its turn open before the interrupt reached it
 	}
 	if stopped && op.result != nil {
 		op.result.abort() // a partial result is not stored
 		op.result = nil
 	}
-	p := d.deliver(op.result, c, op.args.mode, res)
+	p := r.deliver(op.result, c, op.args.mode, res)
 	p.JobRuns, p.Tools, p.Usage = env.Session.JobsRun(), env.Changes(), res.Usage
 	switch {
 	case stopped && res.NotStarted:
@@ -42,7 +42,7 @@ func (d *Runner) perform(ctx context.Context, env tool.Env, op *operation, c run
 		p.Outcome, p.IsError, p.ExitCode = run.Cut, true, nil
 		p.Content = append([]run.Part{run.Text(stop.Interrupted.CutText(run.PlainText(res.Content)))}, images(res.Content)...)
 	}
-	d.done <- run.Completion{Key: op.key, Events: []run.Payload{p}}
+	r.done <- run.Completion{Key: op.key, Events: []run.Payload{p}}
 }
 
 func images(parts []run.Part) []run.Part {
@@ -56,23 +56,23 @@ func images(parts []run.Part) []run.Part {
 }
 
 // invoke calls the tool. A panic in it is that call's result, not the end of the run.
-func (d *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.CallState) (res tool.Result, err error) {
+func (r *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.CallState) (res tool.Result, err error) {
 	defer func() {
-		if r := recover(); r != nil {
-			if d.w.Log != nil {
-				d.w.Log.Error("a tool panicked", "run", d.id, "call", c.ID, "tool", c.Tool, "panic", r, "stack", string(debug.Stack()))
+		if cause := recover(); cause != nil {
+			if r.w.Log != nil {
+				r.w.Log.Error("a tool panicked", "run", r.id, "call", c.ID, "tool", c.Tool, "panic", cause, "stack", string(debug.Stack()))
 			}
-			res = tool.ErrorResult(fmt.Sprintf("The tool %s failed unexpectedly (%v). This is a bug in pawl; what the tool did is unknown. Try another way.", c.Tool, r))
+			res = tool.ErrorResult(fmt.Sprintf("The tool %s failed unexpectedly (%v). This is a bug in pawl; what the tool did is unknown. Try another way.", c.Tool, cause))
 			res.Change, err = run.MayChange, nil
 		}
 	}()
-	t, ok := d.tool(c.Tool) // the submission tool is never started
+	t, ok := r.tool(c.Tool) // the submission tool is never started
 	if !ok {                // it existed when the call was inspected; another release of pawl may have resumed the run
 		return tool.ErrorResult("The tool " + c.Tool + " no longer exists."), nil
 	}
-	call := tool.Call{Run: d.id, ID: c.ID, Args: op.args.json, Sandbox: c.Decision.Sandbox,
+	call := tool.Call{Run: r.id, ID: c.ID, Args: op.args.json, Sandbox: c.Decision.Sandbox,
 		Granted:  c.Decision.Source == byPerson || c.Decision.Source == "mode",
-		Progress: func(s string) { d.feed.show(view.Update{Progress: &view.Progress{Call: c.ID, Text: s}}) }}
+		Progress: func(s string) { r.feed.show(view.Update{Progress: &view.Progress{Call: c.ID, Text: s}}) }}
 	if op.result != nil {
 		call.Output = op.result
 	}

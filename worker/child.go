@@ -17,16 +17,16 @@ import (
 // spawn drives the child run of a call until its turn has ended: the existing one, or a
 // new one with the parent's configuration and a share of its remaining limits. It is
 // called from the goroutine of the call.
-func (d *Runner) spawn(ctx context.Context, call run.CallID, child tool.Child) (tool.Result, error) {
-	id := run.ChildID(d.id, call)
+func (r *Runner) spawn(ctx context.Context, call run.CallID, child tool.Child) (tool.Result, error) {
+	id := run.ChildID(r.id, call)
 	if err := store.CheckID(id); err != nil {
 		return tool.Result{}, fmt.Errorf("the child run of %s: %w", call, err)
 	}
-	watch := func(v view.Update) { d.showBelow(id, v) }
+	watch := func(v view.Update) { r.showBelow(id, v) }
 	var given []run.Payload
-	c, err := d.w.Open(ctx, id, watch)
+	c, err := r.w.Open(ctx, id, watch)
 	if errors.Is(err, store.ErrNotFound) {
-		c, err = d.create(ctx, id, call, child, watch)
+		c, err = r.create(ctx, id, call, child, watch)
 		given = []run.Payload{run.Prompted{Parts: []run.Part{run.Text(child.Prompt)}}}
 	}
 	if _, driven := errors.AsType[*store.OwnedError](err); driven {
@@ -47,7 +47,7 @@ func (d *Runner) spawn(ctx context.Context, call run.CallID, child tool.Child) (
 	switch {
 	case err != nil:
 		return tool.Result{}, err
-	case s.Turn.End.End == run.Asked && !s.Turn.Open() && !d.canAsk():
+	case s.Turn.End.End == run.Asked && !s.Turn.Open() && !r.canAsk():
 		return questionResult(s), nil
 	case s.Turn.Open(), s.Turn.End.End == run.Asked:
 		return tool.Result{}, tool.ErrParked
@@ -56,8 +56,8 @@ func (d *Runner) spawn(ctx context.Context, call run.CallID, child tool.Child) (
 }
 
 // create makes the child run of a call.
-func (d *Runner) create(ctx context.Context, id run.ID, call run.CallID, child tool.Child, watch func(view.Update)) (*Runner, error) {
-	s := d.State()
+func (r *Runner) create(ctx context.Context, id run.ID, call run.CallID, child tool.Child, watch func(view.Update)) (*Runner, error) {
+	s := r.State()
 	if s.Created.Depth >= run.MaxDepth {
 		return nil, fmt.Errorf("no child run is started: runs are nested at most %d levels deep", run.MaxDepth)
 	}
@@ -68,34 +68,34 @@ func (d *Runner) create(ctx context.Context, id run.ID, call run.CallID, child t
 	config := child.Change.Apply(s.Config)
 	config.Limits, config.Output = limits, child.Output
 	config.Mode = string(permission.Stricter(permission.Mode(s.Config.Mode), permission.Mode(config.Mode)))
-	created := run.Created{Run: id, Parent: d.id, ParentCall: call, Root: s.Created.Conversation(), Depth: s.Created.Depth + 1,
+	created := run.Created{Run: id, Parent: r.id, ParentCall: call, Root: s.Created.Conversation(), Depth: s.Created.Depth + 1,
 		AgentID:   s.AgentID(call),
-		External:  d.w.external(config.Model),
+		External:  r.w.external(config.Model),
 		Workspace: s.Created.Workspace, Agent: child.Agent, System: s.Created.System, Config: config, Version: s.Created.Version}
 	if child.System != nil {
 		created.System = child.System(config.Model)
 	}
-	c, err := d.w.Create(ctx, created, watch)
+	c, err := r.w.Create(ctx, created, watch)
 	if err != nil {
 		return nil, err
 	}
 	// It is owned now, so no sweep removes its rules, and not in the log before it runs: a
 	// child never runs without the rules that hold for it.
-	err = d.w.Authorizer.Inherit(d.id, id)
+	err = r.w.Authorizer.Inherit(r.id, id)
 	if err == nil && len(child.Rules) > 0 {
-		err = d.w.Authorizer.AddRules(id, child.Rules)
+		err = r.w.Authorizer.AddRules(id, child.Rules)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("no child run is started: its permission rules cannot be stored: %w", err), c.Close())
 	}
-	if err := c.joinTask(ctx, d.id); err != nil { // it becomes one of the task's with its first events
+	if err := c.joinTask(ctx, r.id); err != nil { // it becomes one of the task's with its first events
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
 // agents returns the agents of the ancestors of a run, the root's first, and its own.
-func (d *Runner) agents(c run.Created) []string {
+func (r *Runner) agents(c run.Created) []string {
 	var chain []string
 	for range run.MaxDepth + 1 {
 		if c.Agent != "" {
@@ -104,7 +104,7 @@ func (d *Runner) agents(c run.Created) []string {
 		if c.Parent == "" {
 			break
 		}
-		c = createdOf(context.Background(), d.w.Store, c.Parent)
+		c = createdOf(context.Background(), r.w.Store, c.Parent)
 	}
 	slices.Reverse(chain)
 	return chain
@@ -133,8 +133,8 @@ func leftChildren(s run.State, events []run.Event) (left []run.CallID) {
 }
 
 // interruptChild interrupts the child run that a call left with an open turn.
-func (d *Runner) interruptChild(call run.CallID) {
-	c, err := d.w.Open(context.Background(), run.ChildID(d.id, call), nil)
+func (r *Runner) interruptChild(call run.CallID) {
+	c, err := r.w.Open(context.Background(), run.ChildID(r.id, call), nil)
 	if err != nil {
 		return // it has none, or someone else drives it
 	}
@@ -145,13 +145,13 @@ func (d *Runner) interruptChild(call run.CallID) {
 	stopped, cancel := context.WithCancelCause(context.Background())
 	cancel(Stop{run.Interrupted{Cause: run.ByParent}})
 	if _, err := c.Run(stopped); err != nil {
-		d.w.debug("the child was not interrupted", "run", c.ID(), "error", err)
+		r.w.debug("the child was not interrupted", "run", c.ID(), "error", err)
 	}
 }
 
 // canAsk reports whether a person is asked what a child run asks. The question of a task's is told to
 // the agent that started it: what that one asks is a question of the task.
-func (d *Runner) canAsk() bool { return d.w.OnAsk == AskWait && d.task == nil }
+func (r *Runner) canAsk() bool { return r.w.OnAsk == AskWait && r.task == nil }
 
 // questionResult is what the parent's model is told of a child run that has ended with a question.
 func questionResult(s run.State) tool.Result {

@@ -27,36 +27,36 @@ type inspection struct {
 }
 
 // inspect returns what a call would do.
-func (d *Runner) inspect(s run.State, c run.Call) *inspection {
-	tools, _ := d.tools(s.Config)
-	if i := d.inspected[c.ID]; i != nil && i.tools == tools {
+func (r *Runner) inspect(s run.State, c run.Call) *inspection {
+	tools, _ := r.tools(s.Config)
+	if i := r.inspected[c.ID]; i != nil && i.tools == tools {
 		return i
 	}
 	i := &inspection{tools: tools}
-	i.err = d.ask(s, i, c)
-	d.inspected[c.ID] = i
+	i.err = r.ask(s, i, c)
+	r.inspected[c.ID] = i
 	return i
 }
 
 // leads returns where the paths of a call led when it was judged in this batch.
-func (d *Runner) leads(id run.CallID) []string {
-	if i := d.inspected[id]; i != nil && i.judgement != nil {
+func (r *Runner) leads(id run.CallID) []string {
+	if i := r.inspected[id]; i != nil && i.judgement != nil {
 		return i.judgement.Request.Resolved
 	}
 	return nil
 }
 
 // ask asks the tool of a call what it would do.
-func (d *Runner) ask(s run.State, i *inspection, c run.Call) error {
-	args := d.arguments(c)
+func (r *Runner) ask(s run.State, i *inspection, c run.Call) error {
+	args := r.arguments(c)
 	if args.err != nil {
 		return args.err
 	}
-	err := d.notGranted(s, i.tools, c.Tool)
+	err := r.notGranted(s, i.tools, c.Tool)
 	if err != nil {
 		return err
 	}
-	if _, submission := d.tools(s.Config); submission != nil && c.Tool == s.Config.Output.Tool {
+	if _, submission := r.tools(s.Config); submission != nil && c.Tool == s.Config.Output.Tool {
 		i.result, err = submission.Value(args.json)
 	} else {
 		err = i.tools.Validate(c.Tool, args.json)
@@ -65,38 +65,38 @@ func (d *Runner) ask(s run.State, i *inspection, c run.Call) error {
 		return err
 	}
 	t, _ := i.tools.Get(c.Tool)
-	i.intent, err = t.Inspect(d.env, args.json)
+	i.intent, err = t.Inspect(r.env, args.json)
 	if err == nil && i.intent.As != "" { // an external agent asks for a tool of its own: what its agent may use holds for that
-		err = d.notGranted(s, i.tools, i.intent.As)
+		err = r.notGranted(s, i.tools, i.intent.As)
 	}
 	return err
 }
 
 // judge returns the judgement of a call. The error says why there is none, and is for the model; source
 // is what it comes from.
-func (d *Runner) judge(s run.State, c run.CallState) (j *judge.Judgement, source string, err error) {
-	i := d.inspect(s, c.Call)
+func (r *Runner) judge(s run.State, c run.CallState) (j *judge.Judgement, source string, err error) {
+	i := r.inspect(s, c.Call)
 	if i.err != nil { // it could be inspected before, and something has changed since
 		return nil, "inspection", i.err
 	}
-	mode, err := d.mode(s)
+	mode, err := r.mode(s)
 	if err != nil {
 		return nil, "configuration", err
 	}
 	if mode = cmp.Or(mode, permission.Default); i.judgement == nil || i.judgement.Mode != mode {
-		i.judgement = d.w.judge().Of(judge.Call{Run: d.id, Mode: mode, Tool: c.Tool, Class: c.Class,
-			Intent: i.intent, Args: d.arguments(c.Call).json, Env: d.env})
+		i.judgement = r.w.judge().Of(judge.Call{Run: r.id, Mode: mode, Tool: c.Tool, Class: c.Class,
+			Intent: i.intent, Args: r.arguments(c.Call).json, Env: r.env})
 	}
 	return i.judgement, "", nil
 }
 
 // Decided implements [request.World]: the first answer to a call counts.
-func (d world) Decided(s run.State, a request.Decide) ([]run.Payload, error) {
+func (w world) Decided(s run.State, a request.Decide) ([]run.Payload, error) {
 	c, ok := s.Turn.Call(a.Call)
 	if !ok || c.Status != run.CallIsInspected {
 		return nil, fmt.Errorf("call %s does not need approval: another answer was first, or its turn has ended", a.Call)
 	}
-	j, _, err := d.judge(s, c)
+	j, _, err := w.judge(s, c)
 	if err != nil {
 		return nil, err // the next step fails the same way and tells the model
 	}
@@ -108,7 +108,7 @@ func (d world) Decided(s run.State, a request.Decide) ([]run.Payload, error) {
 	switch {
 	case a.Answer == run.Allow, a.Answer == run.Always:
 		if a.Answer == run.Always && strings.HasPrefix(digest, shown) {
-			decision.Rule = d.rulesOf(a, j, permission.Allow)
+			decision.Rule = w.rulesOf(a, j, permission.Allow)
 		}
 		decision.Digest, decision.Sandbox = shown, j.Request.Sandbox
 		return []run.Payload{run.CallDecided{Call: a.Call, Decision: decision}}, nil
@@ -116,7 +116,7 @@ func (d world) Decided(s run.State, a request.Decide) ([]run.Payload, error) {
 		text := "The person refused this call."
 		decision.Reason = "denied by a person"
 		if a.Answer == run.Never {
-			if decision.Rule = d.rulesOf(a, j, permission.Deny); decision.Rule != "" {
+			if decision.Rule = w.rulesOf(a, j, permission.Deny); decision.Rule != "" {
 				decision.Reason += ", and a rule was stored"
 				text = fmt.Sprintf("The person refused this call, and calls like it from now on (rule %s).", decision.Rule)
 			}
@@ -139,17 +139,17 @@ func (d world) Decided(s run.State, a request.Decide) ([]run.Payload, error) {
 // Judge returns what a call of a run in state s would do now, and whether it may: to be shown to a person.
 // The run need not be owned. An error is the one that the model would receive.
 func (w *Worker) Judge(s run.State, c run.CallState) (*judge.Judgement, error) {
-	d := &Runner{w: w, id: s.Created.Run, resolved: map[run.CallID]arguments{}, inspected: map[run.CallID]*inspection{}}
-	if err := d.take(s); err != nil {
+	r := &Runner{w: w, id: s.Created.Run, resolved: map[run.CallID]arguments{}, inspected: map[run.CallID]*inspection{}}
+	if err := r.take(s); err != nil {
 		return nil, err
 	}
-	j, _, err := d.judge(s, c)
+	j, _, err := r.judge(s, c)
 	return j, err
 }
 
 // rulesOf returns the last of the rules that a decision stores; they are stored when it is
 // durable. If there is none, a notice says why and it returns "".
-func (d *Runner) rulesOf(a request.Decide, j *judge.Judgement, effect permission.Verdict) string {
+func (r *Runner) rulesOf(a request.Decide, j *judge.Judgement, effect permission.Verdict) string {
 	rules := slices.Clone(a.Rules) // the request stays as it was handed in
 	if len(rules) == 0 {
 		proposal := j.Propose()
@@ -157,33 +157,33 @@ func (d *Runner) rulesOf(a request.Decide, j *judge.Judgement, effect permission
 			rules = proposal.Deny
 		}
 		if len(rules) == 0 {
-			d.notices = append(d.notices, fmt.Sprintf("no rule is stored: %s; the answer applies to this call only", proposal.Reason))
+			r.notices = append(r.notices, fmt.Sprintf("no rule is stored: %s; the answer applies to this call only", proposal.Reason))
 			return ""
 		}
 	}
 	last := ""
 	for i := range rules {
-		rules[i].Effect, rules[i].By, rules[i].When = effect, a.By, d.w.now().UTC()
+		rules[i].Effect, rules[i].By, rules[i].When = effect, a.By, r.w.now().UTC()
 		last = rules[i].String()
 	}
-	d.rules[a.Call] = rules
+	r.rules[a.Call] = rules
 	return last
 }
 
 // storeRules stores the rules of the decisions among events, which are durable: a decision
 // whose rules cannot be stored stands, and a notice says that it has none.
-func (d *Runner) storeRules(events []run.Event) {
+func (r *Runner) storeRules(events []run.Event) {
 	for _, e := range events {
 		decided, ok := e.Payload.(run.CallDecided)
-		rules := d.rules[decided.Call]
+		rules := r.rules[decided.Call]
 		if !ok || decided.Decision.Rule == "" || len(rules) == 0 {
 			continue
 		}
-		if err := d.w.Authorizer.AddRules(d.id, rules); err != nil {
-			d.notices = append(d.notices, fmt.Sprintf("the rule %s could not be stored: %v; the answer applies to this call only", decided.Decision.Rule, err))
+		if err := r.w.Authorizer.AddRules(r.id, rules); err != nil {
+			r.notices = append(r.notices, fmt.Sprintf("the rule %s could not be stored: %v; the answer applies to this call only", decided.Decision.Rule, err))
 			continue
 		}
-		d.rulesChanged = true
+		r.rulesChanged = true
 	}
 }
 

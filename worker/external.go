@@ -44,7 +44,7 @@ const agentPatience = 15 * time.Second
 
 // external performs an external turn after the previous one has ended, and reports what
 // the agent does. It closes ended when the agent has ended.
-func (d *Runner) external(ctx context.Context, op *operation, c run.ExternalTurn, before <-chan struct{}, ended chan<- struct{}) {
+func (r *Runner) external(ctx context.Context, op *operation, c run.ExternalTurn, before <-chan struct{}, ended chan<- struct{}) {
 	done := run.Completion{Key: op.key}
 	if before != nil { // two processes must not work on one conversation
 		select {
@@ -52,17 +52,17 @@ func (d *Runner) external(ctx context.Context, op *operation, c run.ExternalTurn
 		case <-ctx.Done():
 			go func() { <-before; close(ended) }()
 			done.Events = []run.Payload{run.RequestFailed{Kind: run.ErrAborted, Reason: "not started: the agent of the turn before has not ended"}}
-			d.done <- done
+			r.done <- done
 			return
 		}
 	}
-	s := d.State()
-	for p, err := range d.turnOf(ctx, s, c) {
+	s := r.State()
+	for p, err := range r.turnOf(ctx, s, c) {
 		if err != nil {
 			p = run.RequestFailed{Kind: run.ErrInvalid, Reason: err.Error()}
 		}
 		if o, ok := p.(run.Observed); ok {
-			d.report(ctx, op, o)
+			r.report(ctx, op, o)
 			continue
 		}
 		done.Events = []run.Payload{p}
@@ -72,16 +72,16 @@ func (d *Runner) external(ctx context.Context, op *operation, c run.ExternalTurn
 	if done.Events == nil {
 		done.Events = []run.Payload{run.RequestFailed{Kind: run.ErrBrokenStream, Reason: "the agent ended without saying how its turn ended"}}
 	}
-	d.done <- done
+	r.done <- done
 }
 
 // report records what an agent has reported. It returns when that is durable or ctx is
 // done.
-func (d *Runner) report(ctx context.Context, op *operation, o run.Observed) {
+func (r *Runner) report(ctx context.Context, op *operation, o run.Observed) {
 	if ctx.Err() != nil {
 		return
 	}
-	d.done <- run.Completion{Key: op.key, Events: []run.Payload{o}, More: true}
+	r.done <- run.Completion{Key: op.key, Events: []run.Payload{o}, More: true}
 	select {
 	case <-op.recorded:
 	case <-ctx.Done():
@@ -89,37 +89,37 @@ func (d *Runner) report(ctx context.Context, op *operation, o run.Observed) {
 }
 
 // join waits for a stopped agent to end.
-func (d *Runner) join() {
-	if d.agent == nil {
+func (r *Runner) join() {
+	if r.agent == nil {
 		return
 	}
 	timer := time.NewTimer(agentPatience)
 	defer timer.Stop()
 	select {
-	case <-d.agent:
+	case <-r.agent:
 	case <-timer.C:
-		d.w.debug("the agent did not end", "run", d.id)
+		r.w.debug("the agent did not end", "run", r.id)
 	}
 }
 
-func (d *Runner) turnOf(ctx context.Context, s run.State, c run.ExternalTurn) iter.Seq2[run.Payload, error] {
-	if d.w.Agent == nil {
+func (r *Runner) turnOf(ctx context.Context, s run.State, c run.ExternalTurn) iter.Seq2[run.Payload, error] {
+	if r.w.Agent == nil {
 		return func(yield func(run.Payload, error) bool) {
 			yield(nil, errors.New("this run belongs to an external agent, which this release of pawl cannot drive"))
 		}
 	}
-	if d.gateClosed() || ctx.Err() != nil {
+	if r.gateClosed() || ctx.Err() != nil {
 		return func(yield func(run.Payload, error) bool) {
 			yield(nil, fmt.Errorf("not started: %w", context.Cause(ctx)))
 		}
 	}
-	mode, err := d.mode(s)
+	mode, err := r.mode(s)
 	if err != nil {
 		return func(yield func(run.Payload, error) bool) { yield(nil, err) }
 	}
-	return d.w.Agent.Turn(ctx, AgentTurn{Run: d.id, Workspace: s.Created.Workspace, Model: s.Config.Model,
+	return r.w.Agent.Turn(ctx, AgentTurn{Run: r.id, Workspace: s.Created.Workspace, Model: s.Config.Model,
 		System: s.Created.System, Conversation: c.Conversation, Message: c.Message, Mode: string(mode), Summary: summary(s.Heard()),
-		Notice: func(note string) { d.feed.show(view.Update{Notice: note}) }})
+		Notice: func(note string) { r.feed.show(view.Update{Notice: note}) }})
 }
 
 // maxSummary bounds the account of a lost conversation, in bytes: its end counts most.

@@ -21,41 +21,41 @@ import (
 // inbox returns the new rows of the run's inbox as input of a step. Each row is offered
 // once, and taken with the append that follows, whether or not it leads to events. Rows of
 // unknown kinds are not taken. only, if given, says which are offered.
-func (d *Runner) inbox(only func(request.Request) bool) []func(run.State) []run.Payload {
-	if d.created != nil {
+func (r *Runner) inbox(only func(request.Request) bool) []func(run.State) []run.Payload {
+	if r.created != nil {
 		return nil // the run is not in the store yet
 	}
-	rows, err := d.w.Store.Inbox(context.Background(), d.id)
+	rows, err := r.w.Store.Inbox(context.Background(), r.id)
 	if err != nil {
-		d.w.debug("inbox", "run", d.id, "error", err)
+		r.w.debug("inbox", "run", r.id, "error", err)
 		return nil
 	}
 	var wanted []func(run.State) []run.Payload
 	for _, row := range rows {
-		r, err := request.Decode(row.Kind, row.Payload)
-		if d.rows[row.ID] || errors.Is(err, request.ErrUnknown) || only != nil && (err != nil || !only(r)) {
+		wish, err := request.Decode(row.Kind, row.Payload)
+		if r.rows[row.ID] || errors.Is(err, request.ErrUnknown) || only != nil && (err != nil || !only(wish)) {
 			continue
 		}
-		d.rows[row.ID] = true
+		r.rows[row.ID] = true
 		l := &letter{row: row.ID, refused: err}
 		if err == nil {
-			l.requests = []request.Request{r}
+			l.requests = []request.Request{wish}
 		}
-		switch r := r.(type) {
+		switch wish := wish.(type) {
 		case request.Interrupt:
-			if f, err := r.Events(d.core.State, nil); err == nil && d.Interrupt(f[0].(run.Interrupted)) {
+			if f, err := wish.Events(r.core.State, nil); err == nil && r.Interrupt(f[0].(run.Interrupted)) {
 				continue // at once: the step that follows records it
 			}
 		case request.Call:
-			d.calls[r.Key] = row.ID
+			r.calls[wish.Key] = row.ID
 		}
-		wanted = append(wanted, d.meaning(l))
+		wanted = append(wanted, r.meaning(l))
 	}
 	return wanted
 }
 
 // CheckConfig returns why a change of the run's configuration cannot be made in s.
-func (d *Runner) CheckConfig(s run.State, c run.ConfigChange) error {
+func (r *Runner) CheckConfig(s run.State, c run.ConfigChange) error {
 	if c.Mode != nil {
 		if err := permission.CheckMode(permission.Mode(*c.Mode), permission.ForUser); err != nil {
 			return err
@@ -65,14 +65,14 @@ func (d *Runner) CheckConfig(s run.State, c run.ConfigChange) error {
 	if err := to.Validate(); err != nil {
 		return err
 	}
-	if c.Model != nil && s.Created.External != d.w.external(to.Model) {
+	if c.Model != nil && s.Created.External != r.w.external(to.Model) {
 		return fmt.Errorf("the model cannot become %s: a run stays one of pawl's own or one of an external agent; start a new run", to.Model)
 	}
-	return d.w.check(to)
+	return r.w.check(to)
 }
 
 // Picked implements [request.World]. What follows the first part of an answer was attached to it.
-func (d world) Picked(c run.Call, answer []run.Part) []run.Part {
+func (w world) Picked(c run.Call, answer []run.Part) []run.Part {
 	if len(answer) == 0 {
 		return answer
 	}
@@ -86,8 +86,8 @@ func (d world) Picked(c run.Call, answer []run.Part) []run.Part {
 }
 
 // ToolNamed implements [request.World]: the name is the tool's own, or the one on wires.
-func (d world) ToolNamed(s run.State, name string) string {
-	tools, _ := d.tools(s.Config)
+func (w world) ToolNamed(s run.State, name string) string {
+	tools, _ := w.tools(s.Config)
 	if _, ok := tools.Get(name); ok {
 		return name
 	}
@@ -97,19 +97,19 @@ func (d world) ToolNamed(s run.State, name string) string {
 // taken returns the inbox rows to be taken with an append of events, with their answers:
 // those offered to the run since the last append, and calls from outside that are settled
 // or were refused. forget must be called when they are taken.
-func (d *Runner) taken(events []run.Event) (taken []store.Taken, forget func()) {
+func (r *Runner) taken(events []run.Event) (taken []store.Taken, forget func()) {
 	var answered []string
 	outside := map[int64]bool{}
-	for _, id := range d.calls {
+	for _, id := range r.calls {
 		outside[id] = true
 	}
 	refused := map[int64]string{}
-	for _, l := range d.letters {
+	for _, l := range r.letters {
 		if l.row != 0 && l.err != nil {
 			refused[l.row] = encode(request.Result{Refused: l.err.Error()})
 		}
 	}
-	for id, offered := range d.rows {
+	for id, offered := range r.rows {
 		if offered && !outside[id] {
 			taken = append(taken, store.Taken{ID: id, Answer: refused[id]})
 		}
@@ -130,13 +130,13 @@ func (d *Runner) taken(events []run.Event) (taken []store.Taken, forget func()) 
 			}
 		}
 	}
-	for key, id := range d.calls {
+	for key, id := range r.calls {
 		call, now := received[key]
 		if !now {
-			call = d.core.State.Turn.Received(key)
+			call = r.core.State.Turn.Received(key)
 		}
 		answer, ok := settled[call]
-		switch c, _ := d.core.State.Turn.Call(call); {
+		switch c, _ := r.core.State.Turn.Call(call); {
 		case call == "":
 			answer = result([]run.Part{run.Text("The call was not made: the run does not accept calls now.")}, true)
 		case ok:
@@ -151,10 +151,10 @@ func (d *Runner) taken(events []run.Event) (taken []store.Taken, forget func()) 
 	stable.Sort(taken, func(a, b store.Taken) int { return int(a.ID - b.ID) })
 	return taken, func() {
 		for _, t := range taken {
-			d.rows[t.ID] = false
+			r.rows[t.ID] = false
 		}
 		for _, key := range answered {
-			delete(d.calls, key)
+			delete(r.calls, key)
 		}
 	}
 }

@@ -13,18 +13,18 @@ import (
 // checkTail compares the log with the results and edits on disk. A stored result or edit
 // of a call that is not in the log means that the end of the log was lost: continuing
 // would repeat its calls.
-func (d *Runner) checkTail(s run.State) error {
+func (r *Runner) checkTail(s run.State) error {
 	last := s.NextCall() - 1
-	newest := newestCall(journal.In(d.w.StateDir).RunDir(d.id))
-	if d.w.Outputs != nil {
-		newest = max(newest, newestCall(d.w.Outputs.RunDir(s.Created.Conversation(), d.id)))
+	newest := newestCall(journal.In(r.w.StateDir).RunDir(r.id))
+	if r.w.Outputs != nil {
+		newest = max(newest, newestCall(r.w.Outputs.RunDir(s.Created.Conversation(), r.id)))
 	}
 	if newest <= last {
 		return nil
 	}
 	return fmt.Errorf("run %s: the log ends after call c_%d, but results or edits of calls up to c_%d are on disk: "+
 		"the end of the log was lost, and continuing would repeat those calls; check the files, then continue in a copy: pawl runs fork %s",
-		d.id, last, newest, d.id)
+		r.id, last, newest, r.id)
 }
 
 // newestCall returns the highest call number among the names of files in dir; 0 if none.

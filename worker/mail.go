@@ -39,27 +39,27 @@ var ErrClosed = errors.New("the run was closed")
 // which must be under way or be called. wait returns when they are durable; its error says why they
 // were not recorded, or, if it is that of its context, that they still may be. If until has ended when
 // they are read, the turn that begins with them is interrupted.
-func (d *Runner) Post(until context.Context, requests ...request.Request) (wait func(context.Context) error) {
-	return d.post(&letter{requests: requests, until: until}).wait
+func (r *Runner) Post(until context.Context, requests ...request.Request) (wait func(context.Context) error) {
+	return r.post(&letter{requests: requests, until: until}).wait
 }
 
 // PostForTask is Post of what is recorded together with actions on the task that the run
 // belongs to: both are, or neither. If the task refuses one, that is the error of wait.
-func (d *Runner) PostForTask(actions []task.Action, requests ...request.Request) (wait func(context.Context) error) {
-	return d.post(&letter{requests: requests, task: task.Batch{Actions: actions}}).wait
+func (r *Runner) PostForTask(actions []task.Action, requests ...request.Request) (wait func(context.Context) error) {
+	return r.post(&letter{requests: requests, task: task.Batch{Actions: actions}}).wait
 }
 
-func (d *Runner) post(l *letter) *letter {
+func (r *Runner) post(l *letter) *letter {
 	l.done = make(chan struct{})
-	d.mail.mu.Lock()
-	if d.mail.closed {
+	r.mail.mu.Lock()
+	if r.mail.closed {
 		l.err = ErrClosed
 		close(l.done)
 	} else {
-		d.mail.letters = append(d.mail.letters, l)
+		r.mail.letters = append(r.mail.letters, l)
 	}
-	d.mail.mu.Unlock()
-	d.Wake()
+	r.mail.mu.Unlock()
+	r.Wake()
 	return l
 }
 
@@ -78,33 +78,33 @@ func (l *letter) begins() bool { return slices.ContainsFunc(l.requests, request.
 
 // openMail takes the letters that can be read now, as input of a step. They are taken with the
 // append that follows; see [Runner.delivered].
-func (d *Runner) openMail() []func(run.State) []run.Payload {
-	d.mail.mu.Lock()
-	defer d.mail.mu.Unlock()
-	t := &d.core.State.Turn
-	hold := t.Open() && (t.Phase == run.Interrupting || d.gateClosed())
+func (r *Runner) openMail() []func(run.State) []run.Payload {
+	r.mail.mu.Lock()
+	defer r.mail.mu.Unlock()
+	t := &r.core.State.Turn
+	hold := t.Open() && (t.Phase == run.Interrupting || r.gateClosed())
 	var wanted []func(run.State) []run.Payload
 	var rest []*letter
-	for _, l := range d.mail.letters {
+	for _, l := range r.mail.letters {
 		if l.begins() && hold {
 			rest = append(rest, l)
 			continue
 		}
-		wanted = append(wanted, d.meaning(l))
+		wanted = append(wanted, r.meaning(l))
 	}
-	d.mail.letters = rest
+	r.mail.letters = rest
 	return wanted
 }
 
 // meaning returns what a letter means, as input of a step.
-func (d *Runner) meaning(l *letter) func(run.State) []run.Payload {
-	d.letters = append(d.letters, l)
+func (r *Runner) meaning(l *letter) func(run.State) []run.Payload {
+	r.letters = append(r.letters, l)
 	return func(s run.State) (payloads []run.Payload) {
 		if l.err = cmp.Or(l.refused, l.task.Refused); l.err == nil {
-			payloads, l.err = request.All(s, world{d}, l.requests...)
+			payloads, l.err = request.All(s, world{r}, l.requests...)
 		}
 		if l.row != 0 && l.err != nil {
-			d.noteRefused(l)
+			r.noteRefused(l)
 		}
 		if l.until != nil && l.until.Err() != nil && !s.Turn.Open() && slices.ContainsFunc(payloads, isPrompted) {
 			payloads = append(payloads, StopOf(l.until).Interrupted)
@@ -116,22 +116,22 @@ func (d *Runner) meaning(l *letter) func(run.State) []run.Payload {
 func isPrompted(p run.Payload) bool { _, ok := p.(run.Prompted); return ok }
 
 // noteRefused reports a request of another process that was refused, in case that process has gone.
-func (d *Runner) noteRefused(l *letter) {
-	d.w.debug("refused", "run", d.id, "row", l.row, "error", l.err)
+func (r *Runner) noteRefused(l *letter) {
+	r.w.debug("refused", "run", r.id, "row", l.row, "error", l.err)
 	if len(l.requests) == 0 { // it could not be read
-		d.notices = append(d.notices, fmt.Sprintf("what another process wants of the run is not done: %v", l.err))
+		r.notices = append(r.notices, fmt.Sprintf("what another process wants of the run is not done: %v", l.err))
 	}
-	for _, r := range l.requests {
-		if _, ok := r.(request.Configure); ok {
-			d.notices = append(d.notices, fmt.Sprintf("the configuration was not changed: %v", l.err))
+	for _, wanted := range l.requests {
+		if _, ok := wanted.(request.Configure); ok {
+			r.notices = append(r.notices, fmt.Sprintf("the configuration was not changed: %v", l.err))
 		}
 	}
 }
 
 // delivered tells the senders of the letters of a step that their events are durable, or
 // that they cannot be written.
-func (d *Runner) delivered(err error) {
-	for _, l := range d.letters {
+func (r *Runner) delivered(err error) {
+	for _, l := range r.letters {
 		if l.err == nil {
 			l.err = err
 		}
@@ -139,43 +139,43 @@ func (d *Runner) delivered(err error) {
 			close(l.done)
 		}
 	}
-	d.letters = nil
+	r.letters = nil
 }
 
 // returnMail ends the wait of all senders when the run is closed.
-func (d *Runner) returnMail() {
-	d.mail.mu.Lock()
-	defer d.mail.mu.Unlock()
-	d.mail.closed = true
-	d.letters = append(d.letters, d.mail.letters...)
-	d.mail.letters = nil
-	d.delivered(ErrClosed)
+func (r *Runner) returnMail() {
+	r.mail.mu.Lock()
+	defer r.mail.mu.Unlock()
+	r.mail.closed = true
+	r.letters = append(r.letters, r.mail.letters...)
+	r.mail.letters = nil
+	r.delivered(ErrClosed)
 }
 
 // HasMail reports whether something was posted that Run has not read yet.
-func (d *Runner) HasMail() bool {
-	d.mail.mu.Lock()
-	defer d.mail.mu.Unlock()
-	return len(d.mail.letters) > 0
+func (r *Runner) HasMail() bool {
+	r.mail.mu.Lock()
+	defer r.mail.mu.Unlock()
+	return len(r.mail.letters) > 0
 }
 
 // Await waits, between two calls of Run, until Run has something to do: something was
 // posted, another process wants something, the rules have changed on which a call waits, or a
 // parked call may go on. Its error is that of ctx.
-func (d *Runner) Await(ctx context.Context) error {
-	waiter := &waiter{id: d.id, parked: len(d.core.Parked()) > 0, told: make(chan struct{}, 1)}
-	if d.core.State.Turn.Open() {
-		waiter.version = &d.w.Authorizer.Versions(d.id)[0]
+func (r *Runner) Await(ctx context.Context) error {
+	waiter := &waiter{id: r.id, parked: len(r.core.Parked()) > 0, told: make(chan struct{}, 1)}
+	if r.core.State.Turn.Open() {
+		waiter.version = &r.w.Authorizer.Versions(r.id)[0]
 	}
-	d.w.enter(waiter)
-	defer d.w.leave(waiter)
+	r.w.enter(waiter)
+	defer r.w.leave(waiter)
 	var wakes <-chan struct{}
-	if d.listen != nil {
-		wakes = d.listen.Wake()
+	if r.listen != nil {
+		wakes = r.listen.Wake()
 	}
-	for !d.HasMail() && !d.hasRows() && !d.heardBelow() && !waiter.rules.Load() {
+	for !r.HasMail() && !r.hasRows() && !r.heardBelow() && !waiter.rules.Load() {
 		select {
-		case <-d.wake:
+		case <-r.wake:
 		case <-wakes:
 		case <-waiter.told:
 		case <-ctx.Done():
@@ -186,16 +186,16 @@ func (d *Runner) Await(ctx context.Context) error {
 }
 
 // hasRows reports whether there are rows in the inbox that Run would offer to the run.
-func (d *Runner) hasRows() bool {
-	if d.created != nil {
+func (r *Runner) hasRows() bool {
+	if r.created != nil {
 		return false
 	}
-	rows, err := d.w.Store.Inbox(context.Background(), d.id)
+	rows, err := r.w.Store.Inbox(context.Background(), r.id)
 	if err != nil {
-		d.w.debug("inbox", "run", d.id, "error", err)
+		r.w.debug("inbox", "run", r.id, "error", err)
 	}
-	return slices.ContainsFunc(rows, func(r store.Row) bool {
-		_, err := request.Decode(r.Kind, r.Payload)
-		return !errors.Is(err, request.ErrUnknown) && !d.rows[r.ID]
+	return slices.ContainsFunc(rows, func(row store.Row) bool {
+		_, err := request.Decode(row.Kind, row.Payload)
+		return !errors.Is(err, request.ErrUnknown) && !r.rows[row.ID]
 	})
 }

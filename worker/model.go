@@ -91,44 +91,44 @@ type modelSession struct {
 }
 
 // session returns how requests to the run's model are made.
-func (d *Runner) session(c run.Config) (*modelSession, error) {
-	registry, submission := d.tools(c)
-	if m := d.model; m != nil && m.model == c.Model && m.result == c.Output && m.control == c.Control && m.level == c.Effort && m.registry == registry {
+func (r *Runner) session(c run.Config) (*modelSession, error) {
+	registry, submission := r.tools(c)
+	if m := r.model; m != nil && m.model == c.Model && m.result == c.Output && m.control == c.Control && m.level == c.Effort && m.registry == registry {
 		return m, nil
 	}
-	p, name, err := d.w.Provider(c.Model)
+	p, name, err := r.w.Provider(c.Model)
 	if err != nil {
 		return nil, err
 	}
-	structured := d.w.Structured != nil && d.w.Structured(c.Model)
-	of := d.w.offers.of(offerKey{registry, c.Model, c.Output, c.Controlled()}, func() offer {
-		return d.offer(c, p, registry, submission, structured)
+	structured := r.w.Structured != nil && r.w.Structured(c.Model)
+	of := r.w.offers.of(offerKey{registry, c.Model, c.Output, c.Controlled()}, func() offer {
+		return r.offer(c, p, registry, submission, structured)
 	})
 	m := &modelSession{model: c.Model, registry: registry, provider: p, name: name, result: c.Output, control: c.Control, level: c.Effort,
 		names: of.names, encoder: llm.NewEncoder(p, of.names), tools: of.tools, output: of.output, offered: of.offered, notices: slices.Clip(of.notices)}
 	if c.Controlled() {
 		m.controlled(structured)
 	}
-	if d.w.Effort != nil && c.Effort != "" {
+	if r.w.Effort != nil && c.Effort != "" {
 		var note string
-		if m.effort, note = d.w.Effort(c.Model, c.Effort); note != "" {
+		if m.effort, note = r.w.Effort(c.Model, c.Effort); note != "" {
 			m.notices = append(m.notices, note)
 		}
 	}
 	for _, n := range m.notices {
-		d.feed.show(view.Update{Notice: n})
+		r.feed.show(view.Update{Notice: n})
 	}
-	d.model = m
+	r.model = m
 	return m, nil
 }
 
 // offer returns the tools of a run in the form that its model is offered them.
-func (d *Runner) offer(c run.Config, p llm.Provider, registry *tool.Registry, submission *tool.Submission, structured bool) offer {
+func (r *Runner) offer(c run.Config, p llm.Provider, registry *tool.Registry, submission *tool.Submission, structured bool) offer {
 	m := offer{names: llm.NewNames(registry.Names())}
 	if submission != nil && structured && !c.Controlled() && !c.Output.ByTool {
 		var err error
 		if m.output, err = p.EncodeOutput(submission.Spec().Schema); err != nil {
-			d.w.debug("no answer by schema", "run", d.id, "model", c.Model, "error", err)
+			r.w.debug("no answer by schema", "run", r.id, "model", c.Model, "error", err)
 			m.output = nil
 		}
 	}
@@ -137,7 +137,7 @@ func (d *Runner) offer(c run.Config, p llm.Provider, registry *tool.Registry, su
 		if submits && m.output != nil {
 			continue
 		}
-		if d.w.Outputs != nil && !t.Unstored && !t.Brief && !submits { // a submission fits the requested schema only
+		if r.w.Outputs != nil && !t.Unstored && !t.Brief && !submits { // a submission fits the requested schema only
 			t.Schema = withMode(t.Schema)
 		}
 		encoded, err := p.EncodeTool(llm.Tool{Name: m.names.Wire(t.Name), Description: t.Description, Schema: t.Schema})
@@ -151,46 +151,46 @@ func (d *Runner) offer(c run.Config, p llm.Provider, registry *tool.Registry, su
 }
 
 // request builds the request from the state and sends it on a goroutine of its own.
-func (d *Runner) request(ctx context.Context, op *operation, c run.Request) {
-	s := d.core.State
+func (r *Runner) request(ctx context.Context, op *operation, c run.Request) {
+	s := r.core.State
 	model := s.Config.Model
 	var req llm.Request
-	m, err := d.session(s.Config)
+	m, err := r.session(s.Config)
 	if err == nil {
-		req, err = m.body(s, c.Purpose, d.w.now())
+		req, err = m.body(s, c.Purpose, r.w.now())
 	}
 	if err != nil {
 		err = &llm.Error{Kind: run.ErrInvalid, Message: err.Error()}
 	}
 	if err == nil {
-		ctx = d.prepareTools(ctx, s, m)
+		ctx = r.prepareTools(ctx, s, m)
 	}
 	go func() {
 		var answer *llm.Answer
 		started := time.Now()
 		if err == nil && ctx.Err() == nil {
-			answer, err = d.send(ctx, op, m, req, s.Turn.Request.Deaths > 0)
+			answer, err = r.send(ctx, op, m, req, s.Turn.Request.Deaths > 0)
 		}
-		d.w.debug("model request", "run", d.id, "model", model, "purpose", c.Purpose, "attempt", c.Attempt,
+		r.w.debug("model request", "run", r.id, "model", model, "purpose", c.Purpose, "attempt", c.Attempt,
 			"messages", len(req.Messages), "roles", rolesOf(req.Messages), "stop", stopOf(answer), "took", time.Since(started), "error", err)
 		done := run.Completion{Key: op.key}
 		switch {
 		case answer != nil:
-			done.Events = d.interpret(s, m, c.Purpose, req.Output != nil, answer)
+			done.Events = r.interpret(s, m, c.Purpose, req.Output != nil, answer)
 		case ctx.Err() != nil:
 			return // the interrupt takes what has streamed
 		default:
-			done.Events = []run.Payload{d.failed(llm.AsError(ctx, err), model)}
+			done.Events = []run.Payload{r.failed(llm.AsError(ctx, err), model)}
 		}
-		d.done <- done
+		r.done <- done
 	}()
 }
 
 // interpret returns an answer with what it means. The state is that of the request:
 // nothing that happens while one is under way changes the meaning of its answer.
-func (d *Runner) interpret(s run.State, m *modelSession, purpose run.Purpose, bySchema bool, a *llm.Answer) []run.Payload {
+func (r *Runner) interpret(s run.State, m *modelSession, purpose run.Purpose, bySchema bool, a *llm.Answer) []run.Payload {
 	p := run.Replied{Parts: number(m.named(a.Parts), s.NextCall()), Stop: a.Stop, Model: a.Model,
-		Usage: d.priced(s.Config.Model, a.Usage), Cached: a.Cached}
+		Usage: r.priced(s.Config.Model, a.Usage), Cached: a.Cached}
 	if a.Cached {
 		p.Usage.Cost, p.Usage.Priced = 0, true
 	}
@@ -201,13 +201,13 @@ func (d *Runner) interpret(s run.State, m *modelSession, purpose run.Purpose, by
 		}
 		return []run.Payload{p}
 	case m.objects:
-		return []run.Payload{m.interpret(s, p, d.w.now())}
+		return []run.Payload{m.interpret(s, p, r.w.now())}
 	}
 	if text := run.PlainText(p.Parts); text != "" {
 		p.Promises = heuristic.Promises(text)
 	}
 	if bySchema {
-		value, problem := d.bySchema(s, p)
+		value, problem := r.bySchema(s, p)
 		if p.Unfit = problem; value != "" {
 			return []run.Payload{p, run.Submitted{Assignment: s.Assignment(), Value: value}}
 		}
@@ -216,11 +216,11 @@ func (d *Runner) interpret(s run.State, m *modelSession, purpose run.Purpose, by
 }
 
 // priced adds what usage of a model costs.
-func (d *Runner) priced(model string, u run.Usage) run.Usage {
-	if d.w.Price == nil || u == (run.Usage{}) {
+func (r *Runner) priced(model string, u run.Usage) run.Usage {
+	if r.w.Price == nil || u == (run.Usage{}) {
 		return u
 	}
-	return d.w.Price(model, u)
+	return r.w.Price(model, u)
 }
 
 // body is the request as the provider wants it. Requests that want no call have the
@@ -264,7 +264,7 @@ func (m *modelSession) named(parts []run.Part) []run.Part {
 
 // send sends a request and shows the answer as it arrives. If report is set, the arrival
 // of its first part is recorded.
-func (d *Runner) send(ctx context.Context, op *operation, m *modelSession, req llm.Request, report bool) (*llm.Answer, error) {
+func (r *Runner) send(ctx context.Context, op *operation, m *modelSession, req llm.Request, report bool) (*llm.Answer, error) {
 	for delta, err := range m.provider.Stream(ctx, req) {
 		switch {
 		case err != nil:
@@ -275,7 +275,7 @@ func (d *Runner) send(ctx context.Context, op *operation, m *modelSession, req l
 		if report {
 			report = false
 			select {
-			case d.done <- run.Completion{Key: op.key, Events: []run.Payload{run.Observed{}}, More: true}:
+			case r.done <- run.Completion{Key: op.key, Events: []run.Payload{run.Observed{}}, More: true}:
 			case <-ctx.Done():
 			}
 		}
@@ -286,7 +286,7 @@ func (d *Runner) send(ctx context.Context, op *operation, m *modelSession, req l
 		delta.Call = m.names.Tool(delta.Call)
 		op.stream.add(delta)
 		if delta.Part == nil && delta.Usage == nil && ctx.Err() == nil { // after an interrupt nothing more is shown
-			d.feed.show(view.Update{Delta: &view.Delta{Text: delta.Text, Thinking: delta.Thinking, Tool: delta.Call, Arguments: delta.Input}})
+			r.feed.show(view.Update{Delta: &view.Delta{Text: delta.Text, Thinking: delta.Thinking, Tool: delta.Call, Arguments: delta.Input}})
 		}
 	}
 	return nil, &llm.Error{Kind: run.ErrBrokenStream, Message: "the provider's stream ended without an answer"}
@@ -294,11 +294,11 @@ func (d *Runner) send(ctx context.Context, op *operation, m *modelSession, req l
 
 // failed returns the event of a request that got no complete answer. The core decides
 // whether it is sent again, and when.
-func (d *Runner) failed(e *llm.Error, model string) run.Payload {
+func (r *Runner) failed(e *llm.Error, model string) run.Payload {
 	if e.Delivered {
-		d.feed.show(view.Update{Drop: true})
+		r.feed.show(view.Update{Drop: true})
 	}
-	return run.RequestFailed{Kind: e.Kind, Reason: e.Error(), Delivered: e.Delivered, Asked: e.Wait, Usage: d.priced(model, e.Usage)}
+	return run.RequestFailed{Kind: e.Kind, Reason: e.Error(), Delivered: e.Delivered, Asked: e.Wait, Usage: r.priced(model, e.Usage)}
 }
 
 // rolesOf returns who speaks in the last messages of a request, for the diagnostics.

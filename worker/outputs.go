@@ -66,24 +66,24 @@ type arguments struct {
 // arguments returns a call's arguments with the outputs put in for their handles. It
 // is what rules and people are shown. It does so once for each call: an output never
 // changes, and may be large.
-func (d *Runner) arguments(c run.Call) arguments {
-	if d.w.Outputs == nil {
+func (r *Runner) arguments(c run.Call) arguments {
+	if r.w.Outputs == nil {
 		return arguments{json: json.RawMessage(c.Arguments), mode: output.Auto}
 	}
-	if a, ok := d.resolved[c.ID]; ok {
+	if a, ok := r.resolved[c.ID]; ok {
 		return a
 	}
 	a := arguments{json: json.RawMessage(c.Arguments), mode: output.Auto}
-	t, ok := d.tool(c.Tool)
+	t, ok := r.tool(c.Tool)
 	if ok && !t.Spec().Unstored && strings.Contains(c.Arguments, modeArgument) {
 		a.json, a.mode, a.err = takeMode(a.json)
 	}
 	if a.err == nil && ok {
 		a.json, _, a.err = output.Resolve(context.Background(), a.json, t.Spec().Schema, func(id string) (*output.Output, error) {
-			return d.w.Outputs.Find(d.env.Scope(), id)
+			return r.w.Outputs.Find(r.env.Scope(), id)
 		})
 	}
-	d.resolved[c.ID] = a
+	r.resolved[c.ID] = a
 	return a
 }
 
@@ -140,23 +140,23 @@ func (k *resultWriter) abort() {
 }
 
 // resultWriter returns what stores the result of a call; nil where nothing is stored.
-func (d *Runner) resultWriter(c run.CallState) *resultWriter {
-	t, ok := d.tool(c.Tool)
-	if d.w.Outputs == nil || !ok || t.Spec().Unstored {
+func (r *Runner) resultWriter(c run.CallState) *resultWriter {
+	t, ok := r.tool(c.Tool)
+	if r.w.Outputs == nil || !ok || t.Spec().Unstored {
 		return nil
 	}
-	return d.resultWriterOf(c.ID, c.Tool, d.core.State.MessageOf(c.ID))
+	return r.resultWriterOf(c.ID, c.Tool, r.core.State.MessageOf(c.ID))
 }
 
-func (d *Runner) resultWriterOf(id run.CallID, tool, message string) *resultWriter {
+func (r *Runner) resultWriterOf(id run.CallID, tool, message string) *resultWriter {
 	return &resultWriter{create: func() (*output.Writer, error) {
-		return d.w.Outputs.Create(output.Key{Conversation: d.env.Conversation, Run: d.id, Call: id}, tool, message)
+		return r.w.Outputs.Create(output.Key{Conversation: r.env.Conversation, Run: r.id, Call: id}, tool, message)
 	}}
 }
 
 // deliver stores a result and returns it as the model gets it, in a fact that settles
 // the call.
-func (d *Runner) deliver(k *resultWriter, c run.CallState, mode output.Mode, res tool.Result) run.CallSettled {
+func (r *Runner) deliver(k *resultWriter, c run.CallState, mode output.Mode, res tool.Result) run.CallSettled {
 	fact := settled(c.ID, res)
 	if k == nil {
 		return fact
@@ -167,7 +167,7 @@ func (d *Runner) deliver(k *resultWriter, c run.CallState, mode output.Mode, res
 	}
 	defer k.abort()
 	text := run.PlainText(res.Content)
-	if !res.Written && mode != output.Persist && len(text) <= d.limits().Inline {
+	if !res.Written && mode != output.Persist && len(text) <= r.limits().Inline {
 		if text != "" { // the fact is where it is stored
 			fact.Delivery, fact.Size = string(output.Inlined), int64(len(text))
 		}
@@ -182,7 +182,7 @@ func (d *Runner) deliver(k *resultWriter, c run.CallState, mode output.Mode, res
 	var stored *output.Output
 	err := k.err
 	if err == nil {
-		k.w.Mode, k.w.Limits = mode, d.limits()
+		k.w.Mode, k.w.Limits = mode, r.limits()
 		stored, err = k.w.Commit(run.Succeeded(res.IsError, res.ExitCode))
 	}
 	if err == nil {
@@ -194,7 +194,7 @@ func (d *Runner) deliver(k *resultWriter, c run.CallState, mode output.Mode, res
 	if res.Written && err != nil { // no one has it any more
 		parts = []run.Part{run.Text(fmt.Sprintf("The tool ran, but its result is too large to show and could not be stored: %v. Run it again so that it prints less, or writes to a file.", err))}
 	} else {
-		parts, delivery = output.Deliver(output.Result{Output: stored, Text: text, Cause: err, Tools: outputs.Available()}, mode, d.limits())
+		parts, delivery = output.Deliver(output.Result{Output: stored, Text: text, Cause: err, Tools: outputs.Available()}, mode, r.limits())
 	}
 	if res.Written {
 		parts = append(parts, res.Content...)
@@ -230,4 +230,4 @@ func (l logs) RunsOf(conversation run.ID) (ids []run.ID, err error) {
 	return ids, err
 }
 
-func (d *Runner) limits() output.Limits { return cmp.Or(d.w.OutputLimits, output.DefaultLimits) }
+func (r *Runner) limits() output.Limits { return cmp.Or(r.w.OutputLimits, output.DefaultLimits) }

@@ -49,54 +49,54 @@ const pollInbox = 200 * time.Millisecond
 //
 // An error means that the log cannot be written or that a given event was refused. The
 // run can then only be continued by Close and Open.
-func (d *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, error) {
-	defer d.join()
-	d.Attend()
-	defer d.refuse()
-	defer d.interruptAfter(ctx)()
-	if !d.gateClosed() { // else parked operations find the gate closed
-		d.core.Unpark()
+func (r *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, error) {
+	defer r.join()
+	r.Attend()
+	defer r.refuse()
+	defer r.interruptAfter(ctx)()
+	if !r.gateClosed() { // else parked operations find the gate closed
+		r.core.Unpark()
 	}
-	resumed := d.fresh
-	in := run.Input{Given: d.recovered(), Last: given}
-	if d.created == nil {
+	resumed := r.fresh
+	in := run.Input{Given: r.recovered(), Last: given}
+	if r.created == nil {
 		// Decisions and settings made while the run was not driven come first; the
 		// caller's (a limit on the command line) override them.
-		in.Wanted = d.inbox(request.Request.Settles)
+		in.Wanted = r.inbox(request.Request.Settles)
 	}
-	in.Wanted = append(in.Wanted, d.openMail()...)
+	in.Wanted = append(in.Wanted, r.openMail()...)
 	for {
-		if err := d.step(in); err != nil {
-			d.abandon(in)
-			return d.core.State, err
+		if err := r.step(in); err != nil {
+			r.abandon(in)
+			return r.core.State, err
 		}
 		if resumed {
 			resumed = false
-			d.showRetry()
+			r.showRetry()
 		}
 		switch {
-		case d.interrupted(), d.rulesChanged: // an interrupt arrived during the step; its rules may decide other calls
-			d.rulesChanged = false
+		case r.interrupted(), r.rulesChanged: // an interrupt arrived during the step; its rules may decide other calls
+			r.rulesChanged = false
 			in = run.Input{}
 			continue
-		case !d.atRest():
-			if in = d.await(); d.heardBelow() {
-				d.core.Unpark()
+		case !r.atRest():
+			if in = r.await(); r.heardBelow() {
+				r.core.Unpark()
 			}
 			continue
 		}
-		in = run.Input{Wanted: d.wanted()} // a message that arrived meanwhile may begin a turn
-		if len(in.Wanted) == 0 && d.leave() {
-			return d.core.State, nil
+		in = run.Input{Wanted: r.wanted()} // a message that arrived meanwhile may begin a turn
+		if len(in.Wanted) == 0 && r.leave() {
+			return r.core.State, nil
 		}
-		d.Attend()
+		r.Attend()
 	}
 }
 
 // interruptAfter interrupts what is driven when ctx is done. Once stop has returned it does so no
 // more: the next turn is not of this ctx.
-func (d *Runner) interruptAfter(ctx context.Context) (stop func()) {
-	interrupt := func() { d.Interrupt(StopOf(ctx).Interrupted) }
+func (r *Runner) interruptAfter(ctx context.Context) (stop func()) {
+	interrupt := func() { r.Interrupt(StopOf(ctx).Interrupted) }
 	if ctx.Err() != nil { // AfterFunc would interrupt later, from another goroutine
 		interrupt()
 		return func() {}
@@ -112,84 +112,84 @@ func (d *Runner) interruptAfter(ctx context.Context) (stop func()) {
 
 // showRetry says that a resumed run waits to retry a request: what has failed was shown by
 // the process before it.
-func (d *Runner) showRetry() {
-	if at := d.core.RetryAt(); !at.IsZero() {
-		wait := max(0, at.Sub(d.w.now())).Round(100 * time.Millisecond)
-		d.feed.show(view.Update{Notice: fmt.Sprintf("%s; retrying in %s", d.core.State.Turn.Request.Reason, wait)})
+func (r *Runner) showRetry() {
+	if at := r.core.RetryAt(); !at.IsZero() {
+		wait := max(0, at.Sub(r.w.now())).Round(100 * time.Millisecond)
+		r.feed.show(view.Update{Notice: fmt.Sprintf("%s; retrying in %s", r.core.State.Turn.Request.Reason, wait)})
 	}
 }
 
 // interrupted reports whether an interrupt is pending.
-func (d *Runner) interrupted() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.gate.Interrupt() != nil
+func (r *Runner) interrupted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.gate.Interrupt() != nil
 }
 
 // Attend says that the turn which is open or about to begin is driven: interrupts are
 // accepted from now on, until Run returns. Run does it itself; the goroutine that calls Run
 // may do it before. An interrupt that was accepted stays accepted.
-func (d *Runner) Attend() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.gate.Interrupt() == nil {
-		d.gate.Attend(d.core.State)
+func (r *Runner) Attend() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.gate.Interrupt() == nil {
+		r.gate.Attend(r.core.State)
 	}
 }
 
 // leave lets the gate accept no interrupt any more, unless one was accepted that is not
 // recorded yet: it reports whether the run can be left.
-func (d *Runner) leave() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.gate.Interrupt() != nil {
+func (r *Runner) leave() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.gate.Interrupt() != nil {
 		return false
 	}
-	d.gate = run.Gate{}
+	r.gate = run.Gate{}
 	return true
 }
 
 // refuse lets the gate accept no interrupt any more: a run that is not driven accepts none.
-func (d *Runner) refuse() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.gate = run.Gate{}
+func (r *Runner) refuse() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gate = run.Gate{}
 }
 
 // recovered returns the events that settle operations which were in flight when the run
 // was last driven. Tools that can determine the outcome of their call are asked.
-func (d *Runner) recovered() []run.Payload {
-	if !d.fresh {
-		if d.core.State.Turn.Open() { // this process left it to wait for a person: only time has passed
+func (r *Runner) recovered() []run.Payload {
+	if !r.fresh {
+		if r.core.State.Turn.Open() { // this process left it to wait for a person: only time has passed
 			return []run.Payload{run.Resumed{}}
 		}
 		return nil
 	}
-	d.fresh = false
-	payloads := d.core.State.Recover()
+	r.fresh = false
+	payloads := r.core.State.Recover()
 	for i, p := range payloads {
-		payloads[i] = d.reconcile(p)
+		payloads[i] = r.reconcile(p)
 	}
 	return payloads
 }
 
 // reconcile asks the tool of a call with an unknown outcome for the outcome.
-func (d *Runner) reconcile(p run.Payload) run.Payload {
+func (r *Runner) reconcile(p run.Payload) run.Payload {
 	lost, ok := p.(run.CallSettled)
 	if !ok || lost.Outcome != run.Unknown {
 		return p
 	}
-	c, ok := d.core.State.Turn.Call(lost.Call)
+	c, ok := r.core.State.Turn.Call(lost.Call)
 	if !ok {
 		return p
 	}
-	t, ok := d.tool(c.Tool)
-	r, can := t.(tool.Reconciler)
+	t, ok := r.tool(c.Tool)
+	reconciler, can := t.(tool.Reconciler)
 	if !ok || !can {
 		return p
 	}
-	env := d.env.ForCall()
-	res, known := r.Reconcile(env, tool.Call{Run: d.id, ID: c.ID, Args: d.arguments(c.Call).json})
+	env := r.env.ForCall()
+	res, known := reconciler.Reconcile(env, tool.Call{Run: r.id, ID: c.ID, Args: r.arguments(c.Call).json})
 	if !known {
 		return p
 	}
@@ -216,108 +216,108 @@ func StopOf(ctx context.Context) Stop {
 // operations are cancelled; the interrupt is recorded later. It reports whether the
 // interrupt was accepted: not if no turn is driven, if f names another turn, or if the
 // turn was interrupted already. It may be called from any goroutine, at any time.
-func (d *Runner) Interrupt(f run.Interrupted) bool {
-	d.mu.Lock()
-	counts := d.gate.Close(f)
+func (r *Runner) Interrupt(f run.Interrupted) bool {
+	r.mu.Lock()
+	counts := r.gate.Close(f)
 	if counts {
-		d.cancel(Stop{f})
-		if d.metrics != nil {
-			d.metrics.Stopping(d.w.now())
+		r.cancel(Stop{f})
+		if r.metrics != nil {
+			r.metrics.Stopping(r.w.now())
 		}
 	}
-	d.mu.Unlock()
+	r.mu.Unlock()
 	if counts {
-		go d.env.Session.StopJobs("the turn was interrupted") // stopping may take a while
-		d.feed.show(view.Update{Stopping: &f})
-		d.Wake()
+		go r.env.Session.StopJobs("the turn was interrupted") // stopping may take a while
+		r.feed.show(view.Update{Stopping: &f})
+		r.Wake()
 	}
 	return counts
 }
 
 // Wake makes the runner read the inbox.
-func (d *Runner) Wake() {
+func (r *Runner) Wake() {
 	select {
-	case d.wake <- struct{}{}:
+	case r.wake <- struct{}{}:
 	default:
 	}
 }
 
 // gateClosed reports whether an interrupt is pending or recorded: nothing starts.
-func (d *Runner) gateClosed() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.gate.Closed()
+func (r *Runner) gateClosed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.gate.Closed()
 }
 
 // step records the input, everything that follows from it, and what is about to start in
 // one append; then it starts the operations.
-func (d *Runner) step(in run.Input) error {
-	d.mu.Lock()
-	in.Interrupt, in.Closed = d.gate.Interrupt(), d.gate.Closed()
-	d.mu.Unlock()
+func (r *Runner) step(in run.Input) error {
+	r.mu.Lock()
+	in.Interrupt, in.Closed = r.gate.Interrupt(), r.gate.Closed()
+	r.mu.Unlock()
 	var b run.Batch
 	var events []run.Event
-	env := d.env // what the batch judges calls by; further folders of its own count for the next
+	env := r.env // what the batch judges calls by; further folders of its own count for the next
 	for again := 0; ; again++ {
-		clear(d.rules)
-		clear(d.inspected)
-		d.notices = d.notices[:0]
+		clear(r.rules)
+		clear(r.inspected)
+		r.notices = r.notices[:0]
 		var err error
-		b, err = d.core.Step(d.w.now(), world{d}, in)
+		b, err = r.core.Step(r.w.now(), world{r}, in)
 		if err == nil {
-			events, err = d.append(b)
+			events, err = r.append(b)
 		}
 		if errors.Is(err, errAgain) && again < maxAgain {
 			continue // nothing was written
 		}
 		if err != nil {
-			d.delivered(err)
+			r.delivered(err)
 			return err
 		}
 		break
 	}
-	for _, r := range b.Refused { // it came too late
-		d.w.debug("refused", "run", d.id, "event", store.Type(r.Payload), "error", r.Err)
+	for _, late := range b.Refused {
+		r.w.debug("refused", "run", r.id, "event", store.Type(late.Payload), "error", late.Err)
 	}
 	for _, e := range events {
-		d.logged(e)
+		r.logged(e)
 	}
-	if d.metrics != nil {
-		d.metrics.Recorded(d.State(), events)
+	if r.metrics != nil {
+		r.metrics.Recorded(r.State(), events)
 	}
-	left := leftChildren(d.core.State, events)
-	cancel := d.core.Adopt(b, in)
-	d.publish() // before the events are shown: who sees one finds it in State
+	left := leftChildren(r.core.State, events)
+	cancel := r.core.Adopt(b, in)
+	r.publish() // before the events are shown: who sees one finds it in State
 	for i := range events {
-		d.feed.show(view.Update{Event: &events[i]})
+		r.feed.show(view.Update{Event: &events[i]})
 	}
-	d.storeRules(events)
-	for _, text := range d.notices {
-		d.feed.show(view.Update{Notice: text})
+	r.storeRules(events)
+	for _, text := range r.notices {
+		r.feed.show(view.Update{Notice: text})
 	}
-	d.delivered(nil)
-	d.follow(b, in, cancel, env)
+	r.delivered(nil)
+	r.follow(b, in, cancel, env)
 	for _, call := range left {
-		d.interruptChild(call)
+		r.interruptChild(call)
 	}
-	d.showWaiting()
+	r.showWaiting()
 	return nil
 }
 
 // logged writes to the diagnostics what is decided of a call and what comes of it, and interrupts:
 // never arguments or results.
-func (d *Runner) logged(e run.Event) {
+func (r *Runner) logged(e run.Event) {
 	switch p := e.Payload.(type) {
 	case run.CallDecided:
-		d.w.debug("call decided", "run", d.id, "call", p.Call, "answer", p.Decision.Answer, "source", p.Decision.Source, "rule", p.Decision.Rule)
+		r.w.debug("call decided", "run", r.id, "call", p.Call, "answer", p.Decision.Answer, "source", p.Decision.Source, "rule", p.Decision.Rule)
 	case run.CallStarted:
-		d.w.debug("call started", "run", d.id, "call", p.Call)
+		r.w.debug("call started", "run", r.id, "call", p.Call)
 	case run.CallSettled:
-		d.w.debug("call settled", "run", d.id, "call", p.Call, "outcome", p.Outcome)
+		r.w.debug("call settled", "run", r.id, "call", p.Call, "outcome", p.Outcome)
 	case run.Interrupted:
-		d.w.debug("interrupted", "run", d.id, "cause", p.Cause)
+		r.w.debug("interrupted", "run", r.id, "cause", p.Cause)
 	case run.Ended:
-		d.w.debug("turn ended", "run", d.id, "end", p.End, "reason", p.Reason)
+		r.w.debug("turn ended", "run", r.id, "end", p.End, "reason", p.Reason)
 	}
 }
 
@@ -329,23 +329,23 @@ var errAgain = errors.New("the task does not take it")
 const maxAgain = 1000
 
 // append makes the events of a batch durable and returns them as they are in the log.
-func (d *Runner) append(b run.Batch) ([]run.Event, error) {
-	events, after := b.Events, d.core.State.Seq
-	if d.created != nil && len(events) > 0 {
+func (r *Runner) append(b run.Batch) ([]run.Event, error) {
+	events, after := b.Events, r.core.State.Seq
+	if r.created != nil && len(events) > 0 {
 		after = 0
-		created := run.Event{At: events[0].At, Payload: *d.created}
+		created := run.Event{At: events[0].At, Payload: *r.created}
 		events = append([]run.Event{created}, events...)
 	}
-	taken, forget := d.taken(events)
+	taken, forget := r.taken(events)
 	if len(events) == 0 && len(taken) == 0 {
 		return nil, nil
 	}
 	var again bool
 	var err error
-	if d.task != nil {
-		again, err = d.task.Append(d.core.State, b.After(), events, d.batches(), taken)
+	if r.task != nil {
+		again, err = r.task.Append(r.core.State, b.After(), events, r.batches(), taken)
 	} else { // not in the caller's context: its cancellation must still be recorded
-		err = d.w.Store.Append(context.Background(), d.id, after, events, taken...)
+		err = r.w.Store.Append(context.Background(), r.id, after, events, taken...)
 	}
 	switch {
 	case again:
@@ -354,7 +354,7 @@ func (d *Runner) append(b run.Batch) ([]run.Event, error) {
 		return nil, errDisk{fmt.Errorf("the log cannot be written, and the run was stopped: %w", err)}
 	}
 	forget()
-	d.created = nil
+	r.created = nil
 	for i := range events {
 		events[i].Seq = after + int64(i) + 1
 	}
@@ -362,8 +362,8 @@ func (d *Runner) append(b run.Batch) ([]run.Event, error) {
 }
 
 // batches returns what is done to the task of the run together with the letters of the step.
-func (d *Runner) batches() (batches []*task.Batch) {
-	for _, l := range d.letters {
+func (r *Runner) batches() (batches []*task.Batch) {
+	for _, l := range r.letters {
 		if l.err == nil {
 			batches = append(batches, &l.task)
 		}
@@ -373,39 +373,39 @@ func (d *Runner) batches() (batches []*task.Batch) {
 
 // follow acts on a batch that is durable: it updates the gate, starts the operations
 // recorded as started, in env, and cancels those no longer owed.
-func (d *Runner) follow(b run.Batch, in run.Input, cancel []string, env tool.Env) {
-	s := &d.core.State
-	d.mu.Lock()
-	late := d.gate.Adopt(b)
-	interrupted := d.gate.Closed()
+func (r *Runner) follow(b run.Batch, in run.Input, cancel []string, env tool.Env) {
+	s := &r.core.State
+	r.mu.Lock()
+	late := r.gate.Adopt(b)
+	interrupted := r.gate.Closed()
 	if interrupted {
 		f := s.Turn.Interrupt
-		if wanted := d.gate.Interrupt(); wanted != nil { // not recorded yet
+		if wanted := r.gate.Interrupt(); wanted != nil { // not recorded yet
 			f = *wanted
 		}
-		d.cancel(Stop{f})
-	} else if d.turn.Err() != nil {
-		d.turn, d.cancel = context.WithCancelCause(context.Background())
+		r.cancel(Stop{f})
+	} else if r.turn.Err() != nil {
+		r.turn, r.cancel = context.WithCancelCause(context.Background())
 	}
-	turn := d.turn
-	d.mu.Unlock()
+	turn := r.turn
+	r.mu.Unlock()
 	for _, f := range late {
 		if len(f.Then) > 0 {
-			d.feed.show(view.Update{Notice: "not delivered because the turn had ended: " + run.PlainText(f.Then)})
+			r.feed.show(view.Update{Notice: "not delivered because the turn had ended: " + run.PlainText(f.Then)})
 		}
 	}
-	if interrupted && s.Turn.Phase == run.Interrupting && d.stuck == nil {
-		go d.env.Session.StopJobs("the turn was interrupted")
-		d.stuck = time.NewTimer(stuckAfter)
+	if interrupted && s.Turn.Phase == run.Interrupting && r.stuck == nil {
+		go r.env.Session.StopJobs("the turn was interrupted")
+		r.stuck = time.NewTimer(stuckAfter)
 	}
-	if d.stuck != nil && s.Turn.Phase != run.Interrupting {
-		d.stuck.Stop()
-		d.stuck = nil
+	if r.stuck != nil && s.Turn.Phase != run.Interrupting {
+		r.stuck.Stop()
+		r.stuck = nil
 	}
 	for _, c := range in.Done {
-		op := d.ops[c.Key]
+		op := r.ops[c.Key]
 		if c.Parked {
-			d.below.runs = nil
+			r.below.runs = nil
 		}
 		switch {
 		case op == nil:
@@ -415,35 +415,35 @@ func (d *Runner) follow(b run.Batch, in run.Input, cancel []string, env tool.Env
 			}
 		default:
 			op.cancel(nil)
-			delete(d.ops, c.Key)
+			delete(r.ops, c.Key)
 		}
 	}
 	for _, c := range b.Start {
 		ctx, cancel := context.WithCancelCause(turn)
 		op := &operation{key: c.Key(), cancel: cancel}
-		d.ops[op.key] = op
+		r.ops[op.key] = op
 		switch c := c.(type) {
 		case run.Perform:
-			op.leads, op.args, op.result = d.leads(c.Call.ID), d.arguments(c.Call.Call), d.resultWriter(c.Call)
-			go d.perform(ctx, env.ForCall(), op, c.Call)
+			op.leads, op.args, op.result = r.leads(c.Call.ID), r.arguments(c.Call.Call), r.resultWriter(c.Call)
+			go r.perform(ctx, env.ForCall(), op, c.Call)
 		case run.Request:
-			clear(d.resolved) // the calls before it are settled
+			clear(r.resolved) // the calls before it are settled
 			op.stream = &stream{}
-			d.request(ctx, op, c)
+			r.request(ctx, op, c)
 		case run.ExternalTurn:
-			clear(d.resolved)
+			clear(r.resolved)
 			op.recorded = make(chan struct{}, 1)
-			before, ended := d.agent, make(chan struct{})
-			d.agent = ended
-			go d.external(ctx, op, c, before, ended)
+			before, ended := r.agent, make(chan struct{})
+			r.agent = ended
+			go r.external(ctx, op, c, before, ended)
 		}
 	}
 	for _, key := range cancel { // after the start: it may have been started just now
-		op := d.ops[key]
+		op := r.ops[key]
 		op.cancel(errNotOwed)
 		if op.stream != nil || op.recorded != nil { // its answer is discarded
-			delete(d.ops, key)
-			d.core.Abandon(key)
+			delete(r.ops, key)
+			r.core.Abandon(key)
 		}
 	}
 }
@@ -452,69 +452,69 @@ var errNotOwed = errors.New("no longer owed")
 
 // atRest reports whether nothing is under way and nothing is owed that this process
 // can do: the turn has ended, or what is open waits for a person.
-func (d *Runner) atRest() bool {
-	return !d.core.State.Turn.Open() || !d.gateClosed() && d.core.Waits()
+func (r *Runner) atRest() bool {
+	return !r.core.State.Turn.Open() || !r.gateClosed() && r.core.Waits()
 }
 
 // await waits for the next input.
-func (d *Runner) await() run.Input {
-	timer, stop := d.timer()
+func (r *Runner) await() run.Input {
+	timer, stop := r.timer()
 	defer stop()
 	var stuck <-chan time.Time
-	if d.stuck != nil {
-		stuck = d.stuck.C
+	if r.stuck != nil {
+		stuck = r.stuck.C
 	}
 	var wakes <-chan struct{}
-	if d.listen != nil {
-		wakes = d.listen.Wake()
+	if r.listen != nil {
+		wakes = r.listen.Wake()
 	}
 	select {
-	case c := <-d.done:
-		return d.completed(c)
-	case <-d.wake:
-		return run.Input{Wanted: d.wanted()}
+	case c := <-r.done:
+		return r.completed(c)
+	case <-r.wake:
+		return run.Input{Wanted: r.wanted()}
 	case <-wakes:
-		return run.Input{Wanted: d.wanted()}
+		return run.Input{Wanted: r.wanted()}
 	case <-stuck:
-		return d.leaveBehind()
+		return r.leaveBehind()
 	case <-timer:
-		if at := d.deadline(); !at.IsZero() && !d.w.now().Before(at) {
-			d.Interrupt(run.Interrupted{Cause: run.ByTimeout})
+		if at := r.deadline(); !at.IsZero() && !r.w.now().Before(at) {
+			r.Interrupt(run.Interrupted{Cause: run.ByTimeout})
 			return run.Input{}
 		}
-		return run.Input{Wanted: d.wanted()}
+		return run.Input{Wanted: r.wanted()}
 	}
 }
 
 // wanted returns what others want of the run: rows of the inbox, and letters.
-func (d *Runner) wanted() []func(run.State) []run.Payload {
-	return append(d.inbox(nil), d.openMail()...)
+func (r *Runner) wanted() []func(run.State) []run.Payload {
+	return append(r.inbox(nil), r.openMail()...)
 }
 
 // showWaiting shows which calls wait for a person, when that has changed.
-func (d *Runner) showWaiting() {
+func (r *Runner) showWaiting() {
 	waiting, calls := []run.CallID{}, []run.CallState{}
-	for _, c := range d.core.State.Next() {
-		if c, ok := c.(run.Decide); ok && d.asked[c.Call.ID] != "" && d.core.State.Turn.Open() {
+	for _, c := range r.core.State.Next() {
+		if c, ok := c.(run.Decide); ok && r.asked[c.Call.ID] != "" && r.core.State.Turn.Open() {
 			waiting, calls = append(waiting, c.Call.ID), append(calls, c.Call)
 		}
 	}
-	if !slices.Equal(waiting, d.waiting) {
-		d.waiting = waiting
-		if d.task != nil {
-			d.task.Waits(d.id, calls)
+	if !slices.Equal(waiting, r.waiting) {
+		r.waiting = waiting
+		if r.task != nil {
+			r.task.Waits(r.id, calls)
 		}
-		d.feed.show(view.Update{Waiting: waiting})
+		r.feed.show(view.Update{Waiting: waiting})
 	}
 }
 
 // completed returns the end of an operation and all others that have ended by now, to be
 // recorded in one append.
-func (d *Runner) completed(c run.Completion) run.Input {
+func (r *Runner) completed(c run.Completion) run.Input {
 	in := run.Input{Done: []run.Completion{c}}
 	for {
 		select {
-		case c = <-d.done:
+		case c = <-r.done:
 			in.Done = append(in.Done, c)
 		default:
 			return in
@@ -524,19 +524,19 @@ func (d *Runner) completed(c run.Completion) run.Input {
 
 // deadline returns when the turn reaches its time limit; zero if it has none or is being
 // stopped already.
-func (d *Runner) deadline() time.Time {
-	if d.gateClosed() {
+func (r *Runner) deadline() time.Time {
+	if r.gateClosed() {
 		return time.Time{}
 	}
-	return d.core.State.Deadline()
+	return r.core.State.Deadline()
 }
 
 // timer fires when the inbox must be read, a request may be retried, or the turn reaches
 // its time limit.
-func (d *Runner) timer() (<-chan time.Time, func()) {
-	now := d.w.now()
+func (r *Runner) timer() (<-chan time.Time, func()) {
+	now := r.w.now()
 	wait := pollInbox
-	for _, at := range []time.Time{d.deadline(), d.core.RetryAt()} {
+	for _, at := range []time.Time{r.deadline(), r.core.RetryAt()} {
 		if !at.IsZero() {
 			wait = max(0, min(wait, at.Sub(now)))
 		}
@@ -547,34 +547,34 @@ func (d *Runner) timer() (<-chan time.Time, func()) {
 
 // leaveBehind abandons the operations that did not end in time after an interrupt. Their
 // calls are settled as unknown; later results are discarded.
-func (d *Runner) leaveBehind() run.Input {
-	d.stuck = nil
-	for key, op := range d.ops {
+func (r *Runner) leaveBehind() run.Input {
+	r.stuck = nil
+	for key, op := range r.ops {
 		op.cancel(errNotOwed)
-		delete(d.ops, key)
-		d.core.Abandon(key)
+		delete(r.ops, key)
+		r.core.Abandon(key)
 	}
-	return run.Input{Given: d.core.State.LeaveBehind()}
+	return run.Input{Given: r.core.State.LeaveBehind()}
 }
 
 // abandon cancels all operations because the log cannot be written, and waits for them
 // for a while. Those that ended with in are not recorded.
-func (d *Runner) abandon(in run.Input) {
-	d.mu.Lock()
-	d.cancel(errClosed)
-	d.mu.Unlock()
+func (r *Runner) abandon(in run.Input) {
+	r.mu.Lock()
+	r.cancel(errClosed)
+	r.mu.Unlock()
 	for _, c := range in.Done {
 		if !c.More {
-			delete(d.ops, c.Key)
+			delete(r.ops, c.Key)
 		}
 	}
-	maps.DeleteFunc(d.ops, func(_ string, op *operation) bool { return op.stream != nil }) // a request that is cancelled reports nothing
+	maps.DeleteFunc(r.ops, func(_ string, op *operation) bool { return op.stream != nil }) // a request that is cancelled reports nothing
 	deadline := time.After(2 * stuckAfter)
-	for len(d.ops) > 0 {
+	for len(r.ops) > 0 {
 		select {
-		case c := <-d.done:
+		case c := <-r.done:
 			if !c.More {
-				delete(d.ops, c.Key)
+				delete(r.ops, c.Key)
 			}
 		case <-deadline:
 			return

@@ -12,14 +12,14 @@ import (
 	"pawl/tool"
 )
 
-// A kit is the tools of runs: those of the worker that are granted to them, and the one that
+// A toolset is the tools of runs: those of the worker that are granted to them, and the one that
 // submits their result. Runs with equal keys share one, which does not change.
-type kit struct {
+type toolset struct {
 	tools      *tool.Registry
 	submission *tool.Submission // nil: no result is required
 }
 
-type kitKey struct {
+type toolsetKey struct {
 	output   run.Output
 	grants   run.Grants
 	agent    bool           // of an agent
@@ -27,7 +27,7 @@ type kitKey struct {
 	base     *tool.Registry // the worker's
 }
 
-// An offer is the tools of a kit in the form that a model is offered them. Runs with equal
+// An offer is the tools of a toolset in the form that a model is offered them. Runs with equal
 // keys share one, which does not change.
 type offer struct {
 	names   llm.Names
@@ -73,53 +73,53 @@ func (s *shared[K, V]) of(key K, make func() V) V {
 
 // tools returns the tools of the run, and the one among them that submits the result; nil
 // if none is required.
-func (d *Runner) tools(c run.Config) (*tool.Registry, *tool.Submission) {
-	created := d.State().Created
-	key := kitKey{c.Output, c.Tools, created.Agent != "", created.External, d.w.registry()}
-	d.kitting.Lock()
-	defer d.kitting.Unlock()
-	if d.kitKey == key && d.kit.tools != nil {
-		return d.kit.tools, d.kit.submission
+func (r *Runner) tools(c run.Config) (*tool.Registry, *tool.Submission) {
+	created := r.State().Created
+	key := toolsetKey{c.Output, c.Tools, created.Agent != "", created.External, r.w.registry()}
+	r.choosing.Lock()
+	defer r.choosing.Unlock()
+	if r.toolsKey == key && r.toolset.tools != nil {
+		return r.toolset.tools, r.toolset.submission
 	}
-	d.kitKey, d.kit = key, d.w.kits.of(key, func() kit {
-		k := kit{tools: key.base.For(c.Tools, key.agent)}
+	r.toolsKey, r.toolset = key, r.w.toolsets.of(key, func() toolset {
+		chosen := toolset{tools: key.base.For(c.Tools, key.agent)}
 		if key.external {
-			for _, t := range d.w.AgentTools {
-				k.tools = k.tools.With(t)
+			for _, t := range r.w.AgentTools {
+				chosen.tools = chosen.tools.With(t)
 			}
 		}
 		if c.Output.Schema != "" {
 			// A schema that is not one was refused when it was given; if a log says
 			// otherwise nothing can be submitted, and the run reports that.
 			if s, err := tool.NewSubmission(c.Output.Tool, json.RawMessage(c.Output.Schema)); err == nil {
-				k.tools, k.submission = k.tools.With(s), &s
+				chosen.tools, chosen.submission = chosen.tools.With(s), &s
 			} else {
-				d.w.debug("the output's schema", "run", d.id, "error", err)
+				r.w.debug("the output's schema", "run", r.id, "error", err)
 			}
 		}
-		return k
+		return chosen
 	})
-	return d.kit.tools, d.kit.submission
+	return r.toolset.tools, r.toolset.submission
 }
 
 // tool returns a tool of the run by its name, granted or not.
-func (d *Runner) tool(name string) (tool.Tool, bool) {
-	if d.State().Created.External {
-		for _, t := range d.w.AgentTools {
+func (r *Runner) tool(name string) (tool.Tool, bool) {
+	if r.State().Created.External {
+		for _, t := range r.w.AgentTools {
 			if t.Spec().Name == name {
 				return t, true
 			}
 		}
 	}
-	return d.w.registry().Get(name)
+	return r.w.registry().Get(name)
 }
 
 // notGranted returns why a call is refused whose tool there is, but not for this run.
-func (d *Runner) notGranted(s run.State, tools *tool.Registry, name string) error {
+func (r *Runner) notGranted(s run.State, tools *tool.Registry, name string) error {
 	if _, ok := tools.Get(name); ok {
 		return nil
 	}
-	if _, ok := d.w.registry().Get(name); !ok {
+	if _, ok := r.w.registry().Get(name); !ok {
 		if submission.Reserved(name) {
 			return fmt.Errorf("not granted: the tool %s is not for this agent. An agent of its kind does not submit with it", submission.Wire(name))
 		}
@@ -138,15 +138,15 @@ func NotGranted(s run.State, name string, granted []string) error {
 }
 
 // submits reports whether a call submits the result.
-func (d *Runner) submits(c run.Config, call run.Call) bool {
-	_, submission := d.tools(c)
+func (r *Runner) submits(c run.Config, call run.Call) bool {
+	_, submission := r.tools(c)
 	return submission != nil && call.Tool == c.Output.Tool
 }
 
 // bySchema interprets an answer that was asked for by the result's schema: it is the
 // result, or there is something wrong with it, or (both empty) it is not one yet. An
 // answer in several pieces is read as one.
-func (d *Runner) bySchema(s run.State, p run.Replied) (value, problem string) {
+func (r *Runner) bySchema(s run.State, p run.Replied) (value, problem string) {
 	switch p.Stop {
 	case run.StopMaxTokens, run.StopPause, run.StopToolUse, run.StopFiltered, run.StopRefusal, run.StopGuardrail:
 		return "", "" // any other, also an unknown one, is an end
@@ -157,7 +157,7 @@ func (d *Runner) bySchema(s run.State, p run.Replied) (value, problem string) {
 		}
 	}
 	text := strings.TrimSpace(s.Unfinished() + run.PlainText(p.Parts))
-	_, submission := d.tools(s.Config)
+	_, submission := r.tools(s.Config)
 	if text == "" || submission == nil { // the run's own remedy for an empty answer comes first
 		return "", ""
 	}

@@ -125,11 +125,11 @@ func (l *live) updates() []view.Update {
 
 // Viewers returns how many other processes follow the run at this moment. It may be called
 // from any goroutine.
-func (d *Runner) Viewers() int {
-	if d.feed.listen == nil {
+func (r *Runner) Viewers() int {
+	if r.feed.listen == nil {
 		return 0
 	}
-	return d.feed.listen.Viewers()
+	return r.feed.listen.Viewers()
 }
 
 // show passes an update on.
@@ -249,12 +249,12 @@ func (q *queue) take() (items []view.Update, ended bool) {
 // until Close, the end of ctx, or an error of the store. It may be called from any
 // goroutine, also while the run is driven, and any number of times at once; a slow reader
 // delays nothing.
-func (d *Runner) Follow(ctx context.Context, after int64) iter.Seq2[view.Update, error] {
+func (r *Runner) Follow(ctx context.Context, after int64) iter.Seq2[view.Update, error] {
 	return func(yield func(view.Update, error) bool) {
-		q := d.feed.subscribe()
-		defer d.feed.unsubscribe(q)
-		f := follower{store: d.w.Store, id: d.id, last: after, yield: yield}
-		if to := d.State().Seq; to > after && !f.read(ctx, to) { // later events are shown
+		q := r.feed.subscribe()
+		defer r.feed.unsubscribe(q)
+		f := follower{store: r.w.Store, id: r.id, last: after, yield: yield}
+		if to := r.State().Seq; to > after && !f.read(ctx, to) { // later events are shown
 			return
 		}
 		for {

@@ -94,10 +94,10 @@ type Config struct {
 // A Worker drives runs. It is safe for concurrent use, and one may drive many runs.
 type Worker struct {
 	Config
-	tools  atomic.Pointer[tool.Registry] // nil: those of Config
-	kits   shared[kitKey, kit]
-	offers shared[offerKey, offer]
-	idle   idle
+	tools    atomic.Pointer[tool.Registry] // nil: those of Config
+	toolsets shared[toolsetKey, toolset]
+	offers   shared[offerKey, offer]
+	idle     idle
 }
 
 // SetTools replaces the tools of all runs from their next request on, as when a server of
@@ -217,9 +217,9 @@ type Runner struct {
 	snapshot atomic.Pointer[run.State]
 	metrics  *metrics.Run // nil: nothing is counted
 
-	kitting sync.Mutex
-	kitKey  kitKey
-	kit     kit
+	choosing sync.Mutex
+	toolsKey toolsetKey
+	toolset  toolset
 
 	mu     sync.Mutex
 	gate   run.Gate
@@ -234,132 +234,132 @@ func (w *Worker) Create(ctx context.Context, c run.Created, watch func(view.Upda
 	if err := w.check(c.Config); err != nil {
 		return nil, err
 	}
-	d, err := w.own(ctx, c.Run, watch)
+	r, err := w.own(ctx, c.Run, watch)
 	if err != nil {
 		return nil, err
 	}
 	s, err := run.State{}.Apply(run.Event{At: w.now().UTC(), Payload: c})
 	if err != nil {
-		return nil, errors.Join(err, d.Close())
+		return nil, errors.Join(err, r.Close())
 	}
-	d.created = &c
-	err = d.take(s)
+	r.created = &c
+	err = r.take(s)
 	if err == nil {
-		err = d.joinTask(ctx, d.id)
+		err = r.joinTask(ctx, r.id)
 	}
 	if err != nil {
-		return nil, errors.Join(err, d.Close())
+		return nil, errors.Join(err, r.Close())
 	}
-	return d, nil
+	return r, nil
 }
 
 // Open becomes the owner of an existing run and replays its log. The error is an
 // [*store.OwnedError] if another process owns it. For watch and Close see Create.
 func (w *Worker) Open(ctx context.Context, id run.ID, watch func(view.Update)) (*Runner, error) {
-	d, err := w.own(ctx, id, watch)
+	r, err := w.own(ctx, id, watch)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.load(ctx); err != nil {
-		return nil, errors.Join(err, d.Close())
+	if err := r.load(ctx); err != nil {
+		return nil, errors.Join(err, r.Close())
 	}
-	return d, nil
+	return r, nil
 }
 
 func (w *Worker) own(ctx context.Context, id run.ID, watch func(view.Update)) (*Runner, error) {
-	d := &Runner{
+	r := &Runner{
 		w: w, id: id, feed: feed{watch: watch},
 		ops: map[string]*operation{}, rows: map[int64]bool{}, calls: map[string]int64{},
 		asked: map[run.CallID]string{}, rules: map[run.CallID][]permission.Rule{}, resolved: map[run.CallID]arguments{}, inspected: map[run.CallID]*inspection{},
 		done: make(chan run.Completion, 64), wake: make(chan struct{}, 1),
 	}
 	if w.Metrics != nil {
-		d.metrics = w.Metrics.Run()
+		r.metrics = w.Metrics.Run()
 	}
-	d.life, d.end = context.WithCancel(context.Background())
-	d.turn, d.cancel = context.WithCancelCause(context.Background())
+	r.life, r.end = context.WithCancel(context.Background())
+	r.turn, r.cancel = context.WithCancelCause(context.Background())
 	socket := ""
 	// The socket is optional: without it, others poll the database.
 	if w.SocketDir != "" {
 		if l, err := store.Listen(w.SocketDir); err == nil {
-			d.listen, socket = l, l.Addr()
-			d.feed.listen = l
-			l.Greet(d.feed.greeting)
+			r.listen, socket = l, l.Addr()
+			r.feed.listen = l
+			l.Greet(r.feed.greeting)
 		} else if w.Log != nil {
 			w.Log.Warn("no socket for viewers", "run", id, "error", err)
 		}
 	}
 	lease, err := w.Store.Own(ctx, id, socket)
 	if err != nil {
-		if d.listen != nil {
-			d.listen.Close()
+		if r.listen != nil {
+			r.listen.Close()
 		}
 		return nil, err
 	}
-	d.lease = lease
-	return d, nil
+	r.lease = lease
+	return r, nil
 }
 
 // load replays the log.
-func (d *Runner) load(ctx context.Context) error {
-	s, err := run.ReplaySeq(d.w.Store.Events(ctx, d.id, 0))
+func (r *Runner) load(ctx context.Context) error {
+	s, err := run.ReplaySeq(r.w.Store.Events(ctx, r.id, 0))
 	switch {
 	case errors.Is(err, run.ErrOrder):
-		return fmt.Errorf("run %s: the log is inconsistent: %w; check it with `pawl runs verify %s`", d.id, err, d.id)
+		return fmt.Errorf("run %s: the log is inconsistent: %w; check it with `pawl runs verify %s`", r.id, err, r.id)
 	case err != nil:
 		return err
 	case s.Created.Run == "":
-		return fmt.Errorf("run %s: %w", d.id, store.ErrNotFound)
+		return fmt.Errorf("run %s: %w", r.id, store.ErrNotFound)
 	}
-	if err := d.checkTail(s); err != nil {
+	if err := r.checkTail(s); err != nil {
 		return err
 	}
-	d.fresh = true
-	if err := d.take(s); err != nil {
+	r.fresh = true
+	if err := r.take(s); err != nil {
 		return err
 	}
-	return d.joinTask(ctx, d.id)
+	return r.joinTask(ctx, r.id)
 }
 
 // joinTask finds the task that a run belongs to: this one, or its parent.
-func (d *Runner) joinTask(ctx context.Context, of run.ID) (err error) {
-	d.task, err = d.w.TaskOf(ctx, of)
+func (r *Runner) joinTask(ctx context.Context, of run.ID) (err error) {
+	r.task, err = r.w.TaskOf(ctx, of)
 	return err
 }
 
 // take sets the state from which the run is driven.
-func (d *Runner) take(s run.State) error {
-	confined := d.w.Sandbox
-	if d.w.SandboxOf != nil {
+func (r *Runner) take(s run.State) error {
+	confined := r.w.Sandbox
+	if r.w.SandboxOf != nil {
 		var err error
-		if confined, err = d.w.SandboxOf(s.Created.Workspace); err != nil {
+		if confined, err = r.w.SandboxOf(s.Created.Workspace); err != nil {
 			return err
 		}
 	}
-	d.core = run.NewRunner(s)
-	d.env = tool.Env{
-		Workspace: s.Created.Workspace, StateDir: d.w.StateDir, Run: d.id, Conversation: s.Created.Conversation(),
-		Session: tool.NewSession(s.Created.Workspace, s.Tools), Sandbox: confined, Outputs: d.w.Outputs,
-		Past: Past(context.Background(), d.w.Store, s.Created, s.Inherited), Spawn: d.spawn, Agents: d.agents(s.Created),
+	r.core = run.NewRunner(s)
+	r.env = tool.Env{
+		Workspace: s.Created.Workspace, StateDir: r.w.StateDir, Run: r.id, Conversation: s.Created.Conversation(),
+		Session: tool.NewSession(s.Created.Workspace, s.Tools), Sandbox: confined, Outputs: r.w.Outputs,
+		Past: Past(context.Background(), r.w.Store, s.Created, s.Inherited), Spawn: r.spawn, Agents: r.agents(s.Created),
 		Specs: func() []tool.Spec {
-			tools, _ := d.tools(d.State().Config)
+			tools, _ := r.tools(r.State().Config)
 			return tools.Specs()
 		},
 	}
-	d.publish()
+	r.publish()
 	return nil
 }
 
 // useDirs lets the run's tools use the further folders of its configuration.
-func (d *Runner) useDirs() {
-	dirs := d.core.State.Config.Dirs
-	if d.w.Dirs == nil || slices.Equal(dirs, d.dirs) {
+func (r *Runner) useDirs() {
+	dirs := r.core.State.Config.Dirs
+	if r.w.Dirs == nil || slices.Equal(dirs, r.dirs) {
 		return
 	}
 	var note string
-	d.env.Sandbox, d.env.Dirs, note = d.w.Dirs(d.env.Workspace, dirs)
-	if d.dirs = dirs; note != "" {
-		d.feed.show(view.Update{Notice: note})
+	r.env.Sandbox, r.env.Dirs, note = r.w.Dirs(r.env.Workspace, dirs)
+	if r.dirs = dirs; note != "" {
+		r.feed.show(view.Update{Notice: note})
 	}
 }
 
@@ -393,35 +393,35 @@ const maxForks = 100
 
 // State returns the state after the last append, for reading only. It may be called from
 // any goroutine.
-func (d *Runner) State() run.State { return *d.snapshot.Load() }
+func (r *Runner) State() run.State { return *r.snapshot.Load() }
 
-func (d *Runner) publish() {
-	d.useDirs()
-	s := d.core.State.Snapshot()
-	d.snapshot.Store(&s)
+func (r *Runner) publish() {
+	r.useDirs()
+	s := r.core.State.Snapshot()
+	r.snapshot.Store(&s)
 }
 
 // ID returns the run's id.
-func (d *Runner) ID() run.ID { return d.id }
+func (r *Runner) ID() run.ID { return r.id }
 
 // Close ends the run's background jobs and releases the run. It may be called twice, but
 // not while Run is.
-func (d *Runner) Close() error {
-	d.cancel(errClosed)
-	d.end()
-	if d.env.Session != nil {
-		d.env.Session.Close()
+func (r *Runner) Close() error {
+	r.cancel(errClosed)
+	r.end()
+	if r.env.Session != nil {
+		r.env.Session.Close()
 	}
-	d.returnMail()
+	r.returnMail()
 	var err error
-	if d.lease != nil {
-		err = d.lease.Release()
-		d.lease = nil
+	if r.lease != nil {
+		err = r.lease.Release()
+		r.lease = nil
 	}
-	d.feed.close() // an abandoned operation may still call show
-	if d.listen != nil {
-		err = errors.Join(err, d.listen.Close())
-		d.listen = nil
+	r.feed.close() // an abandoned operation may still call show
+	if r.listen != nil {
+		err = errors.Join(err, r.listen.Close())
+		r.listen = nil
 	}
 	return err
 }

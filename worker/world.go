@@ -13,9 +13,9 @@ import (
 type world struct{ *Runner }
 
 // Inspect finds a call's tool, checks its arguments and says what it would do.
-func (d world) Inspect(s run.State, c run.Call) run.CallInspected {
+func (w world) Inspect(s run.State, c run.Call) run.CallInspected {
 	p := run.CallInspected{Call: c.ID, Tool: c.Tool, Class: run.Reads, Key: heuristic.CallKey(c.Tool, c.Arguments)}
-	i := d.inspect(s, c)
+	i := w.inspect(s, c)
 	if i.err != nil {
 		p.Problem = i.err.Error()
 		return p
@@ -25,21 +25,21 @@ func (d world) Inspect(s run.State, c run.Call) run.CallInspected {
 	if in.As != "" { // the call itself only asks, and its answer may come later
 		p.Class, p.Late = run.Reads, true
 	}
-	p.Submits = d.submits(s.Config, c)
+	p.Submits = w.submits(s.Config, c)
 	return p
 }
 
 // Decide asks the permission rules. A call that needs a person's approval is not
 // decided on again until the run or the rules have changed.
-func (d world) Decide(s run.State, c run.CallState) run.Payload {
-	version := fmt.Sprint(s.Seq, d.w.Authorizer.Versions(d.id)[0])
-	if d.asked[c.ID] == version {
+func (w world) Decide(s run.State, c run.CallState) run.Payload {
+	version := fmt.Sprint(s.Seq, w.w.Authorizer.Versions(w.id)[0])
+	if w.asked[c.ID] == version {
 		return nil
 	}
-	if err := d.w.check(s.Config); err != nil {
+	if err := w.w.check(s.Config); err != nil {
 		return refusedBy("configuration", c.ID, err.Error())
 	}
-	j, source, err := d.judge(s, c)
+	j, source, err := w.judge(s, c)
 	if err != nil {
 		return refusedBy(source, c.ID, err.Error())
 	}
@@ -52,9 +52,9 @@ func (d world) Decide(s run.State, c run.CallState) run.Payload {
 	case permission.Allow:
 		return run.CallDecided{Call: c.ID, Decision: v.Answer()}
 	case permission.Ask:
-		switch d.w.OnAsk {
+		switch w.w.OnAsk {
 		case AskWait:
-			d.asked[c.ID] = version
+			w.asked[c.ID] = version
 			return nil
 		case AskFail:
 			return run.Interrupted{Cause: run.ByPolicy, Call: c.ID}
@@ -64,8 +64,8 @@ func (d world) Decide(s run.State, c run.CallState) run.Payload {
 }
 
 // Recheck looks again at a call that is about to start.
-func (d world) Recheck(s run.State, c run.CallState) run.Payload {
-	j, source, err := d.judge(s, c)
+func (w world) Recheck(s run.State, c run.CallState) run.Payload {
+	j, source, err := w.judge(s, c)
 	if err != nil {
 		return refusedBy(source, c.ID, err.Error())
 	}
@@ -92,29 +92,29 @@ func refusedBy(source string, id run.CallID, reason string) run.CallDecided {
 }
 
 // Submit reads the result that a call hands in.
-func (d world) Submit(s run.State, c run.CallState) (value, problem string) {
-	i := d.inspect(s, c.Call)
+func (w world) Submit(s run.State, c run.CallState) (value, problem string) {
+	i := w.inspect(s, c.Call)
 	if i.err != nil { // it fitted when the call was inspected
 		return "", i.err.Error()
 	}
-	if d.task != nil {
-		problem = d.task.Takes(s, c, i.result)
+	if w.task != nil {
+		problem = w.task.Takes(s, c, i.result)
 	}
 	return i.result, problem
 }
 
 // Partial returns what has streamed of the request under way.
-func (d world) Partial(next int) ([]run.Part, run.Usage) {
-	for _, op := range d.ops {
+func (w world) Partial(next int) ([]run.Part, run.Usage) {
+	for _, op := range w.ops {
 		if op.stream != nil {
 			parts, usage := op.stream.partial(next)
-			return parts, d.priced(d.core.State.Config.Model, usage)
+			return parts, w.priced(w.core.State.Config.Model, usage)
 		}
 	}
 	return nil, run.Usage{}
 }
 
 // Jobs returns the background jobs that are running.
-func (d world) Jobs() []run.Job { return d.env.Session.Jobs() }
+func (w world) Jobs() []run.Job { return w.env.Session.Jobs() }
 
 var _ run.World = world{}
