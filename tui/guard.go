@@ -212,6 +212,7 @@ func (m *model) intoInput(p asking) {
 type stray struct {
 	key   string    // the input; empty: there is none
 	words bool      // of an answer: what is typed after them belongs to them
+	of    callOf    // the question that words were begun for
 	told  time.Time // when the person was told; zero: not yet
 }
 
@@ -230,19 +231,26 @@ func (m *model) noticeStray() {
 	}
 }
 
+// strayAsked reports whether words for one question stand in the input while another waits for an answer. They are no
+// message then: the run would take it for the answer.
+func (m *model) strayAsked() bool { return m.stray.words && m.ask == nil && m.asked() != nil }
+
 // tooSoon begins what is said of a second Enter that came before the person can have read what it does.
 const tooSoon = "too soon, nothing was sent: "
 
 // holdsStray reports whether the input is a stray that the person cannot know of yet, and tells them.
 func (m *model) holdsStray() bool {
 	key := m.stray.key
-	if key == "" || stood(m, m.stray.told) && !m.together {
+	if key == "" || stood(m, m.stray.told) && !m.together && !m.strayAsked() {
 		return false
 	}
 	p := m.front()
 	q, asks := p.(*question)
 	_, decides := p.(*dialog)
 	switch {
+	case m.strayAsked():
+		m.hint = "this was typed for another question: empty the input to answer this one"
+		return true
 	case m.stray.words:
 		m.hint = "nothing asks for this answer any more: enter again sends it as a message"
 	case asks && q.has(key):

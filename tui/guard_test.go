@@ -854,18 +854,51 @@ func TestWordsOfAnAnswerAreNoMessageWhenTheQuestionHasGone(t *testing.T) {
 	c.events(run.Prompted{Answers: "c_1", Parts: []run.Part{run.Text("sqlite")}})
 	c.shows("enter: send with the next results")
 
-	c = askedBelow(t) // for a question that comes up next they are an answer, when the person knows of it
+	c = askedBelow(t) // for a question that comes up next they are nothing, and for their own they are an answer again
 	c.passes(calm)
 	c.words("use it")
 	c.take(approvals{1, nil, nil, nil})
 	next := app.Question{Run: "r_3", Call: "c_7", Text: "And down?"}
 	c.take(approvals{1, nil, nil, []app.Question{next}})
-	c.presses("enter", "")
-	if c.shows("enter again sends this as the answer"); c.sent[ofQuestion(next)] {
-		t.Error("words for another question are its answer")
+	for range 3 {
+		c.passes(calm)
+		c.presses("enter", "")
+		c.presses("tab", "")
+		if c.shows("› use it", "typed for another question: empty the input"); len(c.sent) > 0 || c.awaits {
+			t.Error("words for another question are its answer, or a message")
+		}
 	}
-	if c.confirms(); !c.sent[ofQuestion(next)] {
+	_, _, question := below(t)
+	c.take(approvals{1, nil, nil, []app.Question{question}})
+	c.presses("enter", "")
+	if c.confirms(); !c.sent[ofQuestion(question)] {
 		t.Error("they are not sent")
+	}
+}
+
+// Words that were begun for a question are not the answer of the one that is shown when it goes.
+func TestWordsForOneQuestionAnswerNoOther(t *testing.T) {
+	t.Parallel()
+	next := app.Question{Run: "r_3", Call: "c_7", Text: "Which?", Options: []string{"left", "right"}}
+	for _, text := range []string{"1", "aa beca"} {
+		c := askedBelow(t)
+		c.passes(calm)
+		c.words(text)
+		c.take(approvals{1, nil, nil, []app.Question{next}})
+		c.shows("› "+text, "typed for another question", "empty the input to answer this one")
+		c.words("use")
+		for range 3 {
+			c.presses("enter", "")
+			c.passes(calm)
+		}
+		if c.shows("› "+text+"use", "typed for another question"); len(c.sent) > 0 || c.awaits {
+			t.Fatalf("%q is the answer to another question", text)
+		}
+		c.presses("ctrl+u", "")
+		c.words("that one")
+		if c.presses("enter", ""); !c.sent[ofQuestion(next)] {
+			t.Error("the question that is shown is not answered")
+		}
 	}
 }
 

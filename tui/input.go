@@ -442,11 +442,8 @@ func (m *model) comesBack(u unanswered) {
 	delete(m.sent, u.question)
 	m.awaits = m.awaits && u.question.run != ""
 	m.giveBack(u.parts)
-	switch q := m.asked(); {
-	case q == nil || m.ask != nil:
-		m.stray = stray{key: m.input.editor.Text(), words: true}
-	case ofQuestion(*q) != u.question:
-		m.question.before = true
+	if q := m.asked(); q == nil || m.ask != nil || ofQuestion(*q) != u.question {
+		m.stray = stray{key: m.input.editor.Text(), words: true, of: u.question}
 	}
 }
 

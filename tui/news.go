@@ -226,6 +226,7 @@ func (m *model) askQuestion(s run.State) bool {
 
 // showQuestion shows a question that waits for an answer.
 func (m *model) showQuestion(q app.Question) {
+	m.answered()
 	m.question = &question{Question: q}
 	m.question.comesUp(m)
 	m.notify("answer a question")

@@ -33,7 +33,7 @@ func (m *model) asked() *app.Question {
 // comesUp takes in that the question comes up, for the first time or from behind a dialog.
 func (q *question) comesUp(m *model) {
 	q.guard, q.before, q.told = guard{}, true, time.Time{}
-	if m.stray.words { // they are for a question again, as it says
+	if m.stray.words && m.stray.of == ofQuestion(q.Question) { // they are for a question again, as it says
 		m.stray = stray{}
 	}
 }
@@ -43,10 +43,10 @@ func (q *question) comesUp(m *model) {
 func (q *question) leaves(m *model) {
 	m.intoInput(q)
 	text := strings.TrimSpace(m.input.editor.Text())
-	if text == "" || q.before || m.ask != nil || m.awaits || m.stray.key != "" || isCommand(text) || strings.HasPrefix(text, "!") {
+	if text == "" || q.before || m.ask != nil || m.awaits || m.stray.words || isCommand(text) || strings.HasPrefix(text, "!") {
 		return
 	}
-	m.stray = stray{key: m.input.editor.Text(), words: true}
+	m.stray = stray{key: m.input.editor.Text(), words: true, of: ofQuestion(q.Question)}
 }
 
 // begins takes in that words may begin, if the input is empty.

@@ -82,6 +82,8 @@ func (m *model) keysNow() string {
 	switch {
 	case m.armed.key != "":
 		return m.armed.words
+	case m.strayAsked():
+		return join("typed for another question", "empty the input to answer this one")
 	case m.stray.words && !stood(m, m.stray.told):
 		return join("typed as an answer", "enter twice: send as a message")
 	case m.stray.key != "" && !stood(m, m.stray.told) && m.ask != nil:
