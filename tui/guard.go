@@ -19,7 +19,7 @@ import (
 // Keys that arrive together, as a slow line or a program sends them, and pastes are text.
 type guard struct {
 	drawn  time.Time // when the step was first drawn; zero: not yet
-	whole  time.Time // when all of it was
+	whole  time.Time // since when all of it is, or was for as long as it takes to read it
 	opened bool      // by an answer of the person: its keys choose at once, and answer as in any step
 	picked int       // what was chosen of the step, from 1; 0: nothing
 	held   string    // the key that has chosen it, if that was a character
@@ -43,8 +43,11 @@ func (g *guard) see(now time.Time, whole bool) {
 	if g.drawn.IsZero() {
 		g.drawn = now
 	}
-	if whole && g.whole.IsZero() {
+	switch read := !g.whole.IsZero() && now.Sub(g.whole) >= standing; {
+	case whole && g.whole.IsZero():
 		g.whole = now
+	case !whole && !read: // a flash is not read
+		g.whole = time.Time{}
 	}
 }
 

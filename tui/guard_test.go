@@ -531,6 +531,28 @@ func TestACallThatWasNotShownWholeIsNotAllowed(t *testing.T) {
 	}
 }
 
+// That a call was whole on the screen for a moment, in a window that was resized, does not count.
+func TestACallThatWasWholeForAMomentIsNotAllowed(t *testing.T) {
+	t.Parallel()
+	for stands, allows := range map[time.Duration]bool{150 * time.Millisecond: false, standing - time.Millisecond: false, standing: true} {
+		c := asked(t, 35, 15, "touch flag # "+strings.Repeat("long word ", 60), run.Confined)
+		size := func(width, height int) {
+			c.terminal.Resize(width, height)
+			c.take(resized{width, height})
+		}
+		c.presses("y", "y")
+		c.presses("enter", "")
+		size(110, 35)
+		c.passes(stands)
+		size(35, 15)
+		c.passes(calm)
+		c.presses("y", "y")
+		if c.presses("enter", ""); c.answered("c_1") != allows {
+			t.Errorf("whole for %v: allowed %t", stands, !allows)
+		}
+	}
+}
+
 // The lines of a change are broken and not cut: what stands at their ends is seen.
 func TestTheEndOfALongLineOfAChangeIsSeen(t *testing.T) {
 	t.Parallel()
