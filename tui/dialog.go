@@ -255,7 +255,7 @@ func (d *dialog) key(m *model, name, text string) ([]effect, bool) {
 		return nil, true
 	case s == nil && name == "esc" && g.held == "" && !g.drawn.IsZero():
 		return d.answer(m, run.Wait, nil), true // to stop needs no care
-	case name == "up" && len(m.pendingWords()) > 0 && s == nil:
+	case name == "up" && len(m.pendingWords()) > 0 && s == nil && g.held == "":
 		d.release()
 		return nil, false // the last of them is taken back
 	}

@@ -13,7 +13,7 @@ import (
 //
 //   - after the step has been drawn and has stood for some time since,
 //   - when the person has typed nothing else for some time, and the input is empty,
-//   - one at a time: a key chooses, and Enter answers. With another character all of them become text, in
+//   - one at a time: a key chooses, and Enter answers. With another key all of them become text, in
 //     the order they were typed and however slowly they followed. So a word is never an answer.
 //
 // Keys that arrive together, as a slow line or a program sends them, and pastes are text.
@@ -90,15 +90,23 @@ func (m *model) choose(p asking, name, text string, options []string, listed int
 		g.release() // words have come, and keys are for them
 	}
 	if g.held != "" {
-		switch {
-		case name == "enter" && !m.together:
-			return g.picked, true
-		case text != "" || name == "enter":
+		switch name {
+		case "enter":
+			if !m.together {
+				return g.picked, true
+			}
 			m.intoInput(p)
 			return 0, false
-		}
-		if g.release(); name == "esc" || name == "backspace" {
-			return 0, true // it is taken back
+		case "esc", "backspace": // it is taken back
+			g.release()
+			return 0, true
+		case "ctrl+c", "ctrl+d":
+			g.release()
+		case "up", "down":
+			g.held = ""
+		default:
+			m.intoInput(p)
+			return 0, false
 		}
 	}
 	if !g.takes(m) {
@@ -111,7 +119,7 @@ func (m *model) choose(p asking, name, text string, options []string, listed int
 	case i >= 0:
 		g.picked, g.held = i+1, name
 	case name == "down":
-		g.picked = g.picked%listed + 1
+		g.picked = min(g.picked, listed)%listed + 1
 	case name == "up":
 		g.picked = (max(g.picked, 1)+listed-2)%listed + 1
 	case name == "enter" && g.picked == 0: // it sends nothing either: the input is empty

@@ -325,6 +325,30 @@ func TestALetterChoosesAndEnterAnswers(t *testing.T) {
 	}
 }
 
+// What follows the key of an answer need not be a character: the key is text then too.
+func TestAKeyOfAnAnswerIsNotLost(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"ctrl+j": "a\nb c", "shift+enter": "a\nb c", "left": "b ca", "home": "b ca", "tab": "ab c", "delete": "ab c",
+		"right": "ab c", "ctrl+t": "ab c", "ctrl+o": "ab c", "shift+tab": "ab c", "ctrl+l": "ab c"} {
+		c := asked(t, 80, 24, "make", run.Confined)
+		c.presses("a", "a")
+		c.presses(name, "")
+		c.passes(calm)
+		c.words("b c")
+		if got := c.input.editor.Text(); got != want || c.answered("c_1") || c.ask.storing != nil {
+			t.Errorf("a, %s and b c: the input has %q, not %q", name, got, want)
+		}
+	}
+	for arrow, chosen := range map[string]string{"up": "› y  Allow", "down": "› a  Always"} { // chooses another answer
+		c := asked(t, 80, 24, "make", run.Confined)
+		c.presses("n", "n")
+		c.presses(arrow, "")
+		if c.shows(chosen); !c.input.editor.Empty() {
+			t.Errorf("%s makes text of it", arrow)
+		}
+	}
+}
+
 // A key that means nothing now is not lost without a word: the person reads why, or sees it as text.
 func TestAKeyThatAnswersNothingIsSeen(t *testing.T) {
 	t.Parallel()
