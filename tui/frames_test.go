@@ -526,3 +526,15 @@ func TestNoLineThatNamesAKeyIsCut(t *testing.T) {
 		}
 	}
 }
+
+// The list of modes begins with the one that the run is in.
+func TestTheListOfModesBeginsWithThePresentOne(t *testing.T) {
+	t.Parallel()
+	for _, mode := range allModes {
+		c := newScene(t, 80, 24, render.Style{})
+		c.wish.Mode = mode
+		c.words("/mode")
+		c.presses("enter", "")
+		c.shows("Permission mode", "› "+mode)
+	}
+}

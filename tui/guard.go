@@ -265,11 +265,11 @@ func (m *model) holdsStray() bool {
 	case m.stray.words:
 		m.hint = "nothing asks for this answer any more: enter again sends it as a message"
 	case asks && q.has(key):
-		m.hint = "the question has only just come up: enter again answers " + key
+		m.hint = "keys did not answer yet: enter again answers " + key
 	case asks:
 		m.hint = fmt.Sprintf("a question has come up: enter again answers it with %q", key)
 	case decides:
-		m.hint = fmt.Sprintf("the dialog has only just come up: empty the input and press %s again; enter again sends %q as a message", key, key)
+		m.hint = fmt.Sprintf("keys did not answer yet: empty the input and press %s again; enter again sends %q as a message", key, key)
 	default:
 		m.hint = fmt.Sprintf("what %s was meant for was answered elsewhere: enter again sends %q as a message", key, key)
 	}

@@ -1110,6 +1110,18 @@ func TestTheLineBelowTheInputIsTrue(t *testing.T) {
 	c.shows("press a key, then enter, to answer")
 	c.presses("y", "y")
 	c.shows("enter: allow")
+	c.presses("backspace", "")
+	for _, text := range []string{"/outputs", "!ls"} {
+		c.words(text)
+		c.shows("› "+text, "enter: run the command")
+		c.presses("ctrl+u", "")
+	}
+	c.passes(calm)
+	c.presses("x", "x")
+	c.presses("ctrl+u", "")
+	c.presses("y", "y")
+	c.presses("enter", "")
+	c.shows("keys did not answer yet: empty the input and press y again")
 
 	c, dialog, question := below(t)
 	c.words("hello")
@@ -1122,9 +1134,7 @@ func TestTheLineBelowTheInputIsTrue(t *testing.T) {
 	c.shows("enter: answer the question")
 	c.presses("ctrl+u", "")
 	c.words("/help")
-	if strings.Contains(c.terminal.Text(), "answer the question") {
-		t.Error("a command is said to be an answer")
-	}
+	c.shows("enter: run the command")
 	c.presses("ctrl+u", "")
 	c.passes(calm)
 	c.presses("2", "2")

@@ -327,7 +327,7 @@ func (m *model) submit() []effect {
 	if m.holdsStray() {
 		return nil
 	}
-	if m.question != nil && m.ask == nil && !isCommand(strings.TrimSpace(m.input.editor.Text())) && m.question.holdsBack(m) {
+	if m.question != nil && m.ask == nil && !runs(m.input.editor.Text()) && m.question.holdsBack(m) {
 		return nil
 	}
 	draft, err := m.input.editor.Take()
@@ -339,11 +339,11 @@ func (m *model) submit() []effect {
 	if m.question != nil && m.ask == nil && len(draft.Images()) == 0 && m.question.has(text) {
 		return m.question.perform(m, slices.Index(m.question.numbers(), text)+1)
 	}
-	if command, ok := strings.CutPrefix(text, "!"); ok && strings.TrimSpace(command) != "" {
-		return m.shell(strings.TrimSpace(command))
-	}
-	if isCommand(text) {
+	switch {
+	case isCommand(text):
 		return m.command(text)
+	case runs(text):
+		return m.shell(strings.TrimSpace(text[1:]))
 	}
 	return m.send(text, images(draft)...)
 }
@@ -351,6 +351,12 @@ func (m *model) submit() []effect {
 // isCommand reports whether a text is a command and not said to the agent: /mode, but not a path.
 func isCommand(text string) bool {
 	return strings.HasPrefix(text, "/") && !strings.ContainsAny(strings.Fields(text)[0][1:], "/")
+}
+
+// runs reports whether a text is a command, of the terminal or of the shell.
+func runs(text string) bool {
+	text = strings.TrimSpace(text)
+	return isCommand(text) || len(text) > 1 && text[0] == '!'
 }
 
 // images returns the images of a draft.

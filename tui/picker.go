@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -217,7 +218,11 @@ func (m *model) pickMode() []effect {
 	for _, mode := range allModes {
 		entries = append(entries, entry{text: mode, more: more[mode], do: func(m *model) []effect { return m.setMode(mode) }})
 	}
-	m.put(newPicker("Permission mode", entries))
+	p := newPicker("Permission mode", entries)
+	for range slices.Index(allModes, m.mode()) {
+		p.menu.Key(keyOf("down", ""))
+	}
+	m.put(p)
 	return nil
 }
 

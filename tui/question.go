@@ -43,7 +43,7 @@ func (q *question) comesUp(m *model) {
 func (q *question) leaves(m *model) {
 	m.intoInput(q)
 	text := strings.TrimSpace(m.input.editor.Text())
-	if text == "" || q.before || m.ask != nil || m.awaits || m.stray.words || isCommand(text) || strings.HasPrefix(text, "!") {
+	if text == "" || q.before || m.ask != nil || m.awaits || m.stray.words || runs(text) {
 		return
 	}
 	m.stray = stray{key: m.input.editor.Text(), words: true, of: ofQuestion(q.Question)}

@@ -90,6 +90,8 @@ func (m *model) keysNow() string {
 		return join("keys did not answer yet", "empty the input and press "+m.stray.key+" again")
 	case m.stray.key != "" && !stood(m, m.stray.told):
 		return join("enter twice: send "+strconv.Quote(m.stray.key), "shift+enter: new line")
+	case (m.ask != nil || m.asked() != nil) && runs(m.input.editor.Text()):
+		return "enter: run the command"
 	case m.ask != nil && !m.input.editor.Empty():
 		return join("enter: send as a message", "empty the input to answer")
 	case m.ask != nil && m.ask.refuses(m):
@@ -104,7 +106,7 @@ func (m *model) keysNow() string {
 		return "d shows all of it, then answer"
 	case m.ask != nil && m.ask.storing == nil:
 		return "press a key, then enter, to answer"
-	case m.ask == nil && m.asked() != nil && !m.input.editor.Empty() && !isCommand(m.input.editor.Text()):
+	case m.ask == nil && m.asked() != nil && !m.input.editor.Empty():
 		return m.question.enters(m)
 	case m.ask != nil, m.pane != nil, m.question != nil:
 		return ""
