@@ -97,6 +97,9 @@ func TaskWords(e task.Event) string {
 		}
 		return "the message was passed to the agent"
 	case task.MessageReturned:
+		if p.Waits {
+			return "the turn ended before the agent read the message: it is told with the next words"
+		}
 		return "the agent did not read the message, because its turn ended first: send it again"
 	case task.AttachmentAdded:
 		return "attached: " + p.Attachment.Name

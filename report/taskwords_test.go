@@ -23,9 +23,10 @@ func TestEveryEventOfATaskHasWords(t *testing.T) {
 func TestTheHistorySaysOneTruthOfAMessage(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]task.Payload{
-		"the message was passed to the agent":                                             task.MessageDelivered{ID: "m"},
-		"the agent reads the message when its turn has ended":                             task.MessageDelivered{ID: "m", AtTurnEnd: true},
-		"the agent did not read the message, because its turn ended first: send it again": task.MessageReturned{ID: "m"},
+		"the message was passed to the agent":                                              task.MessageDelivered{ID: "m"},
+		"the agent reads the message when its turn has ended":                              task.MessageDelivered{ID: "m", AtTurnEnd: true},
+		"the agent did not read the message, because its turn ended first: send it again":  task.MessageReturned{ID: "m"},
+		"the turn ended before the agent read the message: it is told with the next words": task.MessageReturned{ID: "m", Waits: true},
 	} {
 		if got := TaskWords(task.Event{Payload: p}); got != want {
 			t.Errorf("%T: %q", p, got)

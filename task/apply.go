@@ -138,7 +138,7 @@ func (s *State) message(id string, to MessageState, from ...MessageState) error 
 		return refuse("message %q is not one that can be %s", id, to)
 	}
 	s.Messages = slices.Clone(s.Messages)
-	s.Messages[i].State = to
+	s.Messages[i].State, s.Messages[i].AtTurnEnd = to, false
 	return nil
 }
 
@@ -291,7 +291,7 @@ func (p MessageQueued) apply(s *State, e Event) error {
 }
 
 func (p MessageDelivered) apply(s *State, _ Event) error {
-	if err := s.message(p.ID, MessageIsDelivered, MessageWaits); err != nil {
+	if err := s.message(p.ID, MessageIsDelivered, MessageWaits, MessageIsDelivered); err != nil {
 		return err
 	}
 	s.Messages[s.findMessage(p.ID)].AtTurnEnd = p.AtTurnEnd // message has copied them
@@ -299,7 +299,11 @@ func (p MessageDelivered) apply(s *State, _ Event) error {
 }
 
 func (p MessageReturned) apply(s *State, _ Event) error {
-	return s.message(p.ID, MessageIsReturned, MessageWaits, MessageIsDelivered)
+	to := MessageIsReturned
+	if p.Waits {
+		to = MessageWaits
+	}
+	return s.message(p.ID, to, MessageWaits, MessageIsDelivered)
 }
 
 func (p MessageWithdrawn) apply(s *State, _ Event) error {

@@ -109,7 +109,18 @@ func (a Tell) do(s State) ([]Event, error) {
 	if !s.isAtWork(a.Run) {
 		return nil, s.not("say", "run "+string(a.Run)+" is not at work")
 	}
+	if i := s.findMessage(a.ID); i < 0 || s.Messages[i].State != MessageWaits {
+		return nil, s.not("say", "message "+a.ID+" is not queued")
+	}
 	return []Event{{Run: a.Run, Payload: MessageDelivered{a.ID, a.AtTurnEnd}}}, nil
+}
+
+func (p MessageDelivered) do(s State) ([]Event, error) {
+	i := s.findMessage(p.ID)
+	if i < 0 || s.Messages[i].State != MessageIsDelivered || !s.Messages[i].AtTurnEnd {
+		return nil, nil
+	}
+	return []Event{{Payload: p}}, nil
 }
 
 func (p MessageReturned) do(s State) ([]Event, error) {
@@ -117,6 +128,7 @@ func (p MessageReturned) do(s State) ([]Event, error) {
 	if i < 0 || s.Messages[i].State != MessageIsDelivered {
 		return nil, nil
 	}
+	p.Waits = !Final(s.Status.Name)
 	return []Event{{Payload: p}}, nil
 }
 

@@ -8,8 +8,8 @@ import (
 )
 
 // An Action is what a person, an agent or a run does to a task; see [State.Do]. What is done to messages, files and the
-// copy is an event as it stands: [MessageWithdrawn], [MessageReturned], [AttachmentAdded], [AttachmentRemoved],
-// [CopyMade], [CopyMerged] and [CopyDiscarded] are actions.
+// copy is an event as it stands: [MessageWithdrawn], [MessageReturned], a second [MessageDelivered], [AttachmentAdded],
+// [AttachmentRemoved], [CopyMade], [CopyMerged] and [CopyDiscarded] are actions.
 type Action interface {
 	// do returns the events that follow in s.
 	do(s State) ([]Event, error)

@@ -247,7 +247,7 @@ type MessageQueued struct {
 }
 
 // MessageDelivered says that a queued message is in the log of the event's run, whose agent reads it with its next
-// results.
+// results. After one AtTurnEnd another says that the agent was told the message.
 type MessageDelivered struct {
 	ID string `json:"id"`
 	// AtTurnEnd: an external agent is in the middle of its turn, and reads the message when that has ended, in the
@@ -255,10 +255,12 @@ type MessageDelivered struct {
 	AtTurnEnd bool `json:"at_turn_end,omitempty"`
 }
 
-// MessageReturned says that the turn ended before the agent was told: the message is for
-// the person to send again.
+// MessageReturned says that the turn ended before the agent was told.
 type MessageReturned struct {
 	ID string `json:"id"`
+	// Waits: the message is queued again, for the next words that an agent of the task is given; else it is for the
+	// person to send again.
+	Waits bool `json:"waits,omitempty"`
 }
 
 // MessageWithdrawn takes back a message that was not delivered.

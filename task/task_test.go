@@ -536,10 +536,41 @@ func TestAMessageThatWasNotHeardComesBack(t *testing.T) {
 		t.Errorf("it is told when the turn has ended, and the message is %+v", m)
 	}
 	k.must("developer", submit("w", 1, aReport))
-	k.must("", MessageReturned{"m1"})
+	k.must("", MessageReturned{ID: "m1"})
 	k.must("", ended("w", run.Completed))
 	if len(k.s.Messages) != 1 || k.s.Messages[0].State != MessageIsReturned {
 		t.Errorf("the messages are %+v", k.s.Messages)
+	}
+}
+
+func TestAMessageThatWasNotHeardIsToldWithTheNextWords(t *testing.T) {
+	t.Parallel()
+	k := newCard(t, Created{})
+	k.planned()
+	k.must("anna", Start{Run: "w", Agent: "developer"})
+	k.must("", Prompt{"w", 1, 1})
+	k.must("anna", Say{ID: "m1", Text: "Stop at ten."})
+	k.must("", Tell{Run: "w", ID: "m1", AtTurnEnd: true})
+	if err := k.try("", Tell{Run: "w", ID: "m1"}); err == nil {
+		t.Error("a message is told twice")
+	}
+	k.must("anna", Pause{})
+	k.must("", MessageReturned{ID: "m1"})
+	k.must("", ended("w", run.EndInterrupted))
+	if m := k.s.Messages[0]; m.State != MessageWaits || m.AtTurnEnd {
+		t.Errorf("the task is paused, and the message is %+v", m)
+	}
+	k.must("anna", Resume{})
+	r, _ := k.s.Run("w")
+	if m := k.s.Messages[0]; m.State != MessageIsDelivered || r.Assignments[1].Input != "Stop at ten." {
+		t.Errorf("the run is told %q, and the message is %+v", r.Assignments[1].Input, m)
+	}
+	k.must("", Prompt{"w", 2, 2})
+	k.must("anna", Say{ID: "m2", Text: "And ask."})
+	k.must("", Tell{Run: "w", ID: "m2", AtTurnEnd: true})
+	k.must("", MessageDelivered{ID: "m2"}) // the turn has ended, and the next one has begun with it
+	if m := k.s.Messages[1]; m.State != MessageIsDelivered || m.AtTurnEnd {
+		t.Errorf("it was told, and the message is %+v", m)
 	}
 }
 
@@ -622,7 +653,7 @@ func TestSimulationOfTasks(t *testing.T) {
 				Edit{Edited{Plan: &Plan{Summary: text}}}, Edit{Edited{Start: new(text != "")}}, Proceed{[]StatusName{Pending, Planned}[rng.IntN(2)], fresh(), "developer", text}, Start{Run: fresh(), Agent: "developer"}, Pause{}, Resume{Words: text}, Complete{}, Fail{text}, Cancel{text},
 				HandOn{fresh(), []string{"reviewer", "developer"}[rng.IntN(2)], text},
 				[]Action{CopyMade{Dir: "/c", Branch: "b", Base: "1"}, CopyMerged{"b", text}, CopyDiscarded{}}[rng.IntN(3)],
-				Retry{}, Reopen{}, Say{ID: fmt.Sprint("m", rng.IntN(5)), Text: text}, MessageWithdrawn{fmt.Sprint("m", rng.IntN(5))}, Tell{Run: id, ID: fmt.Sprint("m", rng.IntN(5))}, MessageReturned{fmt.Sprint("m", rng.IntN(5))},
+				Retry{}, Reopen{}, Say{ID: fmt.Sprint("m", rng.IntN(5)), Text: text}, MessageWithdrawn{fmt.Sprint("m", rng.IntN(5))}, Tell{Run: id, ID: fmt.Sprint("m", rng.IntN(5))}, MessageReturned{ID: fmt.Sprint("m", rng.IntN(5))}, MessageDelivered{ID: fmt.Sprint("m", rng.IntN(5))},
 				Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, 1, 1},
 				submit(id, len(r.Assignments), []Output{aPlan, aReport, itsBlocked}[rng.IntN(3)]), Start{Run: fresh(), Agent: "developer"}, Resume{Words: text},
 				submit(id, len(r.Assignments), []Output{aPlan, someAsked, aRefusal}[rng.IntN(3)]), submit(id, len(r.Assignments), []Output{aReport, itsBlocked, itsFailed}[rng.IntN(3)]),

@@ -3,6 +3,7 @@ package tasklog
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 
 	"pawl/internal/text"
@@ -47,6 +48,21 @@ func (c *consequences) all(batches []*task.Batch, events []run.Event) error {
 	}
 	for i, e := range events {
 		if err := c.event(e, events[i+1:]); err != nil {
+			return err
+		}
+	}
+	return c.read()
+}
+
+// read adds which messages an external agent has been told, that were for it when its turn has ended.
+func (c *consequences) read() error {
+	work, _ := c.state.Work()
+	for _, m := range c.state.Messages {
+		waits := func(w run.Words) bool { return w.ID == m.ID }
+		if work.Run != c.run || slices.ContainsFunc(slices.Concat(c.after.Turn.Words, c.after.Queue, c.after.Returned), waits) {
+			continue
+		}
+		if err := c.do("", task.MessageDelivered{ID: m.ID}); err != nil {
 			return err
 		}
 	}
@@ -154,18 +170,22 @@ func (c *consequences) submit(p run.Submitted) error {
 
 // end ends the turn of the run for the task.
 func (c *consequences) end(p run.Ended) error {
-	for _, w := range c.after.Returned {
-		if err := c.do("", task.MessageReturned{ID: w.ID}); err != nil {
-			return err
-		}
-	}
 	r, ok := c.state.Run(c.run)
 	if !ok {
 		return nil
 	}
 	end := EndOf(c.run, r.Prompted, c.after, p)
 	if r.Kind != "" {
-		return c.do("", end)
+		err := c.do("", end)
+		work, working := c.state.Work()
+		for _, w := range c.after.Returned {
+			var fate task.Action = task.MessageReturned{ID: w.ID}
+			if working && work.Run != c.run { // the agent that has the task now is told what was said before
+				fate = task.MessageDelivered{ID: w.ID}
+			}
+			err = cmp.Or(err, c.do("", fate))
+		}
+		return err
 	}
 	value := c.after.Submission().Value
 	return c.note("", task.AgentHandoffCompleted{
