@@ -108,9 +108,9 @@ func pawl(words ...string) func(m *model, args string) []effect {
 		}
 		call, width := m.CommandLine, m.width
 		style := m.Style
-		return []effect{later(func(ctx context.Context, d *desk) error {
+		return []effect{later(func(ctx context.Context, b *backend) error {
 			out, _ := call(ctx, width-2, line...)
-			d.post(printed{append([]string{""}, wrapped(style, out, width)...)})
+			b.post(printed{append([]string{""}, wrapped(style, out, width)...)})
 			return nil
 		})}
 	}
@@ -167,14 +167,14 @@ func (m *model) export(args string) []effect {
 	if call == nil {
 		return nil
 	}
-	return []effect{later(func(ctx context.Context, d *desk) error {
+	return []effect{later(func(ctx context.Context, b *backend) error {
 		out, code := call(ctx, 0, "runs", "export", string(id), "--format", format)
 		if code != 0 {
 			return errors.New(out)
 		}
 		path, err := writeNew(dir, args, out)
 		if err == nil {
-			d.post(notice{"written to " + path})
+			b.post(notice{"written to " + path})
 		}
 		return err
 	})}
@@ -199,7 +199,7 @@ func (m *model) clear() []effect {
 	}
 	m.forget()
 	m.print(append([]string{""}, m.header()...)...)
-	return []effect{inOrder(func(_ context.Context, d *desk) error { return d.part() })}
+	return []effect{inOrder(func(_ context.Context, b *backend) error { return b.part() })}
 }
 
 // forget is the state without a conversation.
@@ -270,16 +270,16 @@ func (m *model) fork(string) []effect {
 	}
 	id, t := m.id, m.kept()
 	m.forget()
-	return []effect{inOrder(func(ctx context.Context, d *desk) error {
-		to, err := d.ws.Fork(ctx, id, 0, "")
+	return []effect{inOrder(func(ctx context.Context, b *backend) error {
+		to, err := b.ws.Fork(ctx, id, 0, "")
 		if err != nil {
 			return err
 		}
-		if err := d.part(); err != nil {
+		if err := b.part(); err != nil {
 			return err
 		}
-		d.post(notice{fmt.Sprintf("now in run %s, a copy of %s", to, id)})
-		return d.resume(ctx, string(to), t, false)
+		b.post(notice{fmt.Sprintf("now in run %s, a copy of %s", to, id)})
+		return b.resume(ctx, string(to), t, false)
 	})}
 }
 
@@ -312,7 +312,7 @@ func (m *model) setMode(mode string) []effect {
 	if m.id == "" {
 		return nil
 	}
-	return []effect{inOrder(func(ctx context.Context, d *desk) error { return d.setMode(ctx, mode) })}
+	return []effect{inOrder(func(ctx context.Context, b *backend) error { return b.setMode(ctx, mode) })}
 }
 
 func (m *model) effort(args string) []effect {
@@ -354,15 +354,15 @@ func (m *model) modelCommand(args string) []effect {
 
 func (m *model) setModel(name string) []effect {
 	id := m.id
-	return []effect{inOrder(func(ctx context.Context, d *desk) error {
-		change, err := d.ws.ModelChange(ctx, name)
+	return []effect{inOrder(func(ctx context.Context, b *backend) error {
+		change, err := b.ws.ModelChange(ctx, name)
 		if err != nil {
 			return err
 		}
-		if c, _ := d.current(); c != nil && id != "" {
+		if c, _ := b.current(); c != nil && id != "" {
 			return c.Configure(ctx, change)
 		}
-		d.post(modelChosen{*change.Model})
+		b.post(modelChosen{*change.Model})
 		return nil
 	})}
 }
@@ -375,7 +375,7 @@ func (m *model) resumeCommand(args string) []effect {
 		return []effect{pickRun(m.kept())}
 	}
 	t := m.kept()
-	return []effect{inOrder(func(ctx context.Context, d *desk) error { return d.resume(ctx, args, t, true) })}
+	return []effect{inOrder(func(ctx context.Context, b *backend) error { return b.resume(ctx, args, t, true) })}
 }
 
 // undo puts back the files that were changed last, in the last turn that has changed any.
@@ -388,21 +388,21 @@ func (m *model) undo(string) []effect {
 		return nil
 	}
 	id, t, prompts := m.id, m.kept(), slices.Clone(m.prompts)
-	return []effect{inOrder(func(ctx context.Context, d *desk) error {
-		if err := d.leave(); err != nil {
+	return []effect{inOrder(func(ctx context.Context, b *backend) error {
+		if err := b.leave(); err != nil {
 			return err
 		}
 		var report tool.UndoReport
 		var problem error
 		for i := len(prompts) - 1; i >= 0 && problem == nil && len(report.Changes)+len(report.Skipped) == 0; i-- {
-			if report, problem = d.ws.Undo(ctx, id, prompts[i].after); i < len(prompts)-1 && len(report.Changes) > 0 {
-				d.post(notice{"changed after the prompt: " + view.OneLine(prompts[i].text, view.MaxLine)})
+			if report, problem = b.ws.Undo(ctx, id, prompts[i].after); i < len(prompts)-1 && len(report.Changes) > 0 {
+				b.post(notice{"changed after the prompt: " + view.OneLine(prompts[i].text, view.MaxLine)})
 			}
 		}
 		for _, line := range undoWords(report) {
-			d.post(notice{line})
+			b.post(notice{line})
 		}
-		return errors.Join(problem, d.resume(ctx, string(id), t, false))
+		return errors.Join(problem, b.resume(ctx, string(id), t, false))
 	})}
 }
 
@@ -414,34 +414,34 @@ func (m *model) rewind(p prompt, conversation, files bool) []effect {
 		m.forget()
 		m.wish = app.Task{Agent: m.wish.Agent, Mode: m.wish.Mode}
 	}
-	return []effect{inOrder(func(ctx context.Context, d *desk) error {
-		if err := d.leave(); err != nil {
+	return []effect{inOrder(func(ctx context.Context, b *backend) error {
+		if err := b.leave(); err != nil {
 			return err
 		}
 		to := id
 		var problems error
 		if files {
-			report, err := d.ws.Undo(ctx, id, p.after)
+			report, err := b.ws.Undo(ctx, id, p.after)
 			problems = err
 			for _, line := range undoWords(report) {
-				d.post(notice{line})
+				b.post(notice{line})
 			}
 		}
 		if conversation && p.turn > 1 {
-			copied, err := d.ws.Fork(ctx, id, p.after, "")
+			copied, err := b.ws.Fork(ctx, id, p.after, "")
 			if err != nil {
 				return errors.Join(problems, err)
 			}
 			to = copied
-			d.post(notice{fmt.Sprintf("now in run %s, a copy of %s up to that prompt", to, id)})
+			b.post(notice{fmt.Sprintf("now in run %s, a copy of %s up to that prompt", to, id)})
 		}
 		if conversation {
-			d.post(inserted{p.text})
+			b.post(inserted{p.text})
 		}
 		if conversation && p.turn == 1 { // before the first prompt there is nothing
 			return problems
 		}
-		return errors.Join(problems, d.resume(ctx, string(to), t, false))
+		return errors.Join(problems, b.resume(ctx, string(to), t, false))
 	})}
 }
 

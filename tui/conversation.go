@@ -42,9 +42,9 @@ var (
 	_ conversation = (*app.Attached)(nil)
 )
 
-// A desk is what effects work with: the workspace, and the conversation that is open. What is
+// A backend is what effects work with: the workspace, and the conversation that is open. What is
 // done to the conversation is done in order.
-type desk struct {
+type backend struct {
 	ws   *app.Workspace
 	post func(message) // hands a message to the model, from any goroutine
 
@@ -62,26 +62,26 @@ type desk struct {
 
 // guard posts a panic of the goroutine that defers it: what ends the process has to give the
 // terminal back first.
-func (d *desk) guard() {
+func (b *backend) guard() {
 	if r := recover(); r != nil {
-		d.post(panicked{fmt.Sprintf("%v\n\n%s", r, debug.Stack())})
+		b.post(panicked{fmt.Sprintf("%v\n\n%s", r, debug.Stack())})
 	}
 }
 
 // current returns the open conversation and its number; nil if there is none.
-func (d *desk) current() (conversation, int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.open, d.n
+func (b *backend) current() (conversation, int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.open, b.n
 }
 
 // leave closes the open conversation: a run that this process drives is released.
-func (d *desk) leave() error {
-	d.mu.Lock()
-	c, stop, done := d.open, d.unfold, d.done
-	d.open, d.unfold = nil, nil
-	d.n++
-	d.mu.Unlock()
+func (b *backend) leave() error {
+	b.mu.Lock()
+	c, stop, done := b.open, b.unfold, b.done
+	b.open, b.unfold = nil, nil
+	b.n++
+	b.mu.Unlock()
 	if c == nil {
 		return nil
 	}
@@ -92,55 +92,55 @@ func (d *desk) leave() error {
 }
 
 // part leaves the open conversation for another one. If it waits for the person, they are told how to continue it.
-func (d *desk) part() error {
-	open, _ := d.current()
+func (b *backend) part() error {
+	open, _ := b.current()
 	s, drives := open.(*app.Session)
 	var turn run.Turn
 	if drives {
 		turn = s.State().Turn
 	}
-	if err := d.leave(); err != nil || !turn.Open() {
+	if err := b.leave(); err != nil || !turn.Open() {
 		return err
 	}
-	d.post(notice{fmt.Sprintf("run %s is left waiting: /resume %s continues it", s.ID(), s.ID())})
+	b.post(notice{fmt.Sprintf("run %s is left waiting: /resume %s continues it", s.ID(), s.ID())})
 	return nil
 }
 
 // enter makes c the open conversation and follows it from event after.
-func (d *desk) enter(c conversation, after int64) {
+func (b *backend) enter(c conversation, after int64) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	d.mu.Lock()
-	d.n++
-	d.open, d.unfold, d.done = c, cancel, done
-	n := d.n
-	d.mu.Unlock()
+	b.mu.Lock()
+	b.n++
+	b.open, b.unfold, b.done = c, cancel, done
+	n := b.n
+	b.mu.Unlock()
 	_, attached := c.(*app.Attached)
-	d.post(opened{n: n, id: c.ID(), state: c.State(), attached: attached, config: configOf(c)})
+	b.post(opened{n: n, id: c.ID(), state: c.State(), attached: attached, config: configOf(c)})
 	state := c.State() // after each event; the conversation's own may be further
 	from := state
 	if after == 0 {
 		state = run.State{}
 	}
 	show := func(id run.ID, u view.Update) {
-		defer d.guard()
-		if u = report.WithDiff(d.ws, u); id != c.ID() {
-			d.post(childNews{n, id, u})
+		defer b.guard()
+		if u = report.WithDiff(b.ws, u); id != c.ID() {
+			b.post(childNews{n, id, u})
 			return
 		}
-		d.post(news{n, u, state})
+		b.post(news{n, u, state})
 		if _, ended := payload[run.Ended](u); ended { // before what the next turn has
-			denials, err := d.ws.Denials(ctx, state)
+			denials, err := b.ws.Denials(ctx, state)
 			if err != nil {
-				d.post(failed{err})
+				b.post(failed{err})
 			}
-			d.post(finished{n, state, denials})
+			b.post(finished{n, state, denials})
 		}
 	}
 	go func() {
 		defer close(done)
-		defer d.guard()
-		err := d.ws.FollowTree(ctx, from, func(yield func(view.Update, error) bool) {
+		defer b.guard()
+		err := b.ws.FollowTree(ctx, from, func(yield func(view.Update, error) bool) {
 			for u, err := range c.Follow(ctx, after) {
 				if err == nil && u.Event != nil && u.Event.Seq > state.Seq {
 					state, err = state.Apply(*u.Event)
@@ -151,11 +151,11 @@ func (d *desk) enter(c conversation, after int64) {
 			}
 		}, show)
 		if err != nil {
-			d.post(failed{err})
+			b.post(failed{err})
 			return
 		}
 		if ctx.Err() == nil {
-			d.post(unfollowed{n})
+			b.post(unfollowed{n})
 		}
 	}()
 }
@@ -177,64 +177,64 @@ func payload[P run.Payload](u view.Update) (p P, ok bool) {
 }
 
 // takeOver opens the run that another process has driven until now.
-func (d *desk) takeOver(ctx context.Context, id run.ID) error {
-	c, _ := d.current()
+func (b *backend) takeOver(ctx context.Context, id run.ID) error {
+	c, _ := b.current()
 	if c == nil || c.ID() != id {
 		return nil
 	}
 	state := c.State()
-	next, err := d.find(ctx, id, app.Task{Keeps: true})
+	next, err := b.find(ctx, id, app.Task{Keeps: true})
 	if err != nil {
 		return err
 	}
-	if err := d.leave(); err != nil {
+	if err := b.leave(); err != nil {
 		return errors.Join(err, next.Close())
 	}
-	d.enter(next, state.Seq)
+	b.enter(next, state.Seq)
 	return nil
 }
 
 // find opens a run that exists: to be driven here with t, or, if another process drives it, as that
 // process does.
-func (d *desk) find(ctx context.Context, id run.ID, t app.Task) (conversation, error) {
-	s, err := d.ws.Resume(ctx, string(id), t)
+func (b *backend) find(ctx context.Context, id run.ID, t app.Task) (conversation, error) {
+	s, err := b.ws.Resume(ctx, string(id), t)
 	if errors.As(err, new(*store.OwnedError)) {
-		return d.ws.Attach(ctx, id)
+		return b.ws.Attach(ctx, id)
 	}
 	return s, err
 }
 
 // start begins a new run. Nothing of it is on disk before its first prompt.
-func (d *desk) start(ctx context.Context, t app.Task) (conversation, error) {
-	s, err := d.ws.Start(ctx, t)
+func (b *backend) start(ctx context.Context, t app.Task) (conversation, error) {
+	s, err := b.ws.Start(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	d.enter(s, 0)
+	b.enter(s, 0)
 	return s, nil
 }
 
 // resume makes a run that exists the open conversation, with t as for [app.Workspace.Resume]. It is in no
 // wider mode than that of t, if t has one, whichever process drives it. What it has said so far is shown
 // if tell is set.
-func (d *desk) resume(ctx context.Context, which string, t app.Task, tell bool) error {
-	sum, err := d.ws.Find(ctx, which)
+func (b *backend) resume(ctx context.Context, which string, t app.Task, tell bool) error {
+	sum, err := b.ws.Find(ctx, which)
 	if err != nil {
 		return err
 	}
-	if open, _ := d.current(); open != nil && open.ID() == sum.ID {
-		d.post(notice{fmt.Sprintf("run %s is the one that is open", sum.ID)})
+	if open, _ := b.current(); open != nil && open.ID() == sum.ID {
+		b.post(notice{fmt.Sprintf("run %s is the one that is open", sum.ID)})
 		return nil
 	}
-	c, err := d.find(ctx, sum.ID, t)
+	c, err := b.find(ctx, sum.ID, t)
 	if err != nil {
 		return err
 	}
-	if err := d.part(); err != nil {
+	if err := b.part(); err != nil {
 		return errors.Join(err, c.Close())
 	}
 	state := c.State()
-	events, _, err := d.ws.Load(ctx, sum.ID)
+	events, _, err := b.ws.Load(ctx, sum.ID)
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}
@@ -246,41 +246,41 @@ func (d *desk) resume(ctx context.Context, which string, t app.Task, tell bool) 
 	for i := range events {
 		u := view.Update{Event: &events[i]}
 		if len(events)-i <= maxHistory { // the end is what is shown
-			u = report.WithDiff(d.ws, u)
+			u = report.WithDiff(b.ws, u)
 		}
 		h.updates = append(h.updates, u)
 	}
-	d.post(h)
-	d.enter(c, state.Seq)
+	b.post(h)
+	b.enter(c, state.Seq)
 	if t.Mode != "" {
 		own := cmp.Or(configOf(c).Mode, modes[0])
 		if mode := string(permission.Stricter(permission.Mode(own), permission.Mode(t.Mode))); mode != own {
-			return d.setMode(ctx, mode)
+			return b.setMode(ctx, mode)
 		}
 	}
 	return nil
 }
 
 // setMode changes the mode of the open conversation.
-func (d *desk) setMode(ctx context.Context, mode string) error {
-	c, n := d.current()
+func (b *backend) setMode(ctx context.Context, mode string) error {
+	c, n := b.current()
 	if c == nil {
 		return nil
 	}
 	err := c.Configure(ctx, run.ConfigChange{Mode: &mode})
-	d.post(configured{n, configOf(c)})
+	b.post(configured{n, configOf(c)})
 	return err
 }
 
 // findCommands finds the commands that people have written.
-func (d *desk) findCommands() {
-	own, untrusted, problems := d.ws.PromptCommands()
-	d.post(commandsKnown{own, untrusted})
+func (b *backend) findCommands() {
+	own, untrusted, problems := b.ws.PromptCommands()
+	b.post(commandsKnown{own, untrusted})
 	if len(untrusted) > 0 {
-		d.post(notice{untrustedWords(untrusted)})
+		b.post(notice{untrustedWords(untrusted)})
 	}
 	for _, p := range problems {
-		d.post(notice{p})
+		b.post(notice{p})
 	}
 }
 
@@ -296,37 +296,37 @@ type terminalUser interface {
 }
 
 // shell remembers how a command of the person is stopped. To stop one that has ended does nothing.
-func (d *desk) shell(stop context.CancelFunc) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.shells = append(d.shells, stop)
+func (b *backend) shell(stop context.CancelFunc) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.shells = append(b.shells, stop)
 }
 
 // stopShell stops the commands of the person.
-func (d *desk) stopShell() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, stop := range d.shells {
+func (b *backend) stopShell() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, stop := range b.shells {
 		stop()
 	}
-	d.shells = nil
+	b.shells = nil
 }
 
 // parts returns what a prompt consists of: what commands of the person have printed, the text,
 // and the files that it names with @.
-func (d *desk) parts(ctx context.Context, text string, before []run.Part) ([]run.Part, error) {
+func (b *backend) parts(ctx context.Context, text string, before []run.Part) ([]run.Part, error) {
 	parts := slices.Clone(before)
 	if text == "" {
 		return parts, nil
 	}
 	parts = append(parts, run.Text(text))
 	var dirs []string
-	if c, _ := d.current(); c != nil {
+	if c, _ := b.current(); c != nil {
 		dirs = c.State().Config.Dirs
 	}
-	m, err := d.ws.Mentions(ctx, text, dirs...)
+	m, err := b.ws.Mentions(ctx, text, dirs...)
 	for _, n := range m.Notes {
-		d.post(notice{n})
+		b.post(notice{n})
 	}
 	return append(parts, m.Parts...), err
 }

@@ -72,13 +72,13 @@ func (d *dialog) editing() (row, col int) {
 
 // loadApprovals returns what finds out which calls of the conversation with number n wait.
 func loadApprovals(n int) effect {
-	return later(func(ctx context.Context, d *desk) error {
-		c, at := d.current()
+	return later(func(ctx context.Context, b *backend) error {
+		c, at := b.current()
 		if at != n {
 			return nil
 		}
-		d.loading.Lock() // what is found out last is told last
-		defer d.loading.Unlock()
+		b.loading.Lock() // what is found out last is told last
+		defer b.loading.Unlock()
 		calls, err := c.Approvals()
 		if err != nil {
 			return err
@@ -103,7 +103,7 @@ func loadApprovals(n int) effect {
 				}
 			}
 		}
-		d.post(approvals{n, calls, files, questions})
+		b.post(approvals{n, calls, files, questions})
 		return nil
 	})
 }
@@ -371,14 +371,14 @@ func (d *dialog) answer(m *model, answer run.Answer, rules permission.Rules) []e
 		m.hint = "say what to do differently"
 	}
 	// In order: what the person types next comes after it.
-	return []effect{inOrder(func(ctx context.Context, desk *desk) error {
-		c, n := desk.current()
+	return []effect{inOrder(func(ctx context.Context, b *backend) error {
+		c, n := b.current()
 		if c == nil {
 			return nil
 		}
 		err := c.Decide(ctx, call.Run, decision)
 		if err != nil { // it may wait still, with another digest
-			desk.post(undecided{n, ofCall(call)})
+			b.post(undecided{n, ofCall(call)})
 		}
 		return err
 	})}

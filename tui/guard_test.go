@@ -978,9 +978,9 @@ func TestAnAnswerThatComesTooLateComesBack(t *testing.T) {
 	c.words("use sqlite")
 	effects := c.update(pressed{keys.Key{Name: "enter"}}, c.at)
 	var posted []message
-	d := &desk{ws: p.ws, open: other, n: 1, post: func(m message) { posted = append(posted, m) }}
+	b := &backend{ws: p.ws, open: other, n: 1, post: func(m message) { posted = append(posted, m) }}
 	for _, e := range effects {
-		if err := e.do(t.Context(), d); err != nil {
+		if err := e.do(t.Context(), b); err != nil {
 			posted = append(posted, failed{err})
 		}
 	}

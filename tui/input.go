@@ -231,13 +231,13 @@ func (m *model) paste(text string) []effect {
 		return nil
 	}
 	if path, ok := picturePath(text); ok {
-		return []effect{inOrder(func(ctx context.Context, d *desk) error {
-			parts, err := d.ws.Picture(ctx, path)
+		return []effect{inOrder(func(ctx context.Context, b *backend) error {
+			parts, err := b.ws.Picture(ctx, path)
 			if err != nil {
-				d.post(pictured{text: text})
+				b.post(pictured{text: text})
 				return nil // it is text like any other
 			}
-			d.post(pictured{text: text, parts: parts})
+			b.post(pictured{text: text, parts: parts})
 			return nil
 		})}
 	}
@@ -270,7 +270,7 @@ func picturePath(text string) (path string, ok bool) {
 func (m *model) escape() []effect {
 	switch {
 	case m.running > 0:
-		return []effect{later(func(_ context.Context, d *desk) error { d.stopShell(); return nil })}
+		return []effect{later(func(_ context.Context, b *backend) error { b.stopShell(); return nil })}
 	case m.state.Turn.Open() || m.awaits:
 		return m.interrupt()
 	case !m.input.editor.Empty():
@@ -286,8 +286,8 @@ func (m *model) escape() []effect {
 // interrupt stops the turn.
 func (m *model) interrupt() []effect {
 	m.stopping = m.state.Turn.Open()
-	return []effect{later(func(_ context.Context, d *desk) error {
-		if c, _ := d.current(); c != nil {
+	return []effect{later(func(_ context.Context, b *backend) error {
+		if c, _ := b.current(); c != nil {
 			c.Interrupt(run.Interrupted{Cause: run.ByPerson, By: app.Person()})
 		}
 		return nil
@@ -311,10 +311,10 @@ func (m *model) controlC() []effect {
 // leave ends the program: a turn that is driven here is interrupted as by a shutdown.
 func (m *model) leave() []effect {
 	m.hint = "leaving"
-	return []effect{later(func(_ context.Context, d *desk) error {
-		d.stopShell()
-		err := d.leave()
-		d.post(leaving{})
+	return []effect{later(func(_ context.Context, b *backend) error {
+		b.stopShell()
+		err := b.leave()
+		b.post(leaving{})
 		return err
 	})}
 }
@@ -386,24 +386,24 @@ func (m *model) send(text string, more ...run.Part) []effect {
 	wish, id := m.wish, m.newMessage()
 	ran := m.context
 	m.context = nil
-	return []effect{inOrder(func(ctx context.Context, d *desk) error {
-		c, _ := d.current()
+	return []effect{inOrder(func(ctx context.Context, b *backend) error {
+		c, _ := b.current()
 		if c == nil {
 			var err error
-			if c, err = d.start(ctx, wish); err != nil {
-				d.post(inserted{text})
+			if c, err = b.start(ctx, wish); err != nil {
+				b.post(inserted{text})
 				return err
 			}
 		}
-		return d.say(ctx, c, id, run.Steer, text, ran, more)
+		return b.say(ctx, c, id, run.Steer, text, ran, more)
 	})}
 }
 
 // say says something in a conversation as message id. Text that cannot be sent comes back into the input.
-func (d *desk) say(ctx context.Context, c conversation, id string, delivery run.Delivery, text string, ran, more []run.Part) error {
-	parts, err := d.parts(ctx, text, ran)
+func (b *backend) say(ctx context.Context, c conversation, id string, delivery run.Delivery, text string, ran, more []run.Part) error {
+	parts, err := b.parts(ctx, text, ran)
 	if err != nil {
-		d.post(inserted{text})
+		b.post(inserted{text})
 		return err
 	}
 	return c.Say(ctx, id, delivery, append(parts, more...)...)
@@ -426,20 +426,20 @@ func (m *model) reply(q app.Question, text string, more []run.Part) []effect {
 		m.print(append(lines, render.Hang("  ", m.Wrap([]render.Span{{Text: text}}, m.width-2, false))...)...)
 		m.answered()
 	}
-	return []effect{inOrder(func(ctx context.Context, d *desk) error {
-		c, n := d.current()
+	return []effect{inOrder(func(ctx context.Context, b *backend) error {
+		c, n := b.current()
 		if c == nil {
 			return nil
 		}
-		parts, err := d.parts(ctx, text, ran)
+		parts, err := b.parts(ctx, text, ran)
 		if err == nil {
 			err = c.Answer(ctx, q, append(parts, more...)...)
 		}
 		if err != nil {
-			d.post(unanswered{n, ofQuestion(q), append(ran, run.Text(text))})
+			b.post(unanswered{n, ofQuestion(q), append(ran, run.Text(text))})
 			return err
 		}
-		return loadApprovals(n).do(ctx, d) // another question may wait behind it
+		return loadApprovals(n).do(ctx, b) // another question may wait behind it
 	})}
 }
 
@@ -464,12 +464,12 @@ func (m *model) queue() []effect {
 	}
 	text := strings.TrimSpace(draft.Text())
 	id, more := m.newMessage(), images(draft)
-	return []effect{inOrder(func(ctx context.Context, d *desk) error {
-		c, _ := d.current()
+	return []effect{inOrder(func(ctx context.Context, b *backend) error {
+		c, _ := b.current()
 		if c == nil {
 			return nil
 		}
-		return d.say(ctx, c, id, run.Queue, text, nil, more)
+		return b.say(ctx, c, id, run.Queue, text, nil, more)
 	})}
 }
 
@@ -483,18 +483,18 @@ func (m *model) newMessage() (id string) {
 
 // takeBack takes a message back that waits to be delivered, into the input.
 func (m *model) takeBack(w run.Words) []effect {
-	return []effect{inOrder(func(ctx context.Context, d *desk) error {
-		c, _ := d.current()
+	return []effect{inOrder(func(ctx context.Context, b *backend) error {
+		c, _ := b.current()
 		if c == nil {
 			return nil
 		}
 		err := c.Withdraw(ctx, w.ID)
 		switch {
 		case errors.Is(err, run.ErrOrder):
-			d.post(notice{"the message was delivered before it was taken back"})
+			b.post(notice{"the message was delivered before it was taken back"})
 			return nil
 		case err == nil:
-			d.post(withdrawn{w.Parts})
+			b.post(withdrawn{w.Parts})
 		}
 		return err
 	})}
@@ -614,9 +614,9 @@ func (m *model) wantFiles() []effect {
 		return nil
 	}
 	m.input.asked = true
-	return []effect{later(func(ctx context.Context, d *desk) error {
-		names, err := d.ws.Files(ctx, maxFiles)
-		d.post(filesKnown{names})
+	return []effect{later(func(ctx context.Context, b *backend) error {
+		names, err := b.ws.Files(ctx, maxFiles)
+		b.post(filesKnown{names})
 		return err
 	})}
 }

@@ -157,7 +157,7 @@ type effect struct {
 	ordered bool
 	// exclusive effects have the terminal: nothing is drawn and no key is read meanwhile.
 	exclusive bool
-	do        func(ctx context.Context, d *desk) error
+	do        func(ctx context.Context, b *backend) error
 }
 
 // A callOf is a call of a run.
@@ -167,22 +167,22 @@ type callOf struct {
 }
 
 // later returns an effect that may run at any time.
-func later(do func(ctx context.Context, d *desk) error) effect { return effect{do: do} }
+func later(do func(ctx context.Context, b *backend) error) effect { return effect{do: do} }
 
 // inOrder returns an ordered effect.
-func inOrder(do func(ctx context.Context, d *desk) error) effect {
+func inOrder(do func(ctx context.Context, b *backend) error) effect {
 	return effect{ordered: true, do: do}
 }
 
 // exclusive returns an effect that has the terminal.
-func exclusive(do func(ctx context.Context, d *desk) error) effect {
+func exclusive(do func(ctx context.Context, b *backend) error) effect {
 	return effect{exclusive: true, do: do}
 }
 
 // with returns an ordered effect on the open conversation. Without one it does nothing.
 func with(do func(ctx context.Context, c conversation) error) effect {
-	return inOrder(func(ctx context.Context, d *desk) error {
-		if c, _ := d.current(); c != nil {
+	return inOrder(func(ctx context.Context, b *backend) error {
+		if c, _ := b.current(); c != nil {
 			return do(ctx, c)
 		}
 		return nil

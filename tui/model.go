@@ -28,7 +28,7 @@ type model struct {
 	resizedAt     time.Time
 
 	// Of the conversation that is open.
-	n          int    // its number; see desk
+	n          int    // its number; see backend
 	id         run.ID // empty: none yet
 	attached   bool   // another process drives it
 	state      run.State
@@ -271,17 +271,17 @@ func (m *model) worksBeside() bool {
 func (m *model) begin() []effect {
 	m.print(m.header()...)
 	effects := []effect{
-		later(func(ctx context.Context, d *desk) error {
-			name, err := d.ws.Model(ctx)
-			d.post(modelKnown{name, err})
+		later(func(ctx context.Context, b *backend) error {
+			name, err := b.ws.Model(ctx)
+			b.post(modelKnown{name, err})
 			return nil
 		}),
-		later(func(_ context.Context, d *desk) error {
-			d.post(branchKnown{branchOf(d.ws.Dir)})
+		later(func(_ context.Context, b *backend) error {
+			b.post(branchKnown{branchOf(b.ws.Dir)})
 			return nil
 		}),
-		later(func(ctx context.Context, d *desk) error {
-			d.findCommands()
+		later(func(ctx context.Context, b *backend) error {
+			b.findCommands()
 			return nil
 		}),
 	}
@@ -289,8 +289,8 @@ func (m *model) begin() []effect {
 	case m.Pick:
 		effects = append(effects, pickRun(app.Task{}))
 	case m.Resume != "":
-		effects = append(effects, inOrder(func(ctx context.Context, d *desk) error {
-			return d.resume(ctx, m.Resume, app.Task{Mode: m.chosenMode}, true)
+		effects = append(effects, inOrder(func(ctx context.Context, b *backend) error {
+			return b.resume(ctx, m.Resume, app.Task{Mode: m.chosenMode}, true)
 		}))
 	}
 	if m.Prompt != "" {

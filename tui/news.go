@@ -245,7 +245,7 @@ func (m *model) ended(e run.Ended) []effect {
 	if m.now.Sub(m.began) > quietTurn {
 		m.notify(view.EndLine(e))
 	}
-	return []effect{later(func(context.Context, *desk) error {
+	return []effect{later(func(context.Context, *backend) error {
 		debug.FreeOSMemory() // the requests of a long turn leave more garbage than there is to keep
 		return nil
 	})}
@@ -277,5 +277,5 @@ func (m *model) printEnd(f finished) {
 // takeOver takes in that the process that drove the run does so no more: this one does.
 func (m *model) takeOver() []effect {
 	id := m.id
-	return []effect{inOrder(func(ctx context.Context, d *desk) error { return d.takeOver(ctx, id) })}
+	return []effect{inOrder(func(ctx context.Context, b *backend) error { return b.takeOver(ctx, id) })}
 }

@@ -113,8 +113,8 @@ func (m *model) menuLines(menu *editor.Menu, width, rows int) []string {
 
 // pickRun returns what lets the person choose a run to resume, with t as for [app.Workspace.Resume].
 func pickRun(t app.Task) effect {
-	return later(func(ctx context.Context, d *desk) error {
-		runs, err := d.ws.Runs(ctx, maxRuns)
+	return later(func(ctx context.Context, b *backend) error {
+		runs, err := b.ws.Runs(ctx, maxRuns)
 		if err != nil {
 			return err
 		}
@@ -127,20 +127,20 @@ func pickRun(t app.Task) effect {
 		for _, r := range runs {
 			words := fmt.Sprintf("%-12s %-13s %s", ago(now.Sub(r.Updated)), runState(r), view.OneLine(r.Title, view.MaxLine))
 			entries = append(entries, entry{text: words, more: money(r.Usage), do: func(m *model) []effect {
-				return []effect{inOrder(func(ctx context.Context, d *desk) error { return d.resume(ctx, string(r.ID), t, true) })}
+				return []effect{inOrder(func(ctx context.Context, b *backend) error { return b.resume(ctx, string(r.ID), t, true) })}
 			}})
 		}
 		p := newPicker("Resume a run", entries)
-		d.post(picked{picker: p})
+		b.post(picked{picker: p})
 		for _, r := range runs {
-			prompts, err := d.ws.Said(ctx, r.ID)
+			prompts, err := b.ws.Said(ctx, r.ID)
 			if err != nil { // it is found by its line
 				prompts = nil
 			}
 			words := strings.Join(append([]string{string(r.ID), r.Workspace}, prompts...), "\n")
 			said = append(said, words[:min(len(words), maxSearched)])
 		}
-		d.post(searchable{p, said})
+		b.post(searchable{p, said})
 		return nil
 	})
 }
@@ -184,8 +184,8 @@ func money(u run.Usage) string {
 
 // pickModel returns what lets the person choose a model.
 func pickModel() effect {
-	return later(func(ctx context.Context, d *desk) error {
-		ps, err := d.ws.Models()
+	return later(func(ctx context.Context, b *backend) error {
+		ps, err := b.ws.Models()
 		if err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func pickModel() effect {
 			}
 			entries = append(entries, e)
 		}
-		d.post(picked{picker: newPicker("Choose a model", append(entries, missing...))})
+		b.post(picked{picker: newPicker("Choose a model", append(entries, missing...))})
 		return nil
 	})
 }

@@ -12,7 +12,7 @@ import (
 // is slow to read, or is stopped with ctrl+s.
 type program struct {
 	model *model
-	desk  *desk
+	backend  *backend
 	draw  func(frame) error // on the terminal
 
 	now func() time.Time
@@ -38,10 +38,10 @@ const keyTime = 2 * time.Millisecond
 // runs. At rest nothing is drawn.
 const tickTime = 250 * time.Millisecond
 
-func newProgram(m *model, d *desk, draw func(frame) error) *program {
-	p := &program{model: m, desk: d, draw: draw, now: time.Now, frames: make(chan frame, 1), drawn: make(chan error, 1)}
+func newProgram(m *model, b *backend, draw func(frame) error) *program {
+	p := &program{model: m, backend: b, draw: draw, now: time.Now, frames: make(chan frame, 1), drawn: make(chan error, 1)}
 	p.mail.more, p.tasks.more = make(chan struct{}, 1), make(chan struct{}, 1)
-	d.post = p.mail.put
+	b.post = p.mail.put
 	return p
 }
 
@@ -131,7 +131,7 @@ func (p *program) run(ctx context.Context, first message, input <-chan message) 
 
 // drawFrame draws a frame. A panic is handed to the model, which panics where the terminal is given back.
 func (p *program) drawFrame(f frame) error {
-	defer p.desk.guard()
+	defer p.backend.guard()
 	return p.draw(f)
 }
 
@@ -158,7 +158,7 @@ func (p *program) exclusive(ctx context.Context, e effect) {
 		}
 		p.draws = false
 	}
-	if t := p.desk.terminal; t != nil {
+	if t := p.backend.terminal; t != nil {
 		if err := t.pause(); err != nil {
 			p.mail.put(failed{err})
 			return
@@ -201,8 +201,8 @@ func (p *program) whileOthersWait(ctx context.Context, e effect) {
 }
 
 func (p *program) perform(ctx context.Context, e effect) {
-	defer p.desk.guard()
-	if err := e.do(ctx, p.desk); err != nil && ctx.Err() == nil {
+	defer p.backend.guard()
+	if err := e.do(ctx, p.backend); err != nil && ctx.Err() == nil {
 		p.mail.put(failed{err})
 	}
 }

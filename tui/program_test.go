@@ -21,7 +21,7 @@ func TestADialogDoesNotWaitForTheNextFrame(t *testing.T) {
 		began := time.Now()
 		var at []time.Duration // of the frames
 		var last frame
-		p := newProgram(newModel(Options{Getenv: func(string) string { return "" }}), &desk{}, func(f frame) error {
+		p := newProgram(newModel(Options{Getenv: func(string) string { return "" }}), &backend{}, func(f frame) error {
 			at, last = append(at, time.Since(began)), f
 			return nil
 		})
@@ -52,16 +52,16 @@ func TestAKeyIsTakenInWhileOrderedEffectsWait(t *testing.T) {
 	t.Parallel()
 	m := newModel(Options{Getenv: func(string) string { return "" }})
 	m.id = "r"
-	d := &desk{}
-	p := newProgram(m, d, func(frame) error { return nil })
+	b := &backend{}
+	p := newProgram(m, b, func(frame) error { return nil })
 	ctx, cancel := context.WithCancel(t.Context())
 	ended, input := make(chan error), make(chan message)
-	d.mu.Lock() // each effect asks for the conversation
+	b.mu.Lock() // each effect asks for the conversation
 	go func() { ended <- p.run(ctx, notice{"first"}, input) }()
 	for range 1000 {
 		input <- pressed{keys.Key{Name: "shift+tab"}}
 	}
-	d.mu.Unlock()
+	b.mu.Unlock()
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
@@ -73,13 +73,13 @@ func TestTheEditorEndsWithTheProgram(t *testing.T) {
 	t.Parallel()
 	getenv := func(name string) string { return map[string]string{"EDITOR": "exec sleep 1000 #"}[name] }
 	m := newModel(Options{Getenv: getenv})
-	d := &desk{}
+	b := &backend{}
 	var above []string
-	p := newProgram(m, d, func(f frame) error {
+	p := newProgram(m, b, func(f frame) error {
 		above = append(above, f.above...)
 		return nil
 	})
-	d.terminal = paused{}
+	b.terminal = paused{}
 	ended, input := make(chan error), make(chan message)
 	go func() { ended <- p.run(t.Context(), notice{"first"}, input) }()
 	input <- pressed{keys.Key{Name: "ctrl+g"}}

@@ -28,10 +28,10 @@ func (m *model) shell(command string) []effect {
 	m.running++
 	m.print("", m.Paint(render.Accent, "!")+" "+m.Paint(render.Bold, visible.Escape(command)))
 	dir := m.Dir
-	return []effect{later(func(ctx context.Context, d *desk) error {
+	return []effect{later(func(ctx context.Context, b *backend) error {
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
-		d.shell(stop)
+		b.shell(stop)
 		began := time.Now()
 		var out tail
 		cmd := exec.CommandContext(ctx, "sh", "-c", command)
@@ -47,7 +47,7 @@ func (m *model) shell(command string) []effect {
 			fmt.Fprintf(&out, "%v\n", err)
 			code = -1
 		}
-		d.post(shellEnded{command, out.String(), code, time.Since(began)})
+		b.post(shellEnded{command, out.String(), code, time.Since(began)})
 		return nil
 	})}
 }
@@ -115,7 +115,7 @@ func (t *tail) String() string {
 // showDiff prints what differs from the last commit. Git's configured programs do not run.
 func (m *model) showDiff(string) []effect {
 	style, width, dir := m.Style, m.width, m.Dir
-	return []effect{later(func(ctx context.Context, d *desk) error {
+	return []effect{later(func(ctx context.Context, b *backend) error {
 		git, err := proc.Find("git", os.Getenv("PATH"), dir)
 		if err != nil {
 			return err
@@ -151,7 +151,7 @@ func (m *model) showDiff(string) []effect {
 				lines = append(lines, "  "+style.Paint(diffPaint(l), style.Clip(visible.Escape(strings.ReplaceAll(l, "\t", "    ")), width-3)))
 			}
 		}
-		d.post(printed{lines})
+		b.post(printed{lines})
 		return nil
 	})}
 }

@@ -22,16 +22,16 @@ func (m *model) trust(string) []effect {
 		return nil
 	}
 	style, width, asPerson := m.Style, m.width, m.AsPerson
-	return []effect{later(func(_ context.Context, d *desk) error {
+	return []effect{later(func(_ context.Context, b *backend) error {
 		if asPerson != nil {
 			if err := asPerson("trust its workspace"); err != nil {
 				return err
 			}
 		}
-		if err := d.ws.Recover(); err != nil {
+		if err := b.ws.Recover(); err != nil {
 			return err
 		}
-		p, err := d.ws.Trust()
+		p, err := b.ws.Trust()
 		if err != nil {
 			return err
 		}
@@ -40,8 +40,8 @@ func (m *model) trust(string) []effect {
 			return err
 		}
 		if len(changes) == 0 {
-			d.findCommands()
-			d.post(notice{"nothing in this folder waits for your review"})
+			b.findCommands()
+			b.post(notice{"nothing in this folder waits for your review"})
 			return p.Check()
 		}
 		var lines []string
@@ -52,18 +52,18 @@ func (m *model) trust(string) []effect {
 			lines = append(lines, "", "  "+style.Paint(render.Bold, c.Kind()+": "+policy.Visible(c.File)))
 			lines = append(lines, wrapped(style, shown, width)...)
 		}
-		d.post(printed{lines})
+		b.post(printed{lines})
 		switch some := forms.Trustable(changes); {
 		case !whole:
-			d.post(notice{"not all of it was shown, so nothing can be trusted here: use `pawl trust --full` in a shell"})
+			b.post(notice{"not all of it was shown, so nothing can be trusted here: use `pawl trust --full` in a shell"})
 		case len(some) == 0:
-			d.post(notice{"none of this can be trusted as it is: repair or remove it"})
+			b.post(notice{"none of this can be trusted as it is: repair or remove it"})
 		default:
 			files := text.Plural(int64(len(some)), "file")
-			d.post(picked{picker: newDurable("Trust "+files+" as shown?", []entry{
+			b.post(picked{picker: newDurable("Trust "+files+" as shown?", []entry{
 				{text: "No", more: "nothing changes; deny and ask rules of this folder count anyway", do: func(*model) []effect { return nil }},
 				{text: "Yes", more: "commands, rules and agents in them count from now on", do: func(*model) []effect {
-					return []effect{inOrder(func(_ context.Context, d *desk) error { return d.trust(p, some) })}
+					return []effect{inOrder(func(_ context.Context, b *backend) error { return b.trust(p, some) })}
 				}},
 			})})
 		}
@@ -72,19 +72,19 @@ func (m *model) trust(string) []effect {
 }
 
 // trust records that the person trusts the changes that were shown.
-func (d *desk) trust(p *policy.Policy, changes []policy.Change) error {
+func (b *backend) trust(p *policy.Policy, changes []policy.Change) error {
 	if err := p.Trust(changes); err != nil {
 		return err
 	}
-	d.findCommands() // before the notice, so that they can be used when it appears
-	d.post(notice{"trusted: " + text.Plural(int64(len(changes)), "file") + "; take it back with `pawl trust --revoke`"})
+	b.findCommands() // before the notice, so that they can be used when it appears
+	b.post(notice{"trusted: " + text.Plural(int64(len(changes)), "file") + "; take it back with `pawl trust --revoke`"})
 	for _, c := range changes {
 		if strings.HasSuffix(c.File, ".toml") {
-			d.post(notice{fmt.Sprintf("the settings in %s count when pawl starts again", policy.Visible(c.File))})
+			b.post(notice{fmt.Sprintf("the settings in %s count when pawl starts again", policy.Visible(c.File))})
 		}
 	}
 	for _, note := range p.Notes() {
-		d.post(notice{note})
+		b.post(notice{note})
 	}
 	return p.Check()
 }

@@ -67,10 +67,10 @@ func Run(ctx context.Context, ws *app.Workspace, o Options, in, out *os.File, no
 	if size, ok := (<-reader.Events()).(keys.Resize); ok { // the first event
 		m.size(size.Width, size.Height)
 	}
-	d := &desk{ws: ws}
-	p := newProgram(m, d, t.draw)
-	d.terminal = t
-	t.settled = time.AfterFunc(time.Hour, func() { d.post(tick{}) })
+	b := &backend{ws: ws}
+	p := newProgram(m, b, t.draw)
+	b.terminal = t
+	t.settled = time.AfterFunc(time.Hour, func() { b.post(tick{}) })
 	defer t.settled.Stop()
 	if o.History != "" {
 		if m.input.editor.History, err = editor.NewHistory(maxPrompts, editor.HistoryFile(o.History)); err != nil {
@@ -101,7 +101,7 @@ func Run(ctx context.Context, ws *app.Workspace, o Options, in, out *os.File, no
 	}()
 	err = p.run(ctx, nil, input)
 	cancel()
-	err = errors.Join(err, d.leave(), t.screen.Erase(m.width))
+	err = errors.Join(err, b.leave(), t.screen.Erase(m.width))
 	if m.terminated && err == nil {
 		err = ErrTerminated
 	}
@@ -202,7 +202,7 @@ func (t *terminal) resume() error { return t.reader.Resume() }
 func (m *model) externalEditor() []effect {
 	text := m.input.editor.Text()
 	getenv := m.Getenv
-	return []effect{exclusive(func(ctx context.Context, d *desk) error {
+	return []effect{exclusive(func(ctx context.Context, b *backend) error {
 		f, err := os.CreateTemp("", "pawl-*.md")
 		if err != nil {
 			return err
@@ -223,7 +223,7 @@ func (m *model) externalEditor() []effect {
 		}
 		content, err := os.ReadFile(f.Name())
 		if err == nil {
-			d.post(inserted{strings.TrimRight(string(content), "\n")})
+			b.post(inserted{strings.TrimRight(string(content), "\n")})
 		}
 		return err
 	})}
@@ -231,5 +231,5 @@ func (m *model) externalEditor() []effect {
 
 // suspend stops the process until the person continues it.
 func (m *model) suspend() []effect {
-	return []effect{exclusive(func(context.Context, *desk) error { return stopSelf() })}
+	return []effect{exclusive(func(context.Context, *backend) error { return stopSelf() })}
 }

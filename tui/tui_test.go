@@ -108,13 +108,13 @@ func sit(t *testing.T, script string, s setting) *person {
 		s.options(&o)
 	}
 	m := newModel(o)
-	d := &desk{ws: ws}
-	program := newProgram(m, d, p.draw)
+	b := &backend{ws: ws}
+	program := newProgram(m, b, p.draw)
 	program.now = func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load())) }
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		err := program.run(ctx, nil, p.input)
-		if e := d.leave(); err == nil {
+		if e := b.leave(); err == nil {
 			err = e
 		}
 		p.done <- err

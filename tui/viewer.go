@@ -27,19 +27,19 @@ func (m *model) viewCalls(which string) []effect {
 		return nil
 	}
 	id := m.id
-	return []effect{later(func(ctx context.Context, d *desk) error {
-		events, _, err := d.ws.Load(ctx, id)
+	return []effect{later(func(ctx context.Context, b *backend) error {
+		events, _, err := b.ws.Load(ctx, id)
 		var calls []view.Item
 		var p view.Projection
 		for i := range events {
-			for _, item := range p.Update(report.WithDiff(d.ws, view.Update{Event: &events[i]})) {
+			for _, item := range p.Update(report.WithDiff(b.ws, view.Update{Event: &events[i]})) {
 				if item.Kind == view.KindCall && item.Final {
 					calls = append(calls, item)
 				}
 			}
 		}
 		calls = append(calls, slices.DeleteFunc(p.Open(), func(i view.Item) bool { return i.Kind != view.KindCall })...)
-		d.post(viewed{calls, which})
+		b.post(viewed{calls, which})
 		return err
 	})}
 }

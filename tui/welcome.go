@@ -16,8 +16,8 @@ func (m *model) welcome() []effect {
 		m.fail(err)
 	}
 	demo := m.CommandLine != nil
-	return []effect{later(func(ctx context.Context, d *desk) error {
-		ps, err := d.ws.Models()
+	return []effect{later(func(ctx context.Context, b *backend) error {
+		ps, err := b.ws.Models()
 		if err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (m *model) welcome() []effect {
 				return pawl("demo")(m, "")
 			}})
 		}
-		d.post(picked{newPicker("pawl needs a model. What is here:", entries), true})
+		b.post(picked{newPicker("pawl needs a model. What is here:", entries), true})
 		return nil
 	})}
 }
@@ -47,8 +47,8 @@ const maxLocalModels = 6
 
 // login lets the person choose a provider and paste its key.
 func (m *model) login(string) []effect {
-	return []effect{later(func(ctx context.Context, d *desk) error {
-		ps, err := d.ws.Models()
+	return []effect{later(func(ctx context.Context, b *backend) error {
+		ps, err := b.ws.Models()
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (m *model) login(string) []effect {
 				return nil
 			}})
 		}
-		d.post(picked{picker: newPicker("Which provider?", entries)})
+		b.post(picked{picker: newPicker("Which provider?", entries)})
 		return nil
 	})}
 }
@@ -88,8 +88,8 @@ func (s *secret) key(m *model, name, text string) ([]effect, bool) {
 	case "enter":
 		m.pane = nil
 		provider, key := s.provider, s.text
-		return []effect{inOrder(func(ctx context.Context, d *desk) error {
-			ps, err := d.ws.Models()
+		return []effect{inOrder(func(ctx context.Context, b *backend) error {
+			ps, err := b.ws.Models()
 			if err != nil {
 				return err
 			}
@@ -97,9 +97,9 @@ func (s *secret) key(m *model, name, text string) ([]effect, bool) {
 			if err != nil {
 				return err
 			}
-			d.post(notice{fmt.Sprintf("the %s key is stored in %s, readable only by you", provider, path)})
+			b.post(notice{fmt.Sprintf("the %s key is stored in %s, readable only by you", provider, path)})
 			if p, ok := ps.Provider(provider); ok && p.Default != "" {
-				d.post(modelChosen{provider + "/" + p.Default})
+				b.post(modelChosen{provider + "/" + p.Default})
 			}
 			return nil
 		})}, true
