@@ -11,9 +11,9 @@ import (
 // frame is drawn in a goroutine of its own, one at a time: a key is taken in while the terminal
 // is slow to read, or is stopped with ctrl+s.
 type program struct {
-	model *model
-	backend  *backend
-	draw  func(frame) error // on the terminal
+	model   *model
+	backend *backend
+	draw    func(frame) error // on the terminal
 
 	now func() time.Time
 
