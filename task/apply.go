@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"pawl/run"
 )
 
 // ErrOrder means that an event cannot follow. The state is unchanged.
@@ -90,6 +92,10 @@ func (p StatusChanged) apply(s *State, _ Event) error {
 		}
 	}
 	s.Status = to
+	s.dropPermissions(func(q Permission) bool { // of runs that were paused and are not at it any more
+		r, _ := s.Run(q.Run)
+		return r.Ended && q.Run != to.Run
+	})
 	if p.To == Active || Final(p.To) {
 		s.Start = false
 	}
@@ -221,7 +227,11 @@ func (p AgentCompleted) apply(s *State, e Event) error {
 	}
 	r.Ended, r.End, r.Result, r.Output, r.Finished = true, p.End, p.Result, p.Output, e.At
 	r.Usage, r.Steps = p.Usage, p.Steps
-	s.dropPermissions(func(q Permission) bool { return q.Run == e.Run })
+	s.dropPermissions(func(q Permission) bool { return q.Run == e.Run && p.End.Reason != string(run.ByPause) })
+	for i := range s.Permissions { // the slice was copied
+		q := &s.Permissions[i]
+		q.Paused = q.Paused || q.Run == e.Run
+	}
 	return nil
 }
 
@@ -262,7 +272,8 @@ func (p PermissionRequested) apply(s *State, e Event) error {
 	if s.asks(e.Run, p.Call) {
 		return refuse("call %s of run %s waits already", p.Call, e.Run)
 	}
-	s.Permissions = append(slices.Clip(s.Permissions), Permission{e.Run, p.Call, p.Tool, p.Arguments})
+	s.dropPermissions(func(q Permission) bool { return q.Run == e.Run && q.Call == p.Call })
+	s.Permissions = append(s.Permissions, Permission{Run: e.Run, Call: p.Call, Tool: p.Tool, Arguments: p.Arguments})
 	return nil
 }
 

@@ -84,6 +84,8 @@ type Permission struct {
 	Call      run.CallID `json:"call"`
 	Tool      string     `json:"tool"`
 	Arguments string     `json:"arguments,omitempty"`
+	// Paused: it waits since before a pause. It is asked again when the task goes on, unless it was decided meanwhile.
+	Paused bool `json:"-"`
 }
 
 // A Run is a run of the task.
@@ -171,9 +173,9 @@ func (s *State) findMessage(id string) int {
 	return slices.IndexFunc(s.Messages, func(m Message) bool { return m.ID == id })
 }
 
-// asks reports whether a call waits for a person.
+// asks reports whether a call waits for a person, and not only since before a pause.
 func (s *State) asks(id run.ID, call run.CallID) bool {
-	return slices.ContainsFunc(s.Permissions, func(p Permission) bool { return p.Run == id && p.Call == call })
+	return slices.ContainsFunc(s.Permissions, func(p Permission) bool { return p.Run == id && p.Call == call && !p.Paused })
 }
 
 // isAtWork reports whether a run is at work.
@@ -275,7 +277,7 @@ func (s State) WaitsFor() string {
 		}
 		return s.Status.Reason
 	}
-	if len(s.Permissions) > 0 {
+	if slices.ContainsFunc(s.Permissions, func(p Permission) bool { return !p.Paused }) {
 		return "permission"
 	}
 	return ""

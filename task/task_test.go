@@ -574,6 +574,29 @@ func TestAMessageThatWasNotHeardIsToldWithTheNextWords(t *testing.T) {
 	}
 }
 
+func TestWhatAPauseLeavesOpenIsDecidedAfterIt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		then Action
+		open bool
+	}{{Resume{}, true}, {HandOn{Run: "w2", Agent: "reviewer"}, false}, {Complete{}, false}, {Fail{}, false}, {Cancel{}, false}} {
+		k := newCard(t, Created{})
+		k.planned()
+		k.must("anna", Start{Run: "w", Agent: "developer"})
+		k.must("", Prompt{"w", 1, 1})
+		k.must("", Note{"w", PermissionRequested{Call: "c_1", Tool: "bash"}})
+		k.must("anna", Pause{})
+		k.must("", End{Run: "w", Number: 1, Begun: true, End: run.Ended{End: run.EndInterrupted, Reason: string(run.ByPause)}})
+		if len(k.s.Permissions) != 1 || k.s.WaitsFor() != "paused" {
+			t.Errorf("paused, the task waits for %s, with %+v open", k.s.WaitsFor(), k.s.Permissions)
+		}
+		k.must("anna", c.then)
+		if open := len(k.s.Permissions) == 1; open != c.open {
+			t.Errorf("after %T %+v is open", c.then, k.s.Permissions)
+		}
+	}
+}
+
 func TestHandoffsAreListedAndEndOnlyThemselves(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})

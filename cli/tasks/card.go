@@ -591,7 +591,11 @@ func taskPage(s tasks.State, stored map[tasks.Permission]*request.Decide) string
 	for _, p := range s.Permissions {
 		next := fmt.Sprintf("answer with: pawl runs decide %s %s allow", p.Run, p.Call)
 		if d := stored[p]; d != nil {
-			next = fmt.Sprintf("answered by %s: %s, which counts when the task goes on: pawl task watch %s", d.By, d.Answer, s.Created.Task)
+			goesOn := "watch"
+			if s.Status.Name == tasks.Waiting {
+				goesOn = "resume"
+			}
+			next = fmt.Sprintf("answered by %s: %s, which counts when the task goes on: pawl task %s %s", d.By, d.Answer, goesOn, s.Created.Task)
 		}
 		line("\nneeds approval: %s\n  %s", view.Title(p.Tool, p.Arguments), next)
 	}
