@@ -82,5 +82,18 @@ func (b Board) Owner(ctx context.Context) (store.Owner, bool, error) {
 	return b.ws.Owner(ctx, tasklog.Board)
 }
 
+// Stands reports whether something is owed for a task and no process drives it.
+func (b Board) Stands(ctx context.Context, s task.Summary) (bool, error) {
+	for _, lease := range []run.ID{tasklog.Board, store.TaskLease(string(s.ID)), s.Run} {
+		if !s.Owes || lease == "" { // a run that is to be stopped is not that of the status
+			continue
+		}
+		if _, driven, err := b.ws.Owner(ctx, lease); err != nil || driven {
+			return false, err
+		}
+	}
+	return s.Owes, nil
+}
+
 // pollLog is how often the log of a task is read by who waits for what is new in it.
 const pollLog = 50 * time.Millisecond

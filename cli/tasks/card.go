@@ -411,7 +411,15 @@ func taskListCommand(inv *command.Invocation) *cobra.Command {
 		}
 		if *asJSON {
 			return inv.Encode(forms.TaskListOf(all, next))
-		} else if err := listTasks(inv, all); err != nil {
+		}
+		for i := range all {
+			if stands, err := board.Of(ws).Stands(ctx, all[i]); err != nil {
+				return err
+			} else if stands {
+				all[i].WaitsFor = cmp.Or(all[i].WaitsFor, "no process")
+			}
+		}
+		if err := listTasks(inv, all); err != nil {
 			return err
 		}
 		if next != "" {
@@ -496,7 +504,10 @@ func taskShowCommand(inv *command.Invocation) *cobra.Command {
 			}
 			return inv.Encode(f)
 		}
-		_, err = fmt.Fprint(inv.Stdout, command.Visible(taskPage(s, stored)))
+		stands, err := board.Of(ws).Stands(ctx, s.Summary())
+		if err == nil {
+			_, err = fmt.Fprint(inv.Stdout, command.Visible(taskPage(s, stands, stored)))
+		}
 		return err
 	})
 }
@@ -510,8 +521,8 @@ func firstLine(s string) string {
 	return line
 }
 
-// taskPage is a task as people read it. stored are the answers to its calls that no process has taken yet.
-func taskPage(s tasks.State, stored map[tasks.Permission]*request.Decide) string {
+// taskPage is a task as people read it. It stands if no process drives it that has to; stored are the answers to its calls that no process has taken yet.
+func taskPage(s tasks.State, stands bool, stored map[tasks.Permission]*request.Decide) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	status := s.Status.Name.Words()
@@ -521,6 +532,9 @@ func taskPage(s tasks.State, stored map[tasks.Permission]*request.Decide) string
 	line("task %s · %s · %s", s.Created.Task, command.Stamp(s.CreatedAt), status)
 	if d := s.Summary().Detail; d != "" {
 		line("%s", d)
+	}
+	if stands {
+		line("no process drives it: `pawl task watch %s`", s.Created.Task)
 	}
 	if at := s.Status.Until; !at.IsZero() {
 		line("%s by itself, in a process that drives it (`pawl serve`, `pawl task watch`); `pawl task resume %s` does not wait", report.ContinuesAt(at, time.Now()), s.Created.Task)
