@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,6 +41,9 @@ type Options struct {
 	Confine func(d Definition, folder string, c proc.Command) (proc.Command, *sandbox.Session, error)
 	// HTTP reaches servers elsewhere; nil: [http.DefaultTransport].
 	HTTP http.RoundTripper
+	// Patience is how long a run waits for a server that is not required and whose tools are not
+	// known; 0: five seconds.
+	Patience time.Duration
 	// Notice is told what a person should know, a sentence at a time, from any goroutine; nil: no
 	// one is told.
 	Notice func(string)
@@ -98,9 +102,6 @@ func (s *Servers) Close() {
 	ending.Wait()
 }
 
-// patience is how long a run waits for a server that is not required and whose tools are not known.
-const patience = 5 * time.Second
-
 // Prepare learns the tools of all servers: those that were remembered, and of the others by
 // asking them, at once. It waits for required servers as long as they may take, and the error names
 // those that cannot be used. It waits for the others for a few seconds, and what is wrong with them
@@ -120,7 +121,7 @@ func (s *Servers) Prepare(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// await returns when the server has listed its tools, cannot be used, or takes longer than patience.
+// await returns when the server has listed its tools, cannot be used, or takes longer than [Options.Patience].
 func (r *Remote) await(ctx context.Context) {
 	listed := make(chan struct{})
 	go func() {
@@ -129,6 +130,7 @@ func (r *Remote) await(ctx context.Context) {
 			r.all.opt.notice(err.Error())
 		}
 	}()
+	patience := cmp.Or(r.all.opt.Patience, 5*time.Second)
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	select {

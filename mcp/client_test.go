@@ -170,6 +170,9 @@ func play(t *testing.T, o Options, definitions ...Definition) *scene {
 		o.Getenv = os.LookupEnv
 	}
 	o.Environ, o.Version = os.Environ, "test"
+	if o.Patience == 0 {
+		o.Patience = time.Minute
+	}
 	o.Notice = func(sentence string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
