@@ -513,3 +513,14 @@ func TestAServerElsewhereIsReached(t *testing.T) {
 		t.Errorf("of a server that redirects elsewhere: %q", s.told)
 	}
 }
+
+func TestARunDoesNotWaitLongForAServer(t *testing.T) {
+	t.Parallel()
+	s := play(t, Options{Patience: time.Millisecond}, local(t, "silent", "silent"))
+	if err := s.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := "the server silent has not listed its tools within 1ms; they are offered when it has"; !slices.Equal(s.told, []string{want}) {
+		t.Errorf("told %q", s.told)
+	}
+}
