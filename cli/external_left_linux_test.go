@@ -62,7 +62,7 @@ func TestWhatIsAllowedAfterAnAgentHasStoppedWaitingIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := ws.AgentServer(run.ID, tokenOf(t, ws.State, string(run.ID)), 100*time.Millisecond)
+	server, err := ws.AgentServer(run.ID, tokenOf(t, ws.State, string(run.ID)), 2*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
