@@ -364,11 +364,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 	if err := w.confine(s); err != nil {
 		return nil, err
 	}
-	servers, err := w.serversOf(s)
-	if err != nil {
-		return nil, err
-	}
-	served, _ := servers.Tools()
+	served, _ := w.serversOf(s).Tools()
 	onAsk := w.opt.OnAsk
 	switch {
 	case onAsk != "":
@@ -379,7 +375,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 	}
 	return worker.New(worker.Config{
 		Store: st,
-		Tools: withTools(registry(rulesOf, s.shellOptions(), w.delegation(s)), served),
+		Tools: registry(rulesOf, s.shellOptions(), w.delegation(s)).With(served...),
 		Provider: func(model string) (llm.Provider, string, error) {
 			return s.models.Open(model, provider.Options{Workspace: w.Dir, IdleTimeout: s.Duration("idle_timeout"), Cache: s.On("cache"), Log: w.logger()})
 		},

@@ -4,8 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"pawl/internal/proc"
 	"pawl/mcp"
@@ -22,62 +20,52 @@ func (w *Workspace) Servers() (*mcp.Servers, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.serversOf(s)
+	return w.serversOf(s), nil
 }
 
 // serversOf returns the servers of the workspace. w.mu is held.
-func (w *Workspace) serversOf(s *settings) (*mcp.Servers, error) {
+func (w *Workspace) serversOf(s *settings) *mcp.Servers {
 	if w.servers != nil {
-		return w.servers, nil
-	}
-	if err := w.confine(s); err != nil {
-		return nil, err
+		return w.servers
 	}
 	shell := s.shellOptions()
 	w.servers = mcp.NewServers(s.Servers, mcp.Options{
 		Workspace: w.Dir, Cache: filepath.Join(w.State, "mcp"), Version: Version(),
-		Getenv: func(name string) (string, bool) { return w.env(name) },
-		Environ: func() []string {
-			withheld := shell.Withheld(os.Environ())
-			return slices.DeleteFunc(os.Environ(), func(v string) bool {
-				name, _, _ := strings.Cut(v, "=")
-				return slices.Contains(withheld, name)
-			})
-		},
-		Confine: func(d mcp.Definition, folder string, c proc.Command) (proc.Command, *sandbox.Session, error) {
-			if d.Unconfined || s.confinement == nil { // without one the person was told when the workspace was opened
+		Getenv:  func(name string) (string, bool) { return w.env(name) },
+		Environ: func() []string { return shell.Passed(os.Environ()) },
+		Confine: func(d mcp.Definition, workspace string, c proc.Command) (proc.Command, *sandbox.Session, error) {
+			if d.Unconfined {
 				return c, nil, nil
 			}
 			level := run.WithNetwork
 			if d.Closed {
 				level = run.Confined
 			}
-			return w.sandboxAt(s, folder).Start(c, level, sandbox.Fence{})
+			w.mu.Lock()
+			err := w.confine(s)
+			w.mu.Unlock()
+			if err != nil {
+				return c, nil, err
+			}
+			confined, err := w.confineIn(s, workspace)
+			if err != nil {
+				return c, nil, err
+			}
+			return confined.Start(c, level, sandbox.Fence{}) // without one the person is told when runs are driven
 		},
 		Notice:  w.opt.Notice,
 		Changed: func() { w.offerServers() },
 	})
-	return w.servers, nil
-}
-
-// sandboxAt returns the sandbox of commands in a folder: that of the workspace, or of a copy of it.
-func (w *Workspace) sandboxAt(s *settings, folder string) *sandbox.Policy {
-	if folder == w.Dir || strings.HasPrefix(folder, w.Dir+string(filepath.Separator)) {
-		return s.confinement
-	}
-	if p, err := w.confineIn(s, folder); err == nil {
-		return p
-	}
-	return s.confinement
+	return w.servers
 }
 
 // offerServers offers the tools of the servers to all runs, from their next request on. Tools that
 // are left out are told once.
 func (w *Workspace) offerServers() {
 	w.mu.Lock()
-	servers, driving := w.servers, w.worker != nil
+	servers, driver := w.servers, w.worker
 	w.mu.Unlock()
-	if !driving || servers == nil {
+	if driver == nil || servers == nil {
 		return
 	}
 	tools, left := servers.Tools()
@@ -86,10 +74,7 @@ func (w *Workspace) offerServers() {
 			w.opt.Notice(sentence)
 		}
 	}
-	w.mu.Lock()
-	driver := w.worker
-	w.mu.Unlock()
-	driver.SetTools(withTools(driver.Tools, tools))
+	driver.SetTools(driver.Tools.With(tools...))
 }
 
 // withServed returns a registry that has the tools of the servers too, as far as they are known.
@@ -99,14 +84,7 @@ func (w *Workspace) withServed(r *tool.Registry) *tool.Registry {
 		return r
 	}
 	tools, _ := servers.Tools()
-	return withTools(r, tools)
-}
-
-func withTools(r *tool.Registry, more []tool.Tool) *tool.Registry {
-	for _, t := range more {
-		r = r.With(t)
-	}
-	return r
+	return r.With(tools...)
 }
 
 // awaitServers returns when the tools of all MCP servers are known, or it is known that they cannot

@@ -72,7 +72,11 @@ const WorkspaceFile = ".pawl/config.toml"
 func Load(s Sources) (*Config, error) {
 	c := &Config{values: map[string][]Value{}}
 	file := s.Env.UserFile()
-	fromUser, err := readFile(file)
+	content, err := readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	fromUser, err := parseFile(file, content, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +116,7 @@ func Load(s Sources) (*Config, error) {
 		}
 		c.values[k.Name] = found
 	}
-	return c, c.readServers(s)
+	return c, c.readServers(s, file, content)
 }
 
 func exists(path string) bool {

@@ -2,9 +2,7 @@ package config
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,9 +57,9 @@ func (e Env) editUserFile(edit func(path string, content []byte) ([]byte, error)
 	if to, err := filepath.EvalSymlinks(path); err == nil { // the link stays
 		path = to
 	}
-	content, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return path, Errorf("the configuration cannot be read: %w", err)
+	content, err := readFile(path)
+	if err != nil {
+		return path, err
 	}
 	if _, err := parseFile(path, content, nil); err != nil {
 		return path, err

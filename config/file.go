@@ -33,21 +33,20 @@ var foreignKeys = map[string]string{
 
 // CheckUserFile returns what is wrong with the user's file; nil also if it does not exist.
 func (e Env) CheckUserFile() error {
-	_, err := readFile(e.UserFile())
+	content, err := readFile(e.UserFile())
+	if err == nil {
+		_, err = parseFile(e.UserFile(), content, nil)
+	}
 	return err
 }
 
-// readFile reads a configuration file: the values of each key as text. A file that does not
-// exist has none.
-func readFile(path string) (map[string][]string, error) {
+// readFile reads a configuration file. One that does not exist is empty.
+func readFile(path string) ([]byte, error) {
 	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, Errorf("the configuration cannot be read: %w", err)
 	}
-	return parseFile(path, content, nil)
+	return content, nil
 }
 
 // parseFile parses the content of a configuration file. counts, if not nil, reports which

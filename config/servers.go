@@ -5,10 +5,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -56,9 +54,9 @@ var foreignFields = map[string]string{"environment": "env", "httpUrl": "url", "h
 	"includeTools": "tools", "disabled_tools": "hidden_tools", "excludeTools": "hidden_tools", "timeout": "call_timeout",
 	"startup_timeout_sec": "start_timeout", "tool_timeout_sec": "call_timeout", "disabled": "enabled", "type": "url for HTTP, and sse = true for the old HTTP transport"}
 
-// readServers reads the MCP servers of all sources. Of two with one name the first counts: what a
+// readServers reads the MCP servers of all sources, among them the content of the user's file. Of two with one name the first counts: what a
 // repository calls "github" does not replace what the person calls so.
-func (c *Config) readServers(s Sources) error {
+func (c *Config) readServers(s Sources, file string, content []byte) error {
 	add := func(found []mcp.Definition) {
 		for _, d := range found {
 			if i := slices.IndexFunc(c.Servers, func(have mcp.Definition) bool { return have.Name == d.Name }); i >= 0 {
@@ -81,27 +79,21 @@ func (c *Config) readServers(s Sources) error {
 		}
 		add(found)
 	}
-	file := s.Env.UserFile()
-	content, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Errorf("the configuration cannot be read: %w", err)
-	}
 	found, err := parseServers(file, content)
 	if err != nil {
 		return err
 	}
 	add(found)
 	if s.Policy != nil {
-		trusted, untrusted := s.Policy.TrustedFiles(ServersFile)
-		for range untrusted {
-			c.Notes = append(c.Notes, filepath.Join(s.Workspace, ServersFile)+" does not count: it is not trusted as it is; review it with `pawl trust`")
-		}
-		for _, f := range trusted {
-			found, err := mcp.ParseFile(f.Content, f.Name)
-			if err != nil { // of a repository: it keeps nobody from working in it
-				c.Notes = append(c.Notes, err.Error())
+		content, ok, why := s.Policy.TrustedFile(ServersFile)
+		if ok {
+			if found, err = mcp.ParseFile(content, ServersFile); err != nil {
+				why = err.Error() // a mistake of the repository keeps no one from working in it
 			}
 			add(found)
+		}
+		if why != "" {
+			c.Notes = append(c.Notes, why)
 		}
 	}
 	stable.Sort(c.Servers, func(a, b mcp.Definition) int { return cmp.Compare(a.Name, b.Name) })
@@ -110,6 +102,9 @@ func (c *Config) readServers(s Sources) error {
 
 // parseServers reads the tables [mcp.NAME] of a configuration file.
 func parseServers(file string, content []byte) ([]mcp.Definition, error) {
+	if !bytes.Contains(content, []byte(serversKey)) {
+		return nil, nil
+	}
 	var raw struct {
 		Servers any `toml:"mcp"`
 	}

@@ -9,10 +9,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +19,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pawl/internal/proc"
+	"pawl/internal/text"
 	"pawl/internal/visible"
 	"pawl/sandbox"
 	"pawl/tool"
@@ -36,9 +35,9 @@ type Options struct {
 	// servers get beside that of their definition; required.
 	Getenv  func(string) (string, bool)
 	Environ func() []string
-	// Confine puts the command of a server into the sandbox; nil: servers have the person's own
-	// authority.
-	Confine func(d Definition, folder string, c proc.Command) (proc.Command, *sandbox.Session, error)
+	// Confine puts the command of a server into the sandbox of a workspace; nil: servers have the person's
+	// own authority.
+	Confine func(d Definition, workspace string, c proc.Command) (proc.Command, *sandbox.Session, error)
 	// HTTP reaches servers elsewhere; nil: [http.DefaultTransport].
 	HTTP http.RoundTripper
 	// Patience is how long a run waits for a server that is not required and whose tools are not
@@ -166,11 +165,11 @@ type Remote struct {
 	all *Servers
 
 	mu     sync.Mutex
-	listed *listing // what is known of its tools; nil: nothing
-	links  map[string]*link
-	failed error     // why the last start did not succeed; nil: it did
-	misses int       // starts in a row that did not succeed
-	again  time.Time // when the next is tried
+	listed *listing         // what is known of its tools; nil: nothing
+	links  map[string]*link // by workspace
+	failed error            // why the last start did not succeed; nil: it did
+	misses int              // starts in a row that did not succeed
+	again  time.Time        // when the next is tried
 }
 
 // A link is a connection with a server, or the attempt to make one.
@@ -225,19 +224,13 @@ func (r *Remote) live() []*link {
 	return all
 }
 
-// folder returns the folder in which the server works for a call from a workspace: a copy of a
-// repository has servers of its own.
-func (r *Remote) folder(workspace string) string {
-	if workspace == "" {
-		workspace = r.all.opt.Workspace
-	}
+// workspace returns for which workspace the server works in a call from one: a copy of a repository
+// has servers of its own, and those elsewhere are for all.
+func (r *Remote) workspace(of string) string {
 	if r.URL != "" {
 		return ""
 	}
-	if filepath.IsAbs(r.Dir) {
-		return r.Dir
-	}
-	return filepath.Join(workspace, r.Dir)
+	return cmp.Or(of, r.all.opt.Workspace)
 }
 
 // How long it takes until a server that could not be started is tried again: twice as long each
@@ -247,20 +240,20 @@ const (
 	maxPause   = time.Minute
 )
 
-// connect returns a connection with the server for a folder. It makes one if there is none, or
+// connect returns a connection with the server for a workspace. It makes one if there is none, or
 // if the last has ended.
 func (r *Remote) connect(ctx context.Context, workspace string) (*link, error) {
-	folder := r.folder(workspace)
+	workspace = r.workspace(workspace)
 	r.mu.Lock()
-	l := r.links[folder]
+	l := r.links[workspace]
 	if l == nil || l.gone() {
 		if wait := time.Until(r.again); wait > 0 && r.failed != nil {
 			defer r.mu.Unlock()
 			return nil, fmt.Errorf("%w; it is tried again in %v", r.failed, wait.Round(time.Second))
 		}
 		l = &link{made: make(chan struct{}), progress: map[string]func(string){}}
-		r.links[folder] = l
-		go r.open(l, folder)
+		r.links[workspace] = l
+		go r.open(l, workspace)
 	}
 	r.mu.Unlock()
 	select {
@@ -272,9 +265,9 @@ func (r *Remote) connect(ctx context.Context, workspace string) (*link, error) {
 }
 
 // open makes a connection.
-func (r *Remote) open(l *link, folder string) {
+func (r *Remote) open(l *link, workspace string) {
 	defer close(l.made)
-	err := r.dial(l, folder)
+	err := r.dial(l, workspace)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil {
@@ -292,7 +285,7 @@ func (r *Remote) open(l *link, folder string) {
 	r.misses++
 }
 
-func (r *Remote) dial(l *link, folder string) error {
+func (r *Remote) dial(l *link, workspace string) error {
 	ctx, cancel := context.WithTimeoutCause(r.all.ctx, r.startTimeout(), fmt.Errorf("it did not answer within %v", r.startTimeout()))
 	defer cancel()
 	d, err := r.Expand(r.all.opt.Getenv)
@@ -303,7 +296,7 @@ func (r *Remote) dial(l *link, folder string) error {
 	if d.URL != "" {
 		t = r.remoteTransport(d)
 	} else {
-		if l.process, err = startProcess(r.all.ctx, d, folder, &r.all.opt); err != nil {
+		if l.process, err = startProcess(r.all.ctx, d, workspace, &r.all.opt); err != nil {
 			return err
 		}
 		t = l.process.transport(func(line string) {
@@ -357,10 +350,10 @@ func progressWords(p *sdk.ProgressNotificationParams) string {
 
 // clip returns the beginning of a text, at most n bytes of it.
 func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
+	if short := text.Prefix(s, n); len(short) < len(s) {
+		return short + text.Mark
 	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
+	return s
 }
 
 var errCallTimeout = errors.New("the call took too long")

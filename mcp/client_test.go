@@ -448,7 +448,7 @@ func TestWhatIsNoMessageIsPassedOver(t *testing.T) {
 func TestAToolThatCannotBeOfferedIsNamed(t *testing.T) {
 	t.Parallel()
 	s := play(t, Options{}, Definition{Name: "odd", Command: "x"})
-	s.Get("odd").listed = &listing{Tools: []*sdk.Tool{
+	listed := &listing{Tools: []*sdk.Tool{
 		{Name: "good", InputSchema: map[string]any{"type": "object"}},
 		{Name: "a.b", InputSchema: map[string]any{"type": "object"}},
 		{Name: "a_b", InputSchema: map[string]any{"type": "object"}},
@@ -456,6 +456,8 @@ func TestAToolThatCannotBeOfferedIsNamed(t *testing.T) {
 		{Name: "schema", InputSchema: map[string]any{"type": 7}},
 		{Name: strings.Repeat("long", 20), InputSchema: map[string]any{"type": "object"}},
 	}}
+	listed.choose(s.Get("odd"))
+	s.Get("odd").listed = listed
 	tools, left := s.Tools()
 	var names []string
 	for _, tl := range tools {

@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pawl/internal/atomicfile"
+	"pawl/internal/visible"
 )
 
 // A listing is what a server has said it has.
@@ -21,6 +23,23 @@ type listing struct {
 	Protocol     string      `json:"protocol,omitempty"`
 	Instructions string      `json:"instructions,omitempty"`
 	Tools        []*sdk.Tool `json:"tools"`
+
+	offered []*remoteTool // see choose
+	left    []string      // what is not although the definition has it, a sentence each
+}
+
+// choose finds out which of the tools are offered. It reads their schemas, so it is done once.
+func (l *listing) choose(r *Remote) {
+	seen := map[string]bool{}
+	for _, t := range l.Tools {
+		switch why := r.whyNot(t); {
+		case why != "" && r.offers(t.Name):
+			l.left = append(l.left, fmt.Sprintf("the tool %s of server %s is left out: %s", visible.Quote(clip(t.Name, 100)), r.Name, why))
+		case why == "" && !seen[t.Name]:
+			seen[t.Name] = true
+			l.offered = append(l.offered, r.newTool(t))
+		}
+	}
 }
 
 // Bounds of what a server may list.
@@ -49,6 +68,7 @@ func (r *Remote) remembered() bool {
 	if err != nil || json.Unmarshal(content, &l) != nil || l.Fingerprint != r.Fingerprint() {
 		return false
 	}
+	l.choose(r)
 	r.listed = &l
 	return true
 }
@@ -89,6 +109,7 @@ func (r *Remote) list(ctx context.Context, l *link) error {
 			return fmt.Errorf("the server %s lists more than %d tools, or has no last page of them", r.Name, maxTools)
 		}
 	}
+	now.choose(r)
 	r.mu.Lock()
 	changed := r.listed == nil || !reflect.DeepEqual(r.listed.Tools, now.Tools)
 	r.listed = now
@@ -150,7 +171,7 @@ type ToolStatus struct {
 // Status returns what is known of the server now.
 func (r *Remote) Status() Status {
 	var s Status
-	tools, _ := r.tools()
+	offered, _ := r.tools()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.failed != nil {
@@ -175,12 +196,9 @@ func (r *Remote) Status() Status {
 	s.Server, s.Version, s.Protocol, s.Instructions = r.listed.Server, r.listed.Version, r.listed.Protocol, r.listed.Instructions
 	for _, t := range r.listed.Tools {
 		one := ToolStatus{Name: t.Name, Description: t.Description}
-		for _, offered := range tools {
-			if offered.name == t.Name {
-				one.As = offered.spec.Name
-			}
-		}
-		if one.As == "" {
+		if i := slices.IndexFunc(offered, func(o *remoteTool) bool { return o.name == t.Name }); i >= 0 {
+			one.As = offered[i].spec.Name
+		} else {
 			one.Why = r.whyNot(t)
 		}
 		s.Tools = append(s.Tools, one)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -36,12 +37,16 @@ type process struct {
 	errors  *lastLines
 }
 
-// startProcess starts a server. It ends with ctx.
-func startProcess(ctx context.Context, d Definition, folder string, o *Options) (*process, error) {
+// startProcess starts a server for a workspace. It ends with ctx.
+func startProcess(ctx context.Context, d Definition, workspace string, o *Options) (*process, error) {
+	folder := d.Dir
+	if !filepath.IsAbs(folder) {
+		folder = filepath.Join(workspace, folder)
+	}
 	env := append(o.Environ(), environ(d.Env)...)
 	program := d.Command
 	if !strings.ContainsRune(program, os.PathSeparator) {
-		found, err := proc.Find(program, pathOf(env), folder)
+		found, err := proc.Find(program, pathOf(env), workspace, folder)
 		if err != nil {
 			return nil, fmt.Errorf("there is no program %s in PATH", visible.Quote(program))
 		}
@@ -62,7 +67,7 @@ func startProcess(ctx context.Context, d Definition, folder string, o *Options) 
 	command := proc.Command{Argv: append([]string{"sh", "-c", attach, "sh", program}, d.Args...), Dir: folder,
 		Env: env, Extra: []*os.File{theirIn, theirOut}, Output: p.errors}
 	if o.Confine != nil {
-		command, p.session, err = o.Confine(d, folder, command)
+		command, p.session, err = o.Confine(d, workspace, command)
 	}
 	if err == nil {
 		p.proc, err = proc.Start(ctx, command)

@@ -62,23 +62,8 @@ func (r *Remote) tools() (offered []*remoteTool, left []string) {
 		return nil, nil
 	}
 	r.mu.Lock()
-	listed := r.listed
-	r.mu.Unlock()
-	seen := map[string]bool{}
-	for _, t := range listed.Tools {
-		if why := r.whyNot(t); why != "" {
-			if r.offers(t.Name) {
-				left = append(left, fmt.Sprintf("the tool %s of server %s is left out: %s", visible.Quote(clip(t.Name, 100)), r.Name, why))
-			}
-			continue
-		}
-		if seen[t.Name] {
-			continue
-		}
-		seen[t.Name] = true
-		offered = append(offered, r.newTool(t))
-	}
-	return offered, left
+	defer r.mu.Unlock()
+	return r.listed.offered, r.listed.left
 }
 
 // whyNot returns why a tool is not offered; empty if it is.
@@ -105,10 +90,7 @@ func (r *Remote) newTool(t *sdk.Tool) *remoteTool {
 	if description == "" {
 		description = t.Title
 	}
-	if len(description) > maxDescription {
-		description = strings.ToValidUTF8(description[:maxDescription], "") + "…"
-	}
-	if description == "" {
+	if description = clip(description, maxDescription); description == "" {
 		description = "A tool of the server " + r.Name + ", which says nothing of it."
 	}
 	n := &remoteTool{remote: r, name: t.Name, spec: tool.Spec{Name: Name(r.Name, t.Name), Description: visible.Strip(description), Schema: arguments},

@@ -8,6 +8,12 @@ import "strings"
 //
 // Even then not everything in it may count; see [CheckSetting].
 func (p *Policy) WorkspaceConfig() (content []byte, ok bool, why string) {
+	return p.TrustedFile(configName)
+}
+
+// TrustedFile is [Policy.WorkspaceConfig] for a configuration file of the workspace, such as .mcp.json, which is named
+// relative to it.
+func (p *Policy) TrustedFile(name string) (content []byte, ok bool, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	root, owner, err := p.enter()
@@ -16,8 +22,8 @@ func (p *Policy) WorkspaceConfig() (content []byte, ok bool, why string) {
 	}
 	defer root.Close()
 	p.trust.refresh()
-	g := readConfigFile(root, configName)
-	at := p.o.Workspace + "/" + configName
+	g := readConfigFile(root, name)
+	at := p.o.Workspace + "/" + name
 	switch {
 	case g == nil:
 		return nil, false, ""
@@ -26,7 +32,7 @@ func (p *Policy) WorkspaceConfig() (content []byte, ok bool, why string) {
 	case g.problem != "":
 		return nil, false, at + " does not count: " + g.problem
 	}
-	if g.sum == p.trust.of(p.o.Workspace, owner).sumOf(configName) || g.sum == p.repo.trustedHere[configName] {
+	if g.sum == p.trust.of(p.o.Workspace, owner).sumOf(name) || g.sum == p.repo.trustedHere[name] {
 		return g.content, true, ""
 	}
 	return nil, false, at + " does not count: it is not trusted as it is; review it with `pawl trust`"
@@ -38,10 +44,10 @@ type File struct {
 	Content []byte
 }
 
-// TrustedFiles returns the configuration files of the workspace that are called name, such as
-// .mcp.json, or are below a folder of that name, such as .pawl/commands, and that a person has
-// trusted as they are, by name, and the names of those that do not count.
-func (p *Policy) TrustedFiles(name string) (files []File, untrusted []string) {
+// TrustedFiles returns the configuration files of the workspace below a folder, such as
+// .pawl/commands, that a person has trusted as they are, by name, and the names of those
+// that do not count.
+func (p *Policy) TrustedFiles(folder string) (files []File, untrusted []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	root, owner, err := p.enter()
@@ -53,7 +59,7 @@ func (p *Policy) TrustedFiles(name string) (files []File, untrusted []string) {
 	record := p.trust.of(p.o.Workspace, owner)
 	for _, f := range scan(root, p.o.Also) {
 		switch {
-		case f.name != name && !strings.HasPrefix(f.name, name+"/"):
+		case !strings.HasPrefix(f.name, folder+"/"):
 		case f.problem == "" && p.trust.err == nil && (f.sum == record.sumOf(f.name) || f.sum == p.repo.trustedHere[f.name]):
 			files = append(files, File{f.name, f.content})
 		default:

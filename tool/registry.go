@@ -52,10 +52,10 @@ func NewRegistry(tools ...Tool) *Registry {
 	return r
 }
 
-// With returns a registry that has t too, instead of a tool of its name if there is
+// With returns a registry that has tools too, each instead of one of its name if there is
 // one. r stays as it is.
-func (r *Registry) With(t Tool) *Registry {
-	more := NewRegistry(t)
+func (r *Registry) With(tools ...Tool) *Registry {
+	more := NewRegistry(tools...)
 	for name, have := range r.tools {
 		if more.tools[name] == nil {
 			more.tools[name] = have

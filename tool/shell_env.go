@@ -80,6 +80,14 @@ func (o ShellOptions) Withheld(environ []string) []string {
 	return names
 }
 
+// Passed returns the variables of an environment that are not withheld.
+func (o ShellOptions) Passed(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
+		name, value, ok := strings.Cut(v, "=")
+		return ok && o.withholds(name, value)
+	})
+}
+
 // childEnv returns the environment of a command in dir: that of pawl without keys
 // and tokens.
 func (o ShellOptions) childEnv(environ []string, dir string) []string {
@@ -87,9 +95,9 @@ func (o ShellOptions) childEnv(environ []string, dir string) []string {
 	quiet := func(name string) bool {
 		return slices.ContainsFunc(quietEnv, func(v string) bool { return strings.HasPrefix(v, name+"=") })
 	}
-	for _, v := range environ {
-		name, value, ok := strings.Cut(v, "=")
-		if !ok || name == "" || quiet(name) || slices.Contains(droppedEnv, name) || o.withholds(name, value) {
+	for _, v := range o.Passed(environ) {
+		name, _, ok := strings.Cut(v, "=")
+		if !ok || name == "" || quiet(name) || slices.Contains(droppedEnv, name) {
 			continue
 		}
 		env = append(env, v)
