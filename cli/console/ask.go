@@ -83,13 +83,20 @@ func (a *Asker) Ask(ctx context.Context, s run.State) bool {
 }
 
 // Prompt prints lines, and when they can have been read it asks for a line of the person. ok is false if
-// there is none: input has ended, or gone was closed. Lines that come together were pasted: they are one
-// text of several lines. A line that was begun before is not taken. The caller resumes what is shown when
+// there is none: input has ended, or gone was closed. Lines that arrive together were pasted and are returned as
+// one text. A line that was begun before the prompt is not taken. The caller resumes what is shown when
 // there is nothing more to ask.
 func (a *Asker) Prompt(lines []string, ask string, gone <-chan struct{}) (line string, ok bool) {
 	a.out.prompt(lines, "")
-	line, ok = a.Input.answer(func(early []string) { a.out.prompt(nil, notTaken(early)+ask) }, gone)
-	if !ok {
+	asked := false
+	line, ok = a.Input.answer(func(early []string, asks bool) {
+		if !asks {
+			ask = ""
+		}
+		asked = asked || asks
+		a.out.prompt(nil, notTaken(early)+ask)
+	}, gone)
+	if !ok && asked {
 		a.out.Resume(true)
 	}
 	return line, ok
@@ -112,9 +119,12 @@ func Confirm(inv *command.Invocation, question string) bool {
 	input := NewLineReader(inv.Stdin)
 	defer input.End(inv.Stderr)
 	asked := false
-	line, ok := input.answer(func(early []string) {
-		asked = true
-		fmt.Fprint(inv.Stderr, notTaken(early), question)
+	line, ok := input.answer(func(early []string, asks bool) {
+		fmt.Fprint(inv.Stderr, notTaken(early))
+		if asks {
+			asked = true
+			fmt.Fprint(inv.Stderr, question)
+		}
 	}, nil)
 	if !asked {
 		fmt.Fprint(inv.Stderr, question)
@@ -455,21 +465,22 @@ func (l *LineReader) End(out io.Writer) {
 // abandoned is how long a line that was begun may stand still before no more of it is awaited.
 const abandoned = 2 * time.Second
 
-// answer calls ask when what is asked can have been read, and returns the line that is typed then. Lines that come
-// together were pasted: they are one text of several lines. ask is told what was typed before, which is no answer,
-// and is called again when a line ends that was begun before: what follows that at once was not meant either. ok
-// is false if there is no answer: input has ended, or gone was closed.
-func (l *LineReader) answer(ask func(early []string), gone <-chan struct{}) (text string, ok bool) {
+// answer calls show, which prints the prompt, when the question can have been read, and returns the line that is typed
+// then. Lines that arrive together were pasted and are returned as one text. show also gets what was typed before the
+// prompt, which is no answer. When a line ends that was begun before the prompt, the prompt has to stand again before
+// the next line counts. Without an answer, because input has ended or gone was closed, ok is false; show is then called
+// without asks if it has lines to name.
+func (l *LineReader) answer(show func(early []string, asks bool), gone <-chan struct{}) (text string, ok bool) {
 	var before []string
 	for {
 		early, ok := l.settle(gone)
 		if early = append(before, early...); !ok {
 			if len(early) > 0 {
-				ask(early)
+				show(early, false)
 			}
 			return "", false
 		}
-		ask(early)
+		show(early, true)
 		select {
 		case read, ok := <-l.lines:
 			switch {

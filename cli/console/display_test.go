@@ -375,7 +375,7 @@ func TestALineThatWasBegunBeforeAPromptOpensNothing(t *testing.T) {
 					w.Close()
 				}()
 				var told []string
-				got, ok := l.answer(func(early []string) { told = append(told, early...) }, nil)
+				got, ok := l.answer(func(early []string, _ bool) { told = append(told, early...) }, nil)
 				if got != c.want || ok != (c.want != "") {
 					t.Errorf("answered %q, %t; want %q; told %q", got, ok, c.want, told)
 				}
