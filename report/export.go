@@ -181,7 +181,7 @@ func exportScript(w io.Writer, events []run.Event) error {
 		if purpose != run.ForStep { // a synthesis or a summary, which offers no tools
 			reply.When = &script.When{Tools: &noTools}
 		}
-		line, err := jsonLine(reply)
+		line, err := plainjson.Line(reply)
 		if err != nil {
 			return err
 		}
@@ -191,19 +191,10 @@ func exportScript(w io.Writer, events []run.Event) error {
 	return err
 }
 
-// jsonLine returns v as JSON on a line that is safe to print.
-func jsonLine(v any) ([]byte, error) {
-	line, err := plainjson.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	return visible.JSON(append(line, '\n')), nil
-}
-
 // comment writes a line that the script ignores. The text is quoted, so that it is one
 // line.
 func comment(b *strings.Builder, what, text string) {
-	quoted, err := jsonLine(text)
+	quoted, err := plainjson.Line(text)
 	if err == nil { // a string can always be encoded
 		fmt.Fprintf(b, "# %s: %s", what, quoted)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"pawl/internal/plainjson"
-	visibility "pawl/internal/visible"
 
 	"github.com/spf13/cobra"
 )
@@ -17,7 +16,7 @@ func JSONFlag(cmd *cobra.Command) *bool {
 
 // Encode prints v as JSON on a line.
 func (inv *Invocation) Encode(v any) error {
-	line, err := JSONLine(v)
+	line, err := plainjson.Line(v)
 	if err != nil {
 		return err
 	}
@@ -32,13 +31,4 @@ func (inv *Invocation) Print(asJSON bool, form any, format string, args ...any) 
 	}
 	_, err := fmt.Fprintf(inv.Stdout, format, args...)
 	return err
-}
-
-// JSONLine returns v as JSON on a line that is safe to print.
-func JSONLine(v any) ([]byte, error) {
-	line, err := plainjson.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	return visibility.JSON(append(line, '\n')), nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"pawl/app"
 	"pawl/cli/command"
+	"pawl/internal/plainjson"
 	"pawl/internal/text"
 	visibility "pawl/internal/visible"
 	"pawl/render"
@@ -148,7 +149,7 @@ func (p *Printer) Stream(line any, err error) {
 
 // Line prints one JSON object on a line of standard output.
 func (p *Printer) Line(v any) {
-	b, err := command.JSONLine(v)
+	b, err := plainjson.Line(v)
 	if err != nil {
 		fmt.Fprintf(p.Stderr, "pawl: %v\n", err) // unreachable: everything here can be encoded
 		return

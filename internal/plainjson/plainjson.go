@@ -5,7 +5,18 @@ package plainjson
 import (
 	"bytes"
 	"encoding/json"
+
+	"pawl/internal/visible"
 )
+
+// Line returns v as JSON on a line, with its end, that is safe to print on a terminal.
+func Line(v any) ([]byte, error) {
+	line, err := Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return visible.JSON(append(line, '\n')), nil
+}
 
 // Marshal returns v as JSON on one line, without an end of the line.
 func Marshal(v any) ([]byte, error) {
