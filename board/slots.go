@@ -20,6 +20,7 @@ type slots struct {
 	free    int // may be negative: see force
 	given   []time.Time
 	waiting []*waiter
+	looks   bool // at the memory again, after pollMemory
 }
 
 // newSlots returns n slots; memory is availableMemory.
@@ -27,44 +28,32 @@ func newSlots(n int, least int64, memory func() int64) *slots {
 	return &slots{all: n, free: n, least: least, memory: memory}
 }
 
-// pollMemory is how often it is looked at while a run waits for it.
+// pollMemory is how often the memory is looked at while runs wait for it.
 const pollMemory = time.Second
 
 type waiter struct {
 	priority int
 	got      chan struct{}
+	held     func(why string) // nil: it was called
 }
 
-// take waits for a slot. It returns false when ctx or stop is done first. held is told, once, if memory is what it waits
-// for.
+// take waits for a slot. It returns false when ctx or stop is done first. held is called once, from any goroutine, if
+// memory is what the run waits for.
 func (s *slots) take(ctx context.Context, priority int, stop <-chan struct{}, held func(why string)) bool {
 	s.mu.Lock()
-	w := &waiter{priority, make(chan struct{})}
+	w := &waiter{priority, make(chan struct{}), held}
 	i := len(s.waiting)
 	for i > 0 && s.waiting[i-1].priority < priority {
 		i--
 	}
 	s.waiting = slices.Insert(s.waiting, i, w)
 	s.mu.Unlock()
-	poll := time.NewTicker(pollMemory)
-	defer poll.Stop()
-	for told, stopped := false, false; !stopped; {
-		s.mu.Lock()
-		why := s.grant()
-		s.mu.Unlock()
-		if why != "" && !told {
-			told = true
-			held(why)
-		}
-		select {
-		case <-w.got:
-			return true
-		case <-poll.C:
-		case <-ctx.Done():
-			stopped = true
-		case <-stop:
-			stopped = true
-		}
+	s.grant()
+	select {
+	case <-w.got:
+		return true
+	case <-ctx.Done():
+	case <-stop:
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,13 +75,39 @@ func (s *slots) force() {
 // give gives a slot back.
 func (s *slots) give() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.free++
+	s.mu.Unlock()
 	s.grant()
 }
 
-// grant gives what is free, and returns why memory keeps it from that; empty: it does not.
-func (s *slots) grant() (why string) {
+// grant gives what is free. If memory is short it tells those that wait, and looks again later.
+func (s *slots) grant() {
+	s.mu.Lock()
+	why := s.grantFree()
+	var tell []func(why string)
+	for _, w := range s.waiting {
+		if why != "" && w.held != nil {
+			tell = append(tell, w.held)
+			w.held = nil
+		}
+	}
+	if why != "" && !s.looks {
+		s.looks = true
+		time.AfterFunc(pollMemory, func() {
+			s.mu.Lock()
+			s.looks = false
+			s.mu.Unlock()
+			s.grant()
+		})
+	}
+	s.mu.Unlock()
+	for _, held := range tell {
+		held(why)
+	}
+}
+
+// grantFree returns why memory keeps it from giving what is free; empty: nothing does. s.mu is held.
+func (s *slots) grantFree() (why string) {
 	for s.free > 0 && len(s.waiting) > 0 {
 		s.given = slices.DeleteFunc(s.given, func(at time.Time) bool { return time.Since(at) > settling })
 		if s.free < s.all { // else none would ever begin where there is little

@@ -56,10 +56,12 @@ func (c *consequences) all(batches []*task.Batch, events []run.Event) error {
 
 // read adds which messages an external agent has been told, that were for it when its turn has ended.
 func (c *consequences) read() error {
-	work, _ := c.state.Work()
+	if work, _ := c.state.Work(); work.Run != c.run {
+		return nil
+	}
 	for _, m := range c.state.Messages {
 		waits := func(w run.Words) bool { return w.ID == m.ID }
-		if work.Run != c.run || slices.ContainsFunc(slices.Concat(c.after.Turn.Words, c.after.Queue, c.after.Returned), waits) {
+		if !m.AtTurnEnd || slices.ContainsFunc(slices.Concat(c.after.Turn.Words, c.after.Queue, c.after.Returned), waits) {
 			continue
 		}
 		if err := c.do("", task.MessageDelivered{ID: m.ID}); err != nil {
