@@ -289,7 +289,7 @@ func (s *Session) Answer(ctx context.Context, q Question, parts ...run.Part) err
 	return s.tell(parts, func(parts []run.Part) error { return s.conversation.Answer(ctx, q, parts...) })
 }
 
-// tell hands in words for the agent, with what it is to be told with the next ones.
+// tell sends words to the agent, and with them what it must be told with its next message. hand hands them in.
 func (s *Session) tell(parts []run.Part, hand func(parts []run.Part) error) error {
 	s.mu.Lock()
 	asked, added := s.asked, s.added

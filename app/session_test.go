@@ -547,7 +547,7 @@ func TestAnAnswerTellsWhatAMessageWould(t *testing.T) {
 	ok(t, err)
 	defer s.Close()
 	if err := s.Answer(t.Context(), app.Question{Call: "c_9"}, run.Text("none")); err == nil {
-		t.Fatal("a question that nobody asked is answered")
+		t.Fatal("an answer counts although no question was asked")
 	}
 	ok(t, s.Answer(t.Context(), question, run.Text("this one")))
 	rest(t, s)

@@ -85,7 +85,7 @@ func (b Board) Owner(ctx context.Context) (store.Owner, bool, error) {
 // Stands reports whether something is owed for a task and no process drives it.
 func (b Board) Stands(ctx context.Context, s task.Summary) (bool, error) {
 	for _, lease := range []run.ID{tasklog.Board, store.TaskLease(string(s.ID)), s.Run} {
-		if !s.Owes || lease == "" { // a run that is to be stopped is not that of the status
+		if !s.Owes || lease == "" { // the status does not name a run that has to be stopped
 			continue
 		}
 		if _, driven, err := b.ws.Owner(ctx, lease); err != nil || driven {

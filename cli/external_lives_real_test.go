@@ -57,7 +57,7 @@ func TestRealAgentsShareATask(t *testing.T) {
 				}
 				s.agent(t, agent, kind, more...)
 			}
-			// work lets an agent work on the task; pawl is killed where that is to happen, and another goes on.
+			// work lets an agent work on the task. pawl is killed at the moments in the list, and another pawl continues.
 			work := func(kind string, args ...string) {
 				t.Helper()
 				if slices.Contains(killed, kind) {

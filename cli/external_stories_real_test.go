@@ -61,8 +61,8 @@ func (s *agentSite) planned(t *testing.T, worker string, args ...string) {
 	s.must(t, []string{"task", "plan", "last"}, "Look.")
 }
 
-// The planner asks, and plans when it is answered; the worker asks, is answered, is blocked, goes on when it is told
-// to, and fails: all in one conversation of each.
+// The planner asks questions and submits its plan after the answers. The worker asks, gets an answer, reports that it is
+// blocked, continues when told to, and then fails. Each does all of this in one conversation.
 func TestRealAgentsAskAreBlockedAndFail(t *testing.T) {
 	t.Parallel()
 	withEach(t, func(t *testing.T, kind string) {
@@ -200,8 +200,8 @@ func (s *agentSite) leftOf(t *testing.T) (left []string) {
 	return left
 }
 
-// pawl is interrupted, terminated and killed in the middle of a command of the program's, which has children in
-// sessions of their own: nothing is left of any of it, after a kill when the conversation goes on.
+// pawl is interrupted, terminated and killed while the program runs a command with children in sessions of their own.
+// No process is left. After a kill that holds once the conversation continues.
 func TestRealAgentsThatAreStoppedLeaveNothing(t *testing.T) {
 	t.Parallel()
 	withEach(t, func(t *testing.T, kind string) {

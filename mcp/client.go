@@ -25,7 +25,7 @@ import (
 	"pawl/tool"
 )
 
-// Options are what [Servers] need of who has them.
+// Options are what [Servers] need from their owner.
 type Options struct {
 	Workspace string // absolute; servers work in it unless a call comes from another folder
 	// Cache is the folder in which the lists of tools are remembered; empty: they are not.
@@ -359,7 +359,7 @@ func clip(s string, n int) string {
 var errCallTimeout = errors.New("the call took too long")
 
 // call calls a tool. When ctx is done the server is told, and a server on this machine is ended with
-// all it has started, once no other call is under way: nobody else knows whether it has stopped.
+// all it has started, once no other call is under way: whether it has stopped the call cannot be known.
 func (r *Remote) call(ctx context.Context, workspace, name string, args json.RawMessage, progress func(string)) (*sdk.CallToolResult, error) {
 	l, err := r.connect(ctx, workspace)
 	if err != nil {

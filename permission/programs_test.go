@@ -43,7 +43,7 @@ func table(t *testing.T) (all []tabled) {
 }
 
 // A rule for a program that runs others is one for that program: what it runs needs a rule of its own, and
-// so does an option of which nobody knows whether it runs or writes something, or takes the next word.
+// so does an option that the table does not know: it may run or write something, or take the next word.
 func TestARuleForAWrapperIsNoneForWhatItRuns(t *testing.T) {
 	t.Parallel()
 	decide := func(command string, m permission.Mode, allow ...string) permission.Decision {

@@ -184,8 +184,8 @@ func wrapsAnother(p *simpleCommand) bool {
 }
 
 // command returns where the command begins among the words of a wrapper, and
-// whether that is certain; assigned: variables are set for it; unknown: its options of which
-// nobody knows what they do.
+// whether that is certain. assigned says that variables are set for it, and unknown are the options
+// that the table does not have.
 func (w wrapper) command(words []word) (at int, sure, assigned bool, unknown []string) {
 	sure = !w.guessed
 	i := 1

@@ -304,7 +304,7 @@ func (d *dialog) perform(m *model) []effect {
 	d.release()
 	switch {
 	case !ok:
-		d.printed, m.typed = true, m.now // what is printed is to be read first
+		d.printed, m.typed = true, m.now // the person has to read what is printed
 		m.print(d.everything(m)...)
 		return nil
 	case needsAll(choice) && !d.readable(m):

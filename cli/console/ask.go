@@ -82,8 +82,8 @@ func (a *Asker) Ask(ctx context.Context, s run.State) bool {
 	return false
 }
 
-// Prompt prints lines, and when they can have been read it asks for a line of the person. ok is false if
-// there is none: input has ended, or gone was closed. Lines that arrive together were pasted and are returned as
+// Prompt prints lines, and when they can have been read it asks for a line of the person. ok is false
+// when input has ended or gone is closed. Lines that arrive together were pasted and are returned as
 // one text. A line that was begun before the prompt is not taken. The caller resumes what is shown when
 // there is nothing more to ask.
 func (a *Asker) Prompt(lines []string, ask string, gone <-chan struct{}) (line string, ok bool) {

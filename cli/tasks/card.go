@@ -609,7 +609,7 @@ func taskPage(s tasks.State, stands bool, stored map[tasks.Permission]*request.D
 			if s.Status.Name == tasks.Waiting {
 				goesOn = "resume"
 			}
-			next = fmt.Sprintf("answered by %s: %s, which counts when the task goes on: pawl task %s %s", d.By, d.Answer, goesOn, s.Created.Task)
+			next = fmt.Sprintf("answered by %s: %s; it takes effect when the task continues: pawl task %s %s", d.By, d.Answer, goesOn, s.Created.Task)
 		}
 		line("\nneeds approval: %s\n  %s", view.Title(p.Tool, p.Arguments), next)
 	}
