@@ -56,19 +56,6 @@ var byDriver = []Payload{
 	Resumed{},
 }
 
-// followed returns s after payloads, a second apart.
-func followed(t *testing.T, s State, payloads []Payload) State {
-	t.Helper()
-	for _, p := range payloads {
-		next, err := s.Apply(Event{At: s.At.Add(time.Second), Payload: p})
-		if err != nil {
-			t.Fatalf("%T: %v", p, err)
-		}
-		s = next
-	}
-	return s
-}
-
 // A run loses none of its time limit while no process drives it, whatever is recorded then. A type of event that is neither in
 // byDriver nor left out of the time in [State.transition] fails here.
 func TestTimeInWhichNoProcessDrivesARunIsNotCounted(t *testing.T) {
@@ -77,7 +64,7 @@ func TestTimeInWhichNoProcessDrivesARunIsNotCounted(t *testing.T) {
 	tried := map[string]bool{}
 	moments, payloads := moments()
 	for _, m := range moments {
-		s := followed(t, State{At: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}, m.payloads)
+		s := after(t, State{At: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}, m.payloads...)
 		if !s.Turn.Open() || s.Turn.waitsForPerson() {
 			continue // time does not count anyhow
 		}

@@ -10,9 +10,7 @@ import (
 // completed brings a new card to completed, by run w, to which something was said meanwhile.
 func (k *card) completed() {
 	k.t.Helper()
-	k.planned()
-	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1})
+	k.working()
 	k.must("ben", Say{ID: "m1", Text: "Be quick."})
 	k.must("", Tell{Run: "w", ID: "m1"})
 	k.must("developer", submit("w", 1, aReport))

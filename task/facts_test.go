@@ -103,9 +103,7 @@ func TestAWorkerIsToldWhatThereIsAndNoMore(t *testing.T) {
 func TestAPersonIsToldWhyATaskWaits(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
-	k.planned()
-	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1})
+	k.working()
 	k.must("developer", submit("w", 1, itsBlocked))
 	k.must("", ended("w", run.Completed))
 	if n := k.s.notify(); n.For != "blocked" || !strings.Contains(n.Text, "no rights on /x") {

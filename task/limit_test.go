@@ -18,9 +18,7 @@ func TestATaskWaitsForALimitAndContinuesByItself(t *testing.T) {
 	k := newCard(t, Created{})
 	ends := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)
 	begin := func() {
-		k.planned()
-		k.must("anna", Start{Run: "w", Agent: "developer"})
-		k.must("", Prompt{"w", 1, 1})
+		k.working()
 		k.must("", limited("w", ends))
 	}
 	begin()
@@ -54,9 +52,7 @@ func TestATaskThatWaitsForALimitIsCancelledOrResumed(t *testing.T) {
 	ends := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)
 	for what, act := range map[StatusName]Action{Failed: Cancel{}, Active: Resume{}} {
 		k := newCard(t, Created{})
-		k.planned()
-		k.must("anna", Start{Run: "w", Agent: "developer"})
-		k.must("", Prompt{"w", 1, 1})
+		k.working()
 		k.must("", limited("w", ends))
 		k.must("anna", act)
 		k.wantStatus(what)
@@ -72,9 +68,7 @@ func TestATaskFailsAtALimitThatIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)
 	k := newCard(t, Created{})
-	k.planned()
-	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1})
+	k.working()
 	for n := 2; n <= maxLimitWaits+1; n++ {
 		k.must("", limited("w", at))
 		k.must("", LimitOver{at})
@@ -88,9 +82,7 @@ func TestATaskFailsAtALimitThatIsNotWaitedFor(t *testing.T) {
 	}
 
 	k = newCard(t, Created{Budget: Budget{Cost: 1}})
-	k.planned()
-	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1})
+	k.working()
 	end := limited("w", at)
 	end.Usage = run.Usage{Output: 1, Cost: 1, Priced: true}
 	k.must("", end)

@@ -11,9 +11,7 @@ import (
 // asks brings a new card to waiting, because its worker w asks which one.
 func (k *card) asks() {
 	k.t.Helper()
-	k.planned()
-	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1})
+	k.working()
 	k.must("", asked("w"))
 	k.wantStatus(Waiting)
 }

@@ -136,6 +136,14 @@ func (k *card) planned() {
 	k.wantStatus(Planned)
 }
 
+// working brings the card to the point where run w of the developer works on its first assignment.
+func (k *card) working() {
+	k.t.Helper()
+	k.planned()
+	k.must("anna", Start{Run: "w", Agent: "developer"})
+	k.must("", Prompt{"w", 1, 1})
+}
+
 func TestATaskFromItsCreationToItsReport(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
@@ -228,9 +236,7 @@ func TestAPersonStopsTheRun(t *testing.T) {
 		want StatusName
 	}{{Pause{}, Waiting}, {Complete{}, Completed}, {Fail{"no"}, Failed}, {Cancel{}, Failed}} {
 		k := newCard(t, Created{})
-		k.planned()
-		k.must("anna", Start{Run: "w", Agent: "developer"})
-		k.must("", Prompt{"w", 1, 1})
+		k.working()
 		k.must("", Note{"w", PermissionRequested{Call: "c_1", Tool: "shell"}})
 		k.must("anna", c.a)
 		k.wantStatus(c.want)
@@ -253,9 +259,7 @@ func TestAPersonStopsTheRun(t *testing.T) {
 func TestAWaitingTaskContinuesInTheSameConversation(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
-	k.planned()
-	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1})
+	k.working()
 	k.must("developer", submit("w", 1, itsBlocked))
 	k.wantStatus(Waiting)
 	k.must("", ended("w", run.Completed))
@@ -290,9 +294,7 @@ func TestAWaitingTaskContinuesInTheSameConversation(t *testing.T) {
 func TestTheEndOfAnEarlierAssignmentEndsNothing(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
-	k.planned()
-	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1})
+	k.working()
 	k.must("anna", Pause{})
 	stopped := ended("w", run.EndInterrupted)
 	stopped.Number = 1
@@ -312,9 +314,7 @@ func TestTheEndOfAnEarlierAssignmentEndsNothing(t *testing.T) {
 func TestAShutdownOfTheDriverLeavesTheTaskAtWork(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
-	k.planned()
-	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1})
+	k.working()
 	k.must("", End{Run: "w", Begun: true, End: run.Ended{End: run.EndInterrupted, Reason: string(run.ByShutdown)}})
 	k.wantStatus(Active)
 	k.wantOwed("drive/w")
@@ -459,9 +459,7 @@ func TestAnotherAgentCarriesOn(t *testing.T) {
 	if err := k.try("anna", HandOn{Run: "w", Agent: "reviewer"}); err == nil {
 		t.Error("a pending task was handed on")
 	}
-	k.planned()
-	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1})
+	k.working()
 	if err := k.try("anna", HandOn{Run: "w2", Agent: "developer"}); err == nil || !strings.Contains(err.Error(), "is at it already") {
 		t.Errorf("handed on to itself: %v", err)
 	}
@@ -526,9 +524,7 @@ func TestATaskHasOneCopyAtATime(t *testing.T) {
 func TestAMessageThatWasNotHeardComesBack(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
-	k.planned()
-	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1})
+	k.working()
 	k.must("anna", Say{ID: "m1", Text: "Stop at ten."})
 	k.must("anna", Say{ID: "m1", Text: "Stop at ten."}) // sent twice
 	k.must("", Tell{Run: "w", ID: "m1", AtTurnEnd: true})
@@ -546,9 +542,7 @@ func TestAMessageThatWasNotHeardComesBack(t *testing.T) {
 func TestAMessageThatWasNotHeardIsToldWithTheNextWords(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
-	k.planned()
-	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1})
+	k.working()
 	k.must("anna", Say{ID: "m1", Text: "Stop at ten."})
 	k.must("", Tell{Run: "w", ID: "m1", AtTurnEnd: true})
 	if err := k.try("", Tell{Run: "w", ID: "m1"}); err == nil {
@@ -581,9 +575,7 @@ func TestWhatAPauseLeavesOpenIsDecidedAfterIt(t *testing.T) {
 		open bool
 	}{{Resume{}, true}, {HandOn{Run: "w2", Agent: "reviewer"}, false}, {Complete{}, false}, {Fail{}, false}, {Cancel{}, false}} {
 		k := newCard(t, Created{})
-		k.planned()
-		k.must("anna", Start{Run: "w", Agent: "developer"})
-		k.must("", Prompt{"w", 1, 1})
+		k.working()
 		k.must("", Note{"w", PermissionRequested{Call: "c_1", Tool: "bash"}})
 		k.must("anna", Pause{})
 		k.must("", End{Run: "w", Number: 1, Begun: true, End: run.Ended{End: run.EndInterrupted, Reason: string(run.ByPause)}})
@@ -600,9 +592,7 @@ func TestWhatAPauseLeavesOpenIsDecidedAfterIt(t *testing.T) {
 func TestHandoffsAreListedAndEndOnlyThemselves(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
-	k.planned()
-	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1})
+	k.working()
 	k.must("developer", Note{"w.c_1", AgentHandoffStarted{Parent: "w", Call: "c_1", Agent: "reviewer", Input: "look"}})
 	k.must("", Note{"w.c_1", AgentHandoffCompleted{End: run.Ended{End: run.EndFailed}, Usage: run.Usage{Input: 99}}})
 	k.wantStatus(Active)
