@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"context"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -14,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"pawl/app"
-	"pawl/board"
 	"pawl/external"
 	"pawl/external/externaltest"
 	tasks "pawl/task"
@@ -175,23 +172,7 @@ exec 'PROGRAM' "$@"
 	}
 	s.env = append(s.env, "PATH="+filepath.Dir(shim)+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	env := func(name string) (string, bool) { v := lookedUp(s.env, name); return v, v != "" }
-	look := func() tasks.State {
-		ws, err := app.Open(app.Options{Dir: s.dir, Env: env})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer ws.Close()
-		id, err := board.Of(ws).Find(context.Background(), "last")
-		if err != nil {
-			t.Fatal(err)
-		}
-		state, err := board.Of(ws).Load(context.Background(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		check(t, ws, state)
-		return state
-	}
+	look := func() tasks.State { return checkedTask(t, s.dir, env) }
 	s.must(t, []string{"task", "add", "Look around"})
 	began := time.Now()
 	s.must(t, []string{"run", "--agent", "builder", "-p", "SAY HELLO"}, "Hello.") // how long a turn takes here

@@ -13,6 +13,7 @@ import (
 
 	"pawl/app"
 	"pawl/board"
+	"pawl/config"
 	"pawl/run"
 	tasks "pawl/task"
 )
@@ -62,21 +63,7 @@ func TestATaskThatIsKilledAtAnyMomentHasOneReport(t *testing.T) {
 		}
 		pawl(0, "add", "Count the files")
 		look := func() tasks.State {
-			ws, err := app.Open(app.Options{Dir: dir, Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer ws.Close()
-			id, err := board.Of(ws).Find(context.Background(), "last")
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := board.Of(ws).Load(context.Background(), id)
-			if err != nil {
-				t.Fatal(err)
-			}
-			check(t, ws, s)
-			return s
+			return checkedTask(t, dir, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 		}
 		for kills := 0; ; {
 			s := look()
@@ -142,4 +129,24 @@ func check(t *testing.T, ws *app.Workspace, s tasks.State) {
 			t.Fatalf("the run has %d prompts and %d submissions, %v; the task says %s", prompted, submitted, err, b)
 		}
 	}
+}
+
+// checkedTask returns the last task of a folder, of which [check] has found nothing wrong.
+func checkedTask(t *testing.T, dir string, env config.Env) tasks.State {
+	t.Helper()
+	ws, err := app.Open(app.Options{Dir: dir, Env: env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	id, err := board.Of(ws).Find(context.Background(), "last")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := board.Of(ws).Load(context.Background(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, ws, s)
+	return s
 }
