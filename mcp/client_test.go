@@ -409,7 +409,7 @@ func TestServersThatCannotBeUsedSayWhy(t *testing.T) {
 		{local(t, "dies", "dies"), `the server dies cannot be used: it has ended with exit code 3; its last words: no key \u001b[31mgiven\u001b[0m`},
 		{silent, "the server silent did not list its tools within 10ms"},
 		{Definition{Name: "none", Command: "no-such-program-anywhere"}, `the server none cannot be used: there is no program "no-such-program-anywhere" in PATH`},
-		{needs, "the server needs cannot be used: server needs needs the variable PAWL_TEST_MISSING, which is not set"},
+		{needs, "the server needs cannot be used: it needs the variable PAWL_TEST_MISSING, which is not set"},
 		{Definition{Name: "away", URL: "http://127.0.0.1:1/mcp"}, "the server away cannot be used: http://127.0.0.1:1/mcp: dial tcp 127.0.0.1:1: connect: connection refused"},
 		{local(t, "flood", "flood"), "it sent a message of more than 64 MB"},
 		{local(t, "pages", "pages"), "the server pages lists more than 1000 tools, or has no last page of them"},
@@ -524,5 +524,19 @@ func TestARunDoesNotWaitLongForAServer(t *testing.T) {
 	}
 	if want := "the server silent has not listed its tools within 1ms; they are offered when it has"; !slices.Equal(s.told, []string{want}) {
 		t.Errorf("told %q", s.told)
+	}
+}
+
+func TestTheFolderOfAServerMayBeAVariable(t *testing.T) {
+	t.Parallel()
+	elsewhere := t.TempDir()
+	d := local(t, "good", "good")
+	d.Dir = "${ELSEWHERE}"
+	s := play(t, Options{Getenv: func(name string) (string, bool) { return elsewhere, name == "ELSEWHERE" }}, d)
+	if err := s.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, text := s.call(t.Context(), "mcp__good__where", `{}`, tool.Call{}); !strings.HasPrefix(text, real(t, elsewhere)+" ") {
+		t.Errorf("it works in %q; told %q", text, s.told)
 	}
 }

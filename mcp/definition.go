@@ -177,7 +177,7 @@ func (d Definition) Expand(getenv func(string) (string, bool)) (Definition, erro
 	}
 	d.Env, d.Headers = all(d.Env), all(d.Headers)
 	if len(missing) > 0 {
-		return d, fmt.Errorf("server %s needs the variable %s, which is not set", d.Name, strings.Join(missing, ", "))
+		return d, fmt.Errorf("it needs the variable %s, which is not set", strings.Join(missing, ", "))
 	}
 	return d, nil
 }

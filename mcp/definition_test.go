@@ -58,7 +58,7 @@ func TestVariablesOfDefinitionsAreReplaced(t *testing.T) {
 		t.Error("the definition itself was changed")
 	}
 	d.URL = "${A}${B}"
-	if _, err := d.Expand(getenv); err == nil || !strings.Contains(err.Error(), "needs the variable A, B, which is not set") {
+	if _, err := d.Expand(getenv); err == nil || !strings.Contains(err.Error(), "it needs the variable A, B, which is not set") {
 		t.Error(err)
 	}
 }
