@@ -96,6 +96,9 @@ func TestWhatBashReadsDifferentlyIsNotJudged(t *testing.T) {
 		"an array":                               "a=(b c)",
 		"an element":                             "a[1 2]=b ls",
 		"a subscript with blanks":                "a[ 1 ]=b",
+		"the end of the options of time":         "ls && time -- -xls",
+		"the options of a pipeline's time":       "time -- time ls | touch FLAG",
+		"the end of all options of time":         "time -p -- touch FLAG",
 		"an alias":                               "alias ls=touch\nls FLAG",
 		"a shell option":                         "shopt -s extglob\nls",
 		"a keyword assignment":                   "set -k\nls PATH=x",
@@ -145,7 +148,7 @@ var (
 	hostile = []string{
 		"\"", "'", "\\", "\n", "\\\n", " \\\n", "$", "$(", ")", "(", "`", "${x:-", "${x:-'", "${", "}", "{", ",", "..", "{a,", "{1..2}", "{1}", "[", "]", "[ ", " ]", "#", " #", "# \\\n", ";", "&&", " || ", "|", "&", "!", "! ", "$!", "$?", "$#", "$$", "$\"", "$'", "~", "=", "x=", " x=~", "x=(", "a[",
 		"*", "?", "@(", "+(", "!(", "*(", "<(", ">(", "[[ ", " ]]", " =~ ", "==", "case a in ", "a)", ";;", " esac", "for f in a rm; do ", "; do ", "; done", "if true; then ", "; fi", "{ ", "; }", "> o4", ">", "2>", ">&", "&>", "<", "<<<", "<<E\n", "\nE\n", "\nE", "<<'E'\n", "<<\"E\"\n", "<<\\E\n", "<<-E\n", "\n\tE\n", "<<E$x\n", "E\\\nE",
-		"\t", " ", "  ", "rm x", "touch FLAG", "$(touch FLAG)", "`rm y`", "'$(rm z)'", "\"$(rm z)\"", ".e", "nv", "$x", "${x}", "\"$x\"", "\"\"", "''", "$'\\x72m'", "$'a\\'b'", "\\'", "\\\"", "\\$", "\\`", "\\\\", "-n", "x y", "f", "$f", "%s", "function f", "f() ", "time ", "time -p ", "coproc ", "select f in a; do ", "|&", ";&", "((", "))", "$((", "$[", "é", "\u00a0", "\u200b", "=~", "!=", "&>>", ">|", "<>", "2>&1", "{v}> o5", "1", "9",
+		"\t", " ", "  ", "rm x", "touch FLAG", "$(touch FLAG)", "`rm y`", "'$(rm z)'", "\"$(rm z)\"", ".e", "nv", "$x", "${x}", "\"$x\"", "\"\"", "''", "$'\\x72m'", "$'a\\'b'", "\\'", "\\\"", "\\$", "\\`", "\\\\", "-n", "x y", "f", "$f", "%s", "function f", "f() ", "time ", "time -p ", "time -- ", "coproc ", "select f in a; do ", "|&", ";&", "((", "))", "$((", "$[", "é", "\u00a0", "\u200b", "=~", "!=", "&>>", ">|", "<>", "2>&1", "{v}> o5", "1", "9",
 		"then", "else ", "elif false; then ", "in ", "do", "done", "fi", "esac", " }", "set -- a", "exit 0", "$*", "\"$@\"", "${x#a}", "${x/a/b}", "${x^}", "${!x}", "${x@Q}", "${#x}", "${x:=rm}", "${x:1}", "\r", "\v", "\f", "$\\\n", "\\\n#",
 	}
 )

@@ -182,6 +182,10 @@ func (w *grammarWalk) look(n syntax.Node) string {
 		}) {
 			return "time within a pipeline"
 		}
+		// For bash "time --" ends the options of time; the parser takes -- for the command.
+		if c := firstCall(n.Stmt); c != nil && len(c.Args) > 0 && c.Args[0].Lit() == "--" {
+			return "time --"
+		}
 	case *syntax.DblQuoted:
 		if n.Dollar {
 			return `a translated text: $"…"`
@@ -210,6 +214,21 @@ func (w *grammarWalk) parent() syntax.Node {
 		return nil
 	}
 	return w.parents[len(w.parents)-1]
+}
+
+// firstCall returns the simple command that a statement or its pipeline begins with, or nil.
+func firstCall(s *syntax.Stmt) *syntax.CallExpr {
+	for s != nil {
+		switch c := s.Cmd.(type) {
+		case *syntax.CallExpr:
+			return c
+		case *syntax.BinaryCmd:
+			s = c.X
+		default:
+			return nil
+		}
+	}
+	return nil
 }
 
 // testDifferences looks at the words of [[ … ]], which has a lexer of its own.
