@@ -177,6 +177,7 @@ exec 'PROGRAM' "$@"
 	began := time.Now()
 	s.must(t, []string{"run", "--agent", "builder", "-p", "SAY HELLO"}, "Hello.") // how long a turn takes here
 	turn := time.Since(began)
+	kills := map[bool]int{} // while it is planned, and after that
 	for {
 		state := look()
 		if state.Status.Name == tasks.Completed && !state.Owes() {
@@ -200,7 +201,9 @@ exec 'PROGRAM' "$@"
 			t.Fatal(err)
 		}
 		stop := func() bool { return false }
-		if killed < 3 /* a fourth death during one request ends the run */ {
+		planned := state.Status.Name != tasks.Pending && state.Status.Name != tasks.Planning
+		if kills[planned] < 2 /* a third death during one request ends the run */ {
+			kills[planned]++
 			killed++
 			stop = time.AfterFunc(rand.N(turn), func() { _ = cmd.Process.Kill() }).Stop
 		}
