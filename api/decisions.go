@@ -11,6 +11,7 @@ import (
 	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
+	"pawl/runlog"
 )
 
 // A DecisionBody is a person's answer to a call.
@@ -97,7 +98,7 @@ func (s *Server) decide(ctx context.Context, id run.ID, call run.CallID, b Decis
 	}
 	i := slices.IndexFunc(calls, func(a app.Approval) bool { return a.Run == id && a.Call.ID == call })
 	if i < 0 {
-		if was, ok := app.DecisionOn(events, call); ok {
+		if was, ok := runlog.DecisionOn(events, call); ok {
 			return forms.DecidedForm{}, &app.DecidedError{Call: call, Was: was}
 		}
 		return forms.DecidedForm{}, notFound("no call " + string(call) + " of run " + string(id) + " needs approval")

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"pawl/app"
+	"pawl/internal/build"
 	"pawl/metrics"
 )
 
@@ -44,5 +44,5 @@ func (s *Server) gauges(ctx context.Context) ([]metrics.Gauge, error) {
 	streams := float64(s.feed.streams)
 	s.feed.mu.Unlock()
 	gauges = append(gauges, metrics.Gauge{Name: "pawl_event_streams", Help: "Event streams that are open.", Values: map[string]float64{"": streams}})
-	return append(gauges, metrics.Process(app.Version())...), nil
+	return append(gauges, metrics.Process(build.Version())...), nil
 }

@@ -19,6 +19,7 @@ import (
 	"pawl/gitcopy"
 	"pawl/internal/stable"
 	"pawl/internal/text"
+	"pawl/runlog"
 	"pawl/store"
 	"pawl/task"
 	"pawl/worker"
@@ -113,7 +114,7 @@ func problemOf(err error) *Problem {
 		return of(http.StatusNotFound, codeNotFound).next("GET " + Prefix + "/tasks lists them")
 	case errors.Is(err, store.ErrNotFound):
 		return of(http.StatusNotFound, codeNotFound).next("GET " + Prefix + "/runs lists them")
-	case errors.Is(err, store.ErrNoRuns), errors.Is(err, app.ErrNoRun), errors.Is(err, board.ErrNoTasks):
+	case errors.Is(err, store.ErrNoRuns), errors.Is(err, runlog.ErrNoRun), errors.Is(err, board.ErrNoTasks):
 		return of(http.StatusNotFound, codeNotFound)
 	case errors.As(err, new(*store.OwnedError)):
 		return of(http.StatusConflict, "DRIVEN_ELSEWHERE")

@@ -19,6 +19,7 @@ import (
 	"pawl/forms"
 	"pawl/report"
 	"pawl/run"
+	"pawl/runlog"
 )
 
 // RunInput is the path of a run.
@@ -72,11 +73,11 @@ func (s *Server) runOperations() {
 
 type listRunsInput struct {
 	OffsetInput
-	State []app.Condition `query:"state,explode" enum:"new,working,waiting,killed,ended" doc:"Only these"`
-	End   []run.End       `query:"end,explode" enum:"completed,asked,interrupted,limit_reached,guardrail_stopped,loop_stopped,refused,failed" doc:"Only those whose last turn ended so"`
-	Model string          `query:"model" doc:"Only those with this model"`
-	Text  string          `query:"text" doc:"Only those that have this text in their name, title or id"`
-	Since string          `query:"since" doc:"Only those that were used after this time: 36h or 7d (ago), or a day such as 2026-11-20"`
+	State []runlog.Condition `query:"state,explode" enum:"new,working,waiting,killed,ended" doc:"Only these"`
+	End   []run.End          `query:"end,explode" enum:"completed,asked,interrupted,limit_reached,guardrail_stopped,loop_stopped,refused,failed" doc:"Only those whose last turn ended so"`
+	Model string             `query:"model" doc:"Only those with this model"`
+	Text  string             `query:"text" doc:"Only those that have this text in their name, title or id"`
+	Since string             `query:"since" doc:"Only those that were used after this time: 36h or 7d (ago), or a day such as 2026-11-20"`
 }
 
 func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (forms.List[forms.RunForm], error) {
@@ -93,7 +94,7 @@ func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (forms.List[fo
 		return forms.List[forms.RunForm]{}, err
 	}
 	text := strings.ToLower(in.Text)
-	all = slices.DeleteFunc(all, func(r app.Run) bool {
+	all = slices.DeleteFunc(all, func(r runlog.Run) bool {
 		return len(in.State) > 0 && !slices.Contains(in.State, r.Condition) || len(in.End) > 0 && !slices.Contains(in.End, r.End) ||
 			in.Model != "" && r.Model != in.Model || r.Updated.Before(after) ||
 			!strings.Contains(strings.ToLower(r.Name+"\n"+r.Title+"\n"+string(r.ID)), text)
@@ -486,7 +487,7 @@ func (s *Server) runActions() {
 		})
 	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/questions", id: "list-questions", tag: tagRuns,
 		summary: "List the questions that the agent has asked"},
-		func(ctx context.Context, in *RunInput) (forms.List[app.Question], error) {
+		func(ctx context.Context, in *RunInput) (forms.List[runlog.Question], error) {
 			_, state, err := s.ws.Load(ctx, in.Run)
 			return forms.ListOf(questionsOf(state)), err
 		})
@@ -595,8 +596,8 @@ func (s *Server) continueRun(ctx context.Context, in *RunInput) (forms.RunForm, 
 	return s.getRun(ctx, in)
 }
 
-func questionsOf(s run.State) []app.Question {
-	return forms.Forms(s.Questions(), func(q run.CallState) app.Question { return app.QuestionOf(q.Call) })
+func questionsOf(s run.State) []runlog.Question {
+	return forms.Forms(s.Questions(), func(q run.CallState) runlog.Question { return runlog.QuestionOf(q.Call) })
 }
 
 type answerInput struct {
@@ -610,7 +611,7 @@ func (s *Server) answer(ctx context.Context, in *answerInput) (RunMessage, error
 		return RunMessage{}, err
 	}
 	open := questionsOf(state)
-	switch at := slices.IndexFunc(open, func(q app.Question) bool { return q.Call == in.Call }); {
+	switch at := slices.IndexFunc(open, func(q runlog.Question) bool { return q.Call == in.Call }); {
 	case at < 0:
 		return RunMessage{}, notFound("no question " + string(in.Call) + " of the run is open")
 	case at > 0:

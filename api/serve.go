@@ -21,6 +21,7 @@ import (
 	"pawl/board"
 	"pawl/config"
 	"pawl/internal/atomicfile"
+	"pawl/runlog"
 	"pawl/store"
 	"pawl/task"
 )
@@ -165,7 +166,7 @@ func checkAddress(o ServeOptions) error {
 // servedElsewhere returns an error if another process drives the tasks of the workspace.
 func servedElsewhere(ctx context.Context, ws *app.Workspace) error {
 	owner, owned, err := board.Of(ws).Owner(ctx)
-	if err != nil && !errors.Is(err, app.ErrNoRun) && !errors.Is(err, store.ErrNoRuns) {
+	if err != nil && !errors.Is(err, runlog.ErrNoRun) && !errors.Is(err, store.ErrNoRuns) {
 		return err
 	}
 	if !owned {

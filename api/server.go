@@ -20,6 +20,7 @@ import (
 
 	"pawl/app"
 	"pawl/board"
+	"pawl/internal/build"
 	"pawl/run"
 	"pawl/task"
 )
@@ -156,7 +157,7 @@ func document() *huma.OpenAPI {
 		Servers: []*huma.Server{{URL: Prefix}},
 		Info: &huma.Info{
 			Title:       "pawl",
-			Version:     app.Version(),
+			Version:     build.Version(),
 			Description: "Tasks, runs and agents of one workspace. Errors are application/problem+json with a code; a POST may have an Idempotency-Key.",
 		},
 		Components: &huma.Components{

@@ -16,6 +16,7 @@ import (
 	"pawl/app"
 	"pawl/board"
 	"pawl/forms"
+	"pawl/internal/build"
 	"pawl/task"
 )
 
@@ -98,7 +99,7 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, src source, 
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
 	out := &eventWriter{w: w, rc: http.NewResponseController(w), slowest: s.slowest}
-	out.text("retry: 1000\n: pawl " + app.Version() + "\n\n")
+	out.text("retry: 1000\n: pawl " + build.Version() + "\n\n")
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
 	for {

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"slices"
 
-	"pawl/app"
 	"pawl/forms"
+	"pawl/internal/build"
 	"pawl/provider"
 	"pawl/report"
 	"pawl/tool"
@@ -112,5 +112,5 @@ func (s *Server) workspaceOperations() {
 		})
 	handle(s, operation{method: http.MethodGet, path: "/version", id: "get-version", tag: tagWorkspace,
 		summary: "Get the version of the server"},
-		func(context.Context, *struct{}) (app.Build, error) { return app.ThisBuild(), nil })
+		func(context.Context, *struct{}) (build.Info, error) { return build.This(), nil })
 }

@@ -9,6 +9,7 @@ import (
 	"pawl/agent"
 	"pawl/config"
 	"pawl/external"
+	"pawl/internal/build"
 	"pawl/internal/visible"
 	"pawl/permission"
 	"pawl/run"
@@ -108,7 +109,7 @@ func (w *Workspace) begin(ctx context.Context, s *settings, a agent.Agent, t Tas
 		c.Mode = string(permission.AcceptEdits) // what it changes is a copy, which the person looks at before it is merged
 	}
 	dir := cmp.Or(t.Dir, w.Dir)
-	return run.Created{Workspace: dir, Agent: a.Name, External: external.Is(c.Model), System: w.systemFor(s, dir, a, c.Model, t.Output) + appended, Config: c, Version: Version()}, nil
+	return run.Created{Workspace: dir, Agent: a.Name, External: external.Is(c.Model), System: w.systemFor(s, dir, a, c.Model, t.Output) + appended, Config: c, Version: build.Version()}, nil
 }
 
 // modelOf returns the model that is named for a run of an agent; empty: that of the settings.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pawl/external"
+	"pawl/internal/build"
 	"pawl/llm"
 	"pawl/mcp"
 	"pawl/request"
@@ -81,7 +82,7 @@ func (w *Workspace) AgentServer(id run.ID, token string, patience time.Duration)
 		return nil, err
 	}
 	a := &agentServer{w: w, id: id, token: token, patience: patience, session: rand.Text()}
-	return &mcp.Server{Name: external.ServerName, Version: Version(), Tools: a.tools, Call: a.call}, nil
+	return &mcp.Server{Name: external.ServerName, Version: build.Version(), Tools: a.tools, Call: a.call}, nil
 }
 
 type agentServer struct {

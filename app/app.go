@@ -1,8 +1,8 @@
 // Package app is the application under every face: it opens a workspace with its settings,
-// rules, sandbox, tools, models and store, and starts, finds, resumes, follows, decides
-// and stops runs in it. A face (the command line, a terminal, a server) imports this
-// package and the packages view, forms and report, and shows what they say; this package
-// imports no face and writes to no terminal.
+// rules, sandbox, tools, models and store, and starts, resumes, decides and stops runs in
+// it. A face (the command line, a terminal, a server) imports this package and the packages
+// runlog, view, forms and report, and shows what they say; this package imports no face and
+// writes to no terminal.
 package app
 
 import (
@@ -16,6 +16,7 @@ import (
 
 	"pawl/config"
 	"pawl/external"
+	"pawl/internal/build"
 	"pawl/llm"
 	"pawl/mcp"
 	"pawl/metrics"
@@ -24,6 +25,7 @@ import (
 	"pawl/policy"
 	"pawl/provider"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/sandbox"
 	"pawl/store"
 	"pawl/task"
@@ -68,6 +70,8 @@ type Options struct {
 // on a disk that is full or read-only. It is safe for concurrent use. One process may have
 // several, also of the same folder.
 type Workspace struct {
+	runlog.Reader // of its runs
+
 	Dir   string // absolute, with links resolved
 	State string // the folder for what is kept of it
 
@@ -151,8 +155,10 @@ func CheckPrivate(env config.Env, workspace string) error {
 }
 
 func open(dir string, opt Options) *Workspace {
-	return &Workspace{Dir: dir, State: opt.Env.WorkspaceState(dir), opt: opt, env: opt.Env,
+	w := &Workspace{Dir: dir, State: opt.Env.WorkspaceState(dir), opt: opt, env: opt.Env,
 		logger: sync.OnceValue(func() *slog.Logger { return newLogger(opt.Env) })}
+	w.Reader = runlog.NewReader(w.reading, w.RunsAbove)
+	return w
 }
 
 // Close closes what was opened. Sessions are to be closed before.
@@ -274,7 +280,7 @@ func (w *Workspace) readable() (*store.SQLite, error) {
 		return w.looking, nil
 	}
 	var err error
-	w.looking, err = store.Open(w.State, store.Options{ReadOnly: true, Version: Version()})
+	w.looking, err = store.Open(w.State, store.Options{ReadOnly: true, Version: build.Version()})
 	return w.looking, err
 }
 
@@ -293,7 +299,7 @@ func (w *Workspace) opened() (*store.SQLite, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.store, err = store.Open(w.State, store.Options{Version: Version(), Waiting: func(e *store.LockedError) {
+	w.store, err = store.Open(w.State, store.Options{Version: build.Version(), Waiting: func(e *store.LockedError) {
 		w.opt.Notice("waiting: " + e.Error())
 	}})
 	if errors.Is(err, store.ErrReadOnly) {
@@ -350,7 +356,7 @@ func (w *Workspace) previewer() (*worker.Worker, error) {
 	}
 	st, err := w.readable()
 	if err != nil {
-		return nil, noRuns(err)
+		return nil, runlog.NoRuns(err)
 	}
 	return w.newWorker(s, st)
 }

@@ -11,20 +11,21 @@ import (
 	"pawl/agent"
 	"pawl/instructions"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/store"
 )
 
 func TestRunIDsAreNamesAndSortByTime(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 21, 30, 0, 0, time.Local)
-	first, later := NewRunID(now), NewRunID(now.Add(time.Minute))
+	first, later := runlog.NewID(now), runlog.NewID(now.Add(time.Minute))
 	if err := store.CheckID(first); err != nil {
 		t.Error(err)
 	}
 	if !strings.HasPrefix(string(first), "20261120-2130-") || first >= later {
 		t.Errorf("%s, a minute later %s", first, later)
 	}
-	if NewRunID(now) == first {
+	if runlog.NewID(now) == first {
 		t.Errorf("two runs of one minute are both %s", first)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"pawl/inbox"
 	"pawl/request"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/view"
 )
 
@@ -106,7 +107,7 @@ func (w *Workspace) Say(ctx context.Context, of run.ID, delivery run.Delivery, i
 		}
 	}
 	if id == "" {
-		id = string(NewRunID(time.Now()))
+		id = string(runlog.NewID(time.Now()))
 	}
 	return id, w.put(ctx, of, id, request.Say{ID: id, Delivery: delivery, Parts: parts})
 }
@@ -115,17 +116,6 @@ func (w *Workspace) Say(ctx context.Context, of run.ID, delivery run.Delivery, i
 // does, whichever process drives it.
 func (w *Workspace) Withdraw(ctx context.Context, of run.ID, id string) error {
 	return w.put(ctx, of, "withdraw-"+id, request.Withdraw{ID: id})
-}
-
-// Waits reports whether what was put into the inbox of a run, with the id of a message, still
-// waits for a process that drives the run.
-func (w *Workspace) Waits(ctx context.Context, of run.ID, id string) (bool, error) {
-	st, err := w.reading()
-	if err != nil {
-		return false, noRuns(err)
-	}
-	_, taken, err := st.Answer(ctx, of, id)
-	return !taken, err
 }
 
 // Approvals returns the calls that wait for a person, of the run and of those below it.

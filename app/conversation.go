@@ -6,6 +6,7 @@ import (
 
 	"pawl/request"
 	"pawl/run"
+	"pawl/runlog"
 )
 
 // A conversation is a run that a face talks to, whichever process drives it: a [Session] or an
@@ -75,7 +76,7 @@ func (c *conversation) Decide(ctx context.Context, of run.ID, d request.Decide) 
 }
 
 // Answer answers an open question of the agent, or of one that it has started.
-func (c *conversation) Answer(ctx context.Context, q Question, parts ...run.Part) error {
+func (c *conversation) Answer(ctx context.Context, q runlog.Question, parts ...run.Part) error {
 	key, answer := "answer-"+rand.Text(), request.Answer{Call: q.Call, Parts: parts} // to this question and to no other
 	if q.Run == "" || q.Run == c.id {
 		return c.by.hand(ctx, key, answer)
@@ -92,4 +93,6 @@ func (c *conversation) Answer(ctx context.Context, q Question, parts ...run.Part
 }
 
 // Questions returns the questions that the runs below this one wait with while its turn is open.
-func (c *conversation) Questions() ([]Question, error) { return c.w.questionsBelow(c.by.State()) }
+func (c *conversation) Questions() ([]runlog.Question, error) {
+	return c.w.QuestionsBelow(c.by.State())
+}

@@ -11,6 +11,7 @@ import (
 	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/tool"
 	"pawl/worker"
 )
@@ -49,9 +50,9 @@ func (w *Workspace) approvals(d *worker.Worker, s run.State) ([]Approval, error)
 	for _, of := range append([]run.State{s}, below...) {
 		agent := ""
 		if of.Created.Run != s.Created.Run {
-			agent = AgentOf(of)
+			agent = runlog.AgentOf(of)
 		}
-		for _, c := range Undecided(of) {
+		for _, c := range runlog.Undecided(of) {
 			j, err := d.Judge(of, c)
 			if err != nil {
 				return nil, err
@@ -68,29 +69,6 @@ func (w *Workspace) approvals(d *worker.Worker, s run.State) ([]Approval, error)
 		}
 	}
 	return all, nil
-}
-
-// Below returns the runs below one in state s; see [worker.Below].
-func (w *Workspace) Below(s run.State) ([]run.State, error) {
-	if !s.Turn.Open() {
-		return nil, nil
-	}
-	st, err := w.reading()
-	if err != nil { // nothing is written yet
-		return nil, nil
-	}
-	return worker.Below(context.Background(), st, s)
-}
-
-// Undecided returns the calls that need a decision.
-func Undecided(s run.State) []run.CallState {
-	var calls []run.CallState
-	for _, c := range s.Next() {
-		if c, ok := c.(run.Decide); ok {
-			calls = append(calls, c.Call)
-		}
-	}
-	return calls
 }
 
 // Approvals returns the calls of a run that wait for a person, and those of the runs below it,
@@ -148,23 +126,6 @@ func (w *Workspace) isFirst(ctx context.Context, id run.ID, d request.Decide) er
 	return &AnsweredError{d.Call, *was}
 }
 
-// Stored returns the answer to a call of a run that waits in its inbox until a process drives the run; nil: there is
-// none.
-func (w *Workspace) Stored(ctx context.Context, id run.ID, call run.CallID) (*request.Decide, error) {
-	st, err := w.reading()
-	if err != nil {
-		return nil, err
-	}
-	rows, err := st.Inbox(ctx, id)
-	for _, row := range rows {
-		r, err := request.Decode(row.Kind, row.Payload)
-		if d, ok := r.(request.Decide); err == nil && ok && d.Call == call {
-			return &d, nil
-		}
-	}
-	return nil, err
-}
-
 // hadEffect returns why an answer that was taken is not the decision on its call; refused is what its
 // sender was told.
 func (w *Workspace) hadEffect(ctx context.Context, id run.ID, mine request.Decide, refused *refusedError) error {
@@ -172,7 +133,7 @@ func (w *Workspace) hadEffect(ctx context.Context, id run.ID, mine request.Decid
 	if err != nil {
 		return err
 	}
-	was, ok := DecisionOn(events, mine.Call)
+	was, ok := runlog.DecisionOn(events, mine.Call)
 	switch {
 	case !ok && refused != nil:
 		return refused
@@ -210,23 +171,6 @@ type AnsweredError struct {
 
 func (e *AnsweredError) Error() string {
 	return fmt.Sprintf("too late: call %s was answered %s by %s a moment ago", e.Call, e.Was.Answer, e.Was.By)
-}
-
-// DecisionOn returns the last decision on a call.
-func DecisionOn(events []run.Event, id run.CallID) (was run.Decision, ok bool) {
-	for _, e := range events {
-		switch f := e.Payload.(type) {
-		case run.CallDecided:
-			if f.Call == id {
-				was, ok = f.Decision, true
-			}
-		case run.Interrupted:
-			if f.Call == id {
-				was, ok = run.Decision{Answer: run.Wait, Source: "person", By: f.By}, true
-			}
-		}
-	}
-	return was, ok
 }
 
 // askedSince returns the number of the event since which a call needs approval: one whose

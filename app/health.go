@@ -54,35 +54,5 @@ func (w *Workspace) probeLog() error {
 	return store.FileFault(w.State, errors.Join(err, f.Close(), os.Remove(f.Name())))
 }
 
-// Gauges returns how many runs and tasks are in each state.
-func (w *Workspace) Gauges(ctx context.Context) ([]metrics.Gauge, error) {
-	runs := metrics.Gauge{Name: "pawl_runs", Help: "Runs by state.", Label: "state", Values: map[string]float64{}}
-	for _, c := range []Condition{New, Working, Waiting, Killed, Ended} {
-		runs.Values[string(c)] = 0
-	}
-	all, err := w.Runs(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range all {
-		if r.Damage != "" {
-			r.Condition = "damaged"
-		}
-		runs.Values[string(r.Condition)]++
-	}
-	tasks := metrics.Gauge{Name: "pawl_tasks", Help: "Tasks by status.", Label: "status", Values: map[string]float64{}}
-	st, err := w.reading()
-	if errors.Is(err, store.ErrNoRuns) {
-		return []metrics.Gauge{runs, tasks}, nil
-	} else if err != nil {
-		return nil, err
-	}
-	counts, err := st.TaskCounts(ctx)
-	for status, n := range counts {
-		tasks.Values[status] = float64(n)
-	}
-	return []metrics.Gauge{runs, tasks}, err
-}
-
 // Metrics returns what counts the runs that are driven here; nil: nothing is counted.
 func (w *Workspace) Metrics() *metrics.Metrics { return w.opt.Metrics }

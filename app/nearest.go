@@ -60,18 +60,6 @@ func (w *Workspace) repository() string {
 	return instructions.Root(w.Dir, home)
 }
 
-// noRun makes the error of a folder without runs one that says what to do: to start a run,
-// or where the nearest ones are.
-func (w *Workspace) noRun(err error) error {
-	if !errors.Is(err, store.ErrNoRuns) && !errors.Is(err, ErrNoRun) {
-		return err
-	}
-	if hint := w.RunsAbove(); hint != "" {
-		return fmt.Errorf("%w; %s", ErrNoRun, hint)
-	}
-	return ErrNoRun
-}
-
 // RunsAbove says which folder above the workspace has runs, and how to list them; empty if
 // none has.
 func (w *Workspace) RunsAbove() string {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"pawl/internal/build"
 	"pawl/internal/proc"
 	"pawl/mcp"
 	"pawl/run"
@@ -30,7 +31,7 @@ func (w *Workspace) serversOf(s *settings) *mcp.Servers {
 	}
 	shell := s.shellOptions()
 	w.servers = mcp.NewServers(s.Servers, mcp.Options{
-		Workspace: w.Dir, Cache: filepath.Join(w.State, "mcp"), Version: Version(),
+		Workspace: w.Dir, Cache: filepath.Join(w.State, "mcp"), Version: build.Version(),
 		Getenv:  func(name string) (string, bool) { return w.env(name) },
 		Environ: func() []string { return shell.Passed(os.Environ()) },
 		Confine: func(d mcp.Definition, workspace string, c proc.Command) (proc.Command, *sandbox.Session, error) {

@@ -10,6 +10,7 @@ import (
 
 	"pawl/request"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/task"
 	"pawl/view"
 	"pawl/worker"
@@ -256,17 +257,17 @@ func (s *Session) post(post func(changes []request.Request) func(context.Context
 // or answers the open question. While a turn is open it is delivered with the next results,
 // as Steer does.
 func (s *Session) Prompt(ctx context.Context, parts ...run.Part) error {
-	return s.Say(ctx, string(NewRunID(time.Now())), run.Steer, parts...)
+	return s.Say(ctx, string(runlog.NewID(time.Now())), run.Steer, parts...)
 }
 
 // Reply is Prompt, but if one run below this one waits with a question, it is the answer to that. If several
-// do, the error is a [*QuestionsError].
+// do, the error is a [*runlog.QuestionsError].
 func (s *Session) Reply(ctx context.Context, parts ...run.Part) error {
 	switch open, err := s.Questions(); {
 	case err != nil:
 		return err
 	case len(open) > 1:
-		return &QuestionsError{s.id, open}
+		return &runlog.QuestionsError{Run: s.id, Questions: open}
 	case len(open) == 1:
 		return s.Answer(ctx, open[0], parts...)
 	}
@@ -282,7 +283,7 @@ func (s *Session) Say(ctx context.Context, id string, delivery run.Delivery, par
 
 // Answer answers an open question of the agent, or of one that it has started. An error says that the answer
 // does not count, as when the question was answered before.
-func (s *Session) Answer(ctx context.Context, q Question, parts ...run.Part) error {
+func (s *Session) Answer(ctx context.Context, q runlog.Question, parts ...run.Part) error {
 	if q.Run != "" && q.Run != s.id {
 		return s.conversation.Answer(ctx, q, parts...)
 	}
@@ -312,7 +313,7 @@ func (s *Session) tell(parts []run.Part, hand func(parts []run.Part) error) erro
 }
 
 // Continue lets the run continue without words: an open turn where it was, or a new turn. If
-// the run waits for an answer, the error is a [*QuestionError].
+// the run waits for an answer, the error is a [*runlog.QuestionError].
 func (s *Session) Continue(ctx context.Context) error {
 	c := request.Continue{}
 	if t := s.State().Turn; t.Open() {
@@ -320,7 +321,7 @@ func (s *Session) Continue(ctx context.Context) error {
 	}
 	err := s.hand(ctx, "", c)
 	if q, ok := errors.AsType[*request.QuestionError](err); ok {
-		return &QuestionError{s.id, QuestionOf(q.Call)}
+		return &runlog.QuestionError{Run: s.id, Question: runlog.QuestionOf(q.Call)}
 	}
 	return err
 }
@@ -435,7 +436,7 @@ func (s *Session) closeOnce() error {
 	s.closing = true
 	rest, driving := s.rest, s.driving
 	s.mu.Unlock()
-	if driving && waitsForPerson(context.Background(), s.worker.Store, s.runner.State()) { // it is seen to wait for a person a moment before it is at rest, and its turn stays open
+	if driving && runlog.WaitsForPerson(context.Background(), s.worker.Store, s.runner.State()) { // it is seen to wait for a person a moment before it is at rest, and its turn stays open
 		select {
 		case <-rest:
 		case <-time.After(restPatience):

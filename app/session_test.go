@@ -16,6 +16,7 @@ import (
 	"pawl/report"
 	"pawl/request"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/tool"
 	"pawl/view"
 	"pawl/worker"
@@ -127,7 +128,7 @@ func TestACallThatWaitsIsAllowedInTheProcessItself(t *testing.T) {
 	// The decision is in the log, and no row went through the inbox.
 	events, _, err := ws.Load(t.Context(), s.ID())
 	ok(t, err)
-	if d, has := app.DecisionOn(events, "c_1"); !has || d.By != "ann" || d.Answer != run.Allow {
+	if d, has := runlog.DecisionOn(events, "c_1"); !has || d.By != "ann" || d.Answer != run.Allow {
 		t.Errorf("decided %+v", d)
 	}
 }
@@ -149,7 +150,7 @@ func TestAChangeDoesNotContinueATurnThatWasLeftOpen(t *testing.T) {
 		t.Error("a mode that does not exist was taken")
 	}
 	ok(t, s.Configure(t.Context(), run.ConfigChange{Mode: &mode}))
-	if state := s.State(); !app.NeedsApproval(state) || state.Config.Mode == mode || s.Config().Mode != mode {
+	if state := s.State(); !runlog.NeedsApproval(state) || state.Config.Mode == mode || s.Config().Mode != mode {
 		t.Errorf("the turn is %+v, the mode %q, and %q when it continues", state.Turn, state.Config.Mode, s.Config().Mode)
 	}
 	ok(t, s.Continue(t.Context()))
@@ -208,7 +209,7 @@ func TestATurnThatWaitsStaysOpenWhenTheSessionIsClosed(t *testing.T) {
 	s, err := ws.Resume(t.Context(), "last", app.Task{})
 	ok(t, err)
 	defer s.Close()
-	if state := rest(t, s); !state.Turn.Open() || len(app.Undecided(state)) != 1 {
+	if state := rest(t, s); !state.Turn.Open() || len(runlog.Undecided(state)) != 1 {
 		t.Fatalf("turn %+v", state.Turn)
 	}
 	if !s.Interrupt(run.Interrupted{Cause: run.ByPerson}) {
@@ -292,7 +293,7 @@ type talk interface {
 	Withdraw(ctx context.Context, id string) error
 	Configure(ctx context.Context, c run.ConfigChange) error
 	Decide(ctx context.Context, of run.ID, d request.Decide) error
-	Answer(ctx context.Context, q app.Question, parts ...run.Part) error
+	Answer(ctx context.Context, q runlog.Question, parts ...run.Part) error
 }
 
 func wordsAreSteeredQueuedAndWithdrawn(t *testing.T, of func(*app.Session, *app.Workspace) talk) {
@@ -319,7 +320,7 @@ func wordsAreSteeredQueuedAndWithdrawn(t *testing.T, of func(*app.Session, *app.
 	if err := c.Decide(t.Context(), s.ID(), request.Decide{Call: "c_1", Answer: run.Allow}); err == nil {
 		t.Error("a call that runs was allowed")
 	}
-	if err := c.Answer(t.Context(), app.Question{Call: "c_1"}, run.Text("blue")); err == nil {
+	if err := c.Answer(t.Context(), runlog.Question{Call: "c_1"}, run.Text("blue")); err == nil {
 		t.Error("a call that asks nothing was answered")
 	}
 	plan := "plan"
@@ -371,7 +372,7 @@ func TestWhatIsGivenForOneProcessOutlivesWhatWasRefused(t *testing.T) {
 	s, err := p.open(map[string][]string{"max_steps": {"7"}}).Resume(t.Context(), string(s.ID()), app.Task{})
 	ok(t, err)
 	defer s.Close()
-	if err := s.Continue(t.Context()); !errors.As(err, new(*app.QuestionError)) {
+	if err := s.Continue(t.Context()); !errors.As(err, new(*runlog.QuestionError)) {
 		t.Errorf("continued without the answer: %v", err)
 	}
 	ok(t, s.Prompt(t.Context(), run.Text("the second")))
@@ -405,7 +406,7 @@ func TestARunHasOneSessionAndAnyNumberOfFollowers(t *testing.T) {
 	ok(t, s.Close())
 	_, err = other.Remove(t.Context(), s.ID(), false)
 	ok(t, err)
-	if _, err := other.Find(t.Context(), "last"); err != app.ErrNoRun {
+	if _, err := other.Find(t.Context(), "last"); err != runlog.ErrNoRun {
 		t.Errorf("after its removal: %v", err)
 	}
 }
@@ -418,7 +419,7 @@ func TestLookingAtAFolderWithoutRunsMakesNothing(t *testing.T) {
 	if len(runs) != 0 || err != nil {
 		t.Errorf("%v, %v", runs, err)
 	}
-	if _, err := ws.Find(t.Context(), "last"); err != app.ErrNoRun {
+	if _, err := ws.Find(t.Context(), "last"); err != runlog.ErrNoRun {
 		t.Errorf("found: %v", err)
 	}
 	if removed, err := ws.Prune(t.Context(), 1, false); len(removed.Runs) != 0 || err != nil {
@@ -537,7 +538,7 @@ func TestAnAnswerTellsWhatAMessageWould(t *testing.T) {
 	ws := p.open(nil)
 	s := p.start(ws)
 	ok(t, s.Prompt(t.Context(), run.Text("choose")))
-	question := app.QuestionOf(rest(t, s).Questions()[0].Call)
+	question := runlog.QuestionOf(rest(t, s).Questions()[0].Call)
 	ok(t, s.Close())
 	further := t.TempDir()
 	ws = p.open(map[string][]string{"add_dirs": {further}})
@@ -546,7 +547,7 @@ func TestAnAnswerTellsWhatAMessageWould(t *testing.T) {
 	s, err = ws.Resume(t.Context(), string(s.ID()), app.Task{Output: output})
 	ok(t, err)
 	defer s.Close()
-	if err := s.Answer(t.Context(), app.Question{Call: "c_9"}, run.Text("none")); err == nil {
+	if err := s.Answer(t.Context(), runlog.Question{Call: "c_9"}, run.Text("none")); err == nil {
 		t.Fatal("an answer counts although no question was asked")
 	}
 	ok(t, s.Answer(t.Context(), question, run.Text("this one")))

@@ -13,6 +13,7 @@ import (
 	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/store"
 )
 
@@ -74,7 +75,7 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 		return nil, err
 	}
 	if c.Run = t.Run; c.Run == "" {
-		c.Run = NewRunID(time.Now())
+		c.Run = runlog.NewID(time.Now())
 	} else {
 		w.openedBefore(c.Run)
 	}

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"pawl/agent"
@@ -33,23 +32,6 @@ func (w *Workspace) checkNoTask(ctx context.Context, id run.ID) error {
 		return err
 	}
 	return &TaskRunError{id, *s}
-}
-
-// TaskOf returns the task that a run belongs to; nil: none.
-func (w *Workspace) TaskOf(ctx context.Context, id run.ID) (*task.State, error) {
-	st, err := w.reading()
-	if err != nil {
-		return nil, noRuns(err)
-	}
-	of, err := st.TaskOf(ctx, id)
-	if err != nil || of == "" {
-		return nil, err
-	}
-	l, err := tasklog.Load(ctx, st, task.ID(of))
-	if errors.Is(err, store.ErrNoTask) {
-		return nil, nil // it was removed since
-	}
-	return &l.State, err
 }
 
 // Tasks returns the tasks of the workspace. They are made known to the processes that drive them when they change.

@@ -13,6 +13,7 @@ import (
 	"pawl/internal/text"
 	"pawl/output"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/store"
 	"pawl/task"
 	"pawl/worker/retention"
@@ -21,7 +22,7 @@ import (
 // kept returns what is kept of this workspace, to be looked at.
 func (w *Workspace) kept() (retention.State, error) {
 	st, err := w.reading()
-	return w.keptIn(st), noRuns(err)
+	return w.keptIn(st), runlog.NoRuns(err)
 }
 
 // keptForRemoval is kept, opened for writing unless dry.
@@ -44,7 +45,7 @@ func (w *Workspace) keptIn(st *store.SQLite) retention.State {
 // Usage returns how many bytes on the disk what is kept of this workspace takes, by part.
 func (w *Workspace) Usage(ctx context.Context) (retention.Usage, error) {
 	k, err := w.kept()
-	if errors.Is(err, ErrNoRun) {
+	if errors.Is(err, runlog.ErrNoRun) {
 		return retention.Usage{}, nil
 	} else if err != nil {
 		return retention.Usage{}, err
@@ -74,7 +75,7 @@ func (w *Workspace) Remove(ctx context.Context, id run.ID, dry bool) (retention.
 // remove.
 func (w *Workspace) Prune(ctx context.Context, age time.Duration, dry bool) (retention.Removed, error) {
 	k, err := w.keptForRemoval(dry)
-	if errors.Is(err, ErrNoRun) {
+	if errors.Is(err, runlog.ErrNoRun) {
 		return retention.Removed{}, nil
 	} else if err != nil {
 		return retention.Removed{}, err

@@ -21,6 +21,7 @@ import (
 
 	"pawl/api"
 	"pawl/app"
+	"pawl/runlog"
 	"pawl/worker"
 )
 
@@ -102,7 +103,7 @@ func BenchmarkParkedRuns(b *testing.B) {
 		}
 		waiting := 0
 		for _, r := range all {
-			if r.Condition == app.Waiting {
+			if r.Condition == runlog.Waiting {
 				waiting++
 			}
 		}

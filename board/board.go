@@ -16,8 +16,10 @@ import (
 
 	"pawl/app"
 	"pawl/config"
+	"pawl/internal/build"
 	"pawl/internal/text"
 	"pawl/internal/visible"
+	"pawl/runlog"
 	"pawl/store"
 	"pawl/task"
 )
@@ -30,7 +32,7 @@ func Of(ws *app.Workspace) Board { return Board{ws} }
 
 // newTask returns an id for a task, such as t-k3f9xy.
 func newTask() task.ID {
-	id := app.NewRunID(time.Now())
+	id := runlog.NewID(time.Now())
 	return task.ID("t-" + id[len(id)-6:])
 }
 
@@ -50,7 +52,7 @@ func (b Board) Add(ctx context.Context, by string, c task.Created) (task.State, 
 	if c.Task == "" {
 		c.Task = newTask()
 	}
-	c.Workspace, c.Version = b.ws.Dir, app.Version()
+	c.Workspace, c.Version = b.ws.Dir, build.Version()
 	return tasks.Do(ctx, c.Task, by, task.Create{Created: c})
 }
 
@@ -144,7 +146,7 @@ func (b Board) Plan(ctx context.Context, id task.ID, by string) (task.State, err
 	if err := b.checkStart(ctx, PlannerAgent, task.Planner); err != nil {
 		return task.State{}, err
 	}
-	return b.Do(ctx, id, by, task.StartPlanning{Run: app.NewRunID(time.Now()), Agent: PlannerAgent})
+	return b.Do(ctx, id, by, task.StartPlanning{Run: runlog.NewID(time.Now()), Agent: PlannerAgent})
 }
 
 // DefaultAgent works on tasks whose plan names no agent.
@@ -159,7 +161,7 @@ func (b Board) Start(ctx context.Context, id task.ID, by, agent string) (task.St
 	if agent == "" {
 		agent = assignedAgent(s)
 	}
-	start := task.Start{Run: app.NewRunID(time.Now()), Agent: agent}
+	start := task.Start{Run: runlog.NewID(time.Now()), Agent: agent}
 	if start.Unfinished, err = b.Unfinished(ctx, s.DependsOn); err != nil {
 		return s, err
 	}
@@ -202,7 +204,7 @@ func (b Board) Proceed(ctx context.Context, s task.State, now time.Time, named b
 		_, err := b.Do(ctx, s.Created.Task, "", task.LimitOver{Now: now})
 		return err
 	}
-	step := task.Proceed{From: s.Status.Name, Run: app.NewRunID(time.Now()), Agent: PlannerAgent}
+	step := task.Proceed{From: s.Status.Name, Run: runlog.NewID(time.Now()), Agent: PlannerAgent}
 	kind := task.Planner
 	if step.From == task.Planned {
 		step.Agent, kind = assignedAgent(s), task.Worker
@@ -248,7 +250,7 @@ func (b Board) HandOn(ctx context.Context, id task.ID, by, agent, words string) 
 			return s, err
 		}
 	}
-	return b.Do(ctx, id, by, task.HandOn{Run: app.NewRunID(time.Now()), Agent: agent, Words: words})
+	return b.Do(ctx, id, by, task.HandOn{Run: runlog.NewID(time.Now()), Agent: agent, Words: words})
 }
 
 // Say says something to the agent of a task, as a message with an id. A task that has ended continues with
@@ -276,7 +278,7 @@ func (b Board) Say(ctx context.Context, id task.ID, by, message, words string) (
 			gone = errors.Is(err, os.ErrNotExist)
 		}
 		if gone {
-			say.Anew = app.NewRunID(time.Now())
+			say.Anew = runlog.NewID(time.Now())
 			if r.Kind == task.Worker {
 				if s, err = b.isolated(ctx, s, by, r.Agent); err != nil {
 					return s, err

@@ -11,6 +11,7 @@ import (
 	"pawl/app"
 	"pawl/config"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/store"
 	"pawl/task"
 	"pawl/tasklog"
@@ -502,7 +503,7 @@ func (c *card) resume(ctx context.Context, s task.State, cmd task.DriveRun) {
 	}
 	switch {
 	case err == nil || ctx.Err() != nil:
-	case errors.As(err, new(*app.QuestionError)):
+	case errors.As(err, new(*runlog.QuestionError)):
 		c.record(ctx, s, cmd.Run, state)
 	default:
 		c.fail(ctx, s, cmd.Run, err)

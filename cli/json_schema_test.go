@@ -19,19 +19,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/api"
-	"pawl/app"
 	"pawl/board"
 	"pawl/cli/console"
 	"pawl/cli/outputs"
 	"pawl/cli/permissions"
 	"pawl/cli/tasks"
 	"pawl/forms"
+	"pawl/internal/build"
 	"pawl/internal/golden"
 	"pawl/output"
 	"pawl/permission"
 	"pawl/provider"
 	"pawl/report"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/store"
 	"pawl/view"
 )
@@ -116,7 +117,7 @@ var jsonForms = map[string][]any{
 	"tool call":           {forms.ToolResult{}},
 	"tool help":           {forms.List[forms.ToolForm]{}},
 	"trust":               {forms.TrustForm{}, forms.RevokeForm{}, forms.List[forms.TrustRecord]{}},
-	"version":             {app.Build{}},
+	"version":             {build.Info{}},
 }
 
 // ofRun is an answer about a stored output: printAnswer puts its run in front.
@@ -130,7 +131,7 @@ var notInDialect = []string{"completion", "controller parse", "controller prompt
 
 // words are the values of the types that have a fixed list of them.
 var words = map[reflect.Type][]string{
-	reflect.TypeFor[app.Condition]():      {"new", "working", "waiting", "killed", "ended"},
+	reflect.TypeFor[runlog.Condition]():   {"new", "working", "waiting", "killed", "ended"},
 	reflect.TypeFor[run.End]():            {"completed", "asked", "interrupted", "limit_reached", "guardrail_stopped", "loop_stopped", "refused", "failed"},
 	reflect.TypeFor[run.Outcome]():        {"ok", "error", "invalid", "not_run", "cut", "unknown", "refused", "answered"},
 	reflect.TypeFor[run.Answer]():         {"allow", "always", "wait", "never", "deny"},

@@ -22,6 +22,7 @@ import (
 	"pawl/provider"
 	"pawl/report"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/store"
 	"pawl/view"
 	"pawl/worker"
@@ -318,7 +319,7 @@ func driveRun(ctx context.Context, inv *command.Invocation, ws *app.Workspace, s
 		d.out.Stderr = inv.Errors // how it ended is said also with --quiet
 	}
 	d.out.Result(state, denials, report.Next(ws, state))
-	if len(words) > 0 && r.resume != "" && app.NeedsApproval(state) {
+	if len(words) > 0 && r.resume != "" && runlog.NeedsApproval(state) {
 		fmt.Fprintln(d.out.Stderr, "the message is delivered after the decision")
 	}
 	if above, err := ws.LeftAbove(context.Background(), state); err == nil && above != "" {
@@ -416,7 +417,7 @@ func (d *drive) wait(ctx context.Context, state run.State) (run.State, error) {
 // failed returns the error of a run that could not be driven to its rest.
 func (d *drive) failed(state run.State, err error) error {
 	id := d.session.ID()
-	if errors.As(err, new(*app.QuestionError)) || errors.As(err, new(*app.QuestionsError)) || state.Created.Run == "" && d.session.State().Seq == 0 {
+	if errors.As(err, new(*runlog.QuestionError)) || errors.As(err, new(*runlog.QuestionsError)) || state.Created.Run == "" && d.session.State().Seq == 0 {
 		return err
 	}
 	if _, _, loadErr := d.ws.Load(context.Background(), id); errors.Is(loadErr, store.ErrNotFound) {

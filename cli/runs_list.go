@@ -15,6 +15,7 @@ import (
 	"pawl/config"
 	"pawl/forms"
 	"pawl/run"
+	"pawl/runlog"
 )
 
 func runsListCommand(inv *command.Invocation) *cobra.Command {
@@ -56,7 +57,7 @@ no process drives it), new (it has had no turn), or its turn has ended, and the 
 		}
 		any := len(all) > 0
 		if len(*status) > 0 {
-			all = slices.DeleteFunc(all, func(r app.Run) bool { return !slices.Contains(*status, command.RunState(r)) })
+			all = slices.DeleteFunc(all, func(r runlog.Run) bool { return !slices.Contains(*status, command.RunState(r)) })
 		}
 		list := command.Page(all, *limit, *offset)
 		if *asJSON {
@@ -86,9 +87,9 @@ no process drives it), new (it has had no turn), or its turn has ended, and the 
 
 // runs returns the runs of this folder, at most limit (0: all), or all of all folders, and what
 // to say if there are none.
-func runs(ctx context.Context, inv *command.Invocation, everywhere bool, limit int) (_ []app.Run, none string, err error) {
+func runs(ctx context.Context, inv *command.Invocation, everywhere bool, limit int) (_ []runlog.Run, none string, err error) {
 	if everywhere {
-		all, err := app.AllRuns(ctx, inv.Env)
+		all, err := runlog.All(ctx, inv.Env)
 		return all, "no runs in any folder yet: start one with `pawl run \"…\"`", err
 	}
 	ws, err := inv.OpenRuns(nil)
@@ -101,7 +102,7 @@ func runs(ctx context.Context, inv *command.Invocation, everywhere bool, limit i
 }
 
 // nameAndTitle is what a list says that a run is about.
-func nameAndTitle(r app.Run) string {
+func nameAndTitle(r runlog.Run) string {
 	if r.Name == "" {
 		return r.Title
 	}
@@ -124,7 +125,7 @@ var narrowRuns = []command.Narrowing{{Column: "COST", Last: 30}, {Column: "STEPS
 
 // runLines returns the list of runs for people, with a header. Without a width (0) nothing is
 // left out or cut. With folders it has the folder of each.
-func runLines(runs []app.Run, now time.Time, width int, folders bool) []string {
+func runLines(runs []runlog.Run, now time.Time, width int, folders bool) []string {
 	rows := [][]string{slices.Clone(runColumns)}
 	for _, r := range runs {
 		rows = append(rows, runRow(r, now, width > 0))
@@ -143,10 +144,10 @@ func runLines(runs []app.Run, now time.Time, width int, folders bool) []string {
 }
 
 // runStates are what runState returns of runs that are not damaged.
-var runStates = []string{string(app.Working), string(app.Waiting), string(app.Killed), string(app.New), string(run.Completed), string(run.Asked), "limit", "loop", "guardrail",
+var runStates = []string{string(runlog.Working), string(runlog.Waiting), string(runlog.Killed), string(runlog.New), string(run.Completed), string(run.Asked), "limit", "loop", "guardrail",
 	string(run.EndInterrupted), string(run.EndRefused), string(run.EndFailed)}
 
-func runRow(r app.Run, now time.Time, short bool) []string {
+func runRow(r runlog.Run, now time.Time, short bool) []string {
 	if r.Damage != "" {
 		return []string{string(r.ID), "damaged", "", "", "", "", "", command.Visible(r.Damage)}
 	}

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"pawl/app"
 	"pawl/cli/command"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/store"
 )
 
@@ -18,23 +18,23 @@ import (
 func TestTheListOfRunsFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 15, 0, 0, 0, time.UTC)
-	var runs []app.Run
+	var runs []runlog.Run
 	for i, r := range []struct {
-		condition app.Condition
+		condition runlog.Condition
 		end       run.End
 		title     string
 		age, took time.Duration
 	}{
-		{app.Working, "", "make the failing test of package cart pass and explain what was wrong with it", 4 * time.Second, 3 * time.Minute},
-		{app.Waiting, "", "漢字の長い題名がここにあります。とても長いので切られます。", 5 * time.Minute, time.Second},
-		{app.Killed, "", "short", 26 * time.Hour, 5 * time.Hour},
-		{app.Ended, run.GuardrailStopped, "a\ttab and \x1b[31mcolour", 90 * 24 * time.Hour, 100 * time.Hour},
+		{runlog.Working, "", "make the failing test of package cart pass and explain what was wrong with it", 4 * time.Second, 3 * time.Minute},
+		{runlog.Waiting, "", "漢字の長い題名がここにあります。とても長いので切られます。", 5 * time.Minute, time.Second},
+		{runlog.Killed, "", "short", 26 * time.Hour, 5 * time.Hour},
+		{runlog.Ended, run.GuardrailStopped, "a\ttab and \x1b[31mcolour", 90 * 24 * time.Hour, 100 * time.Hour},
 	} {
 		s := store.Summary{ID: run.ID(fmt.Sprintf("20261122-1455-abcde%d", i)), Model: "anthropic/claude-sonnet-5-5", Title: r.title,
 			End: r.end, Updated: now.Add(-r.age), Created: now.Add(-r.age - r.took), Tally: run.Tally{Steps: 12, Usage: run.Usage{Cost: 0.5, Priced: true}}}
-		runs = append(runs, app.Run{Summary: s, Condition: r.condition})
+		runs = append(runs, runlog.Run{Summary: s, Condition: r.condition})
 	}
-	runs = append(runs, app.Run{Summary: store.Summary{ID: "20261122-1455-damage", Damage: "its summary was changed"}})
+	runs = append(runs, runlog.Run{Summary: store.Summary{ID: "20261122-1455-damage", Damage: "its summary was changed"}})
 	columns := map[int]string{
 		0:   "RUN STATE AGE TIME STEPS COST MODEL TITLE",
 		120: "RUN STATE AGE TIME STEPS COST MODEL TITLE",

@@ -12,6 +12,7 @@ import (
 	"pawl/config"
 	"pawl/forms"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/view"
 )
 
@@ -81,7 +82,7 @@ the new mode at once. Thinking that one provider produced is not sent to another
 		}
 		from := "from its next step: " + view.ChangeWords(c)
 		if mode != "" {
-			if _, s, err := ws.Load(ctx, id); err == nil && len(app.Undecided(s)) > 0 { // before it is set: then nothing may wait
+			if _, s, err := ws.Load(ctx, id); err == nil && len(runlog.Undecided(s)) > 0 { // before it is set: then nothing may wait
 				from = "from now on: " + view.ChangeWords(c) + "; what waits for approval is decided by it"
 				if _, driven, err := ws.Owner(ctx, id); err == nil && !driven {
 					from += " when the run continues"

@@ -17,6 +17,7 @@ import (
 	"pawl/forms"
 	"pawl/report"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/view"
 )
 
@@ -238,7 +239,7 @@ func wholeQuestion(c *view.Call) string {
 	if !c.Question {
 		return ""
 	}
-	q := app.QuestionOf(run.Call{ID: c.ID, Arguments: c.Arguments})
+	q := runlog.QuestionOf(run.Call{ID: c.ID, Arguments: c.Arguments})
 	if q.Text == c.Subject && len(q.Options) == 0 {
 		return ""
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl/app"
 	"pawl/cli/command"
 	"pawl/config"
+	"pawl/internal/build"
 	"pawl/render"
 	"pawl/tui"
 	"pawl/worker"
@@ -76,7 +76,7 @@ func runTerminal(inv *command.Invocation, cmd *cobra.Command, r terminalRequest,
 		style = style.Spoken()
 	}
 	o := tui.Options{
-		Version: app.Version(), Dir: ws.Dir, Home: env.Get("HOME"), Mode: c.Get("mode"), Agent: r.agent, Style: style,
+		Version: build.Version(), Dir: ws.Dir, Home: env.Get("HOME"), Mode: c.Get("mode"), Agent: r.agent, Style: style,
 		Prompt: prompt, History: filepath.Join(env.StateDir(), "prompts"), Getenv: env.Get, CommandLine: commandLineIn(inv, ws.Dir),
 		AsPerson: inv.AsPerson,
 		Restores: func(restore func()) { inv.Leaving.Store(&restore) },

@@ -3,8 +3,8 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"pawl/app"
 	"pawl/cli/command"
+	"pawl/internal/build"
 )
 
 func versionCommand(inv *command.Invocation) *cobra.Command {
@@ -22,6 +22,6 @@ func versionCommand(inv *command.Invocation) *cobra.Command {
 }
 
 func printVersion(inv *command.Invocation, asJSON bool) error {
-	b := app.ThisBuild()
+	b := build.This()
 	return inv.Print(asJSON, b, "pawl %s (%s, %s)\n", b.Version, b.Go, b.Platform)
 }

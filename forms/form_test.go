@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pawl/app"
 	"pawl/run"
+	"pawl/runlog"
 )
 
 // An event is printed in the names and units of docs/json.md, and what a model or a person
@@ -69,18 +69,18 @@ func TestTheConditionOfARun(t *testing.T) {
 		name   string
 		turn   run.Turn
 		driven bool
-		want   app.Condition
+		want   runlog.Condition
 	}{
-		{"no turn", run.Turn{}, false, app.New},
-		{"a request is under way", run.Turn{TurnSummary: run.TurnSummary{N: 1}, Phase: run.Requesting}, true, app.Working},
-		{"its process was killed", run.Turn{TurnSummary: run.TurnSummary{N: 1}, Phase: run.Requesting}, false, app.Killed},
-		{"a call needs approval, at a terminal", run.Turn{TurnSummary: run.TurnSummary{N: 1}, Phase: run.Calling, Calls: []*run.CallState{&asked}}, true, app.Waiting},
-		{"a call needs approval, and its process has ended", run.Turn{TurnSummary: run.TurnSummary{N: 1}, Phase: run.Calling, Calls: []*run.CallState{&asked}}, false, app.Waiting},
-		{"it has asked a question", run.Turn{TurnSummary: run.TurnSummary{N: 1, End: run.Ended{End: run.Asked}}, Calls: []*run.CallState{&question}}, false, app.Waiting},
-		{"it is done, and its process has other work", run.Turn{TurnSummary: run.TurnSummary{N: 1, End: run.Ended{End: run.Completed}}}, true, app.Ended},
+		{"no turn", run.Turn{}, false, runlog.New},
+		{"a request is under way", run.Turn{TurnSummary: run.TurnSummary{N: 1}, Phase: run.Requesting}, true, runlog.Working},
+		{"its process was killed", run.Turn{TurnSummary: run.TurnSummary{N: 1}, Phase: run.Requesting}, false, runlog.Killed},
+		{"a call needs approval, at a terminal", run.Turn{TurnSummary: run.TurnSummary{N: 1}, Phase: run.Calling, Calls: []*run.CallState{&asked}}, true, runlog.Waiting},
+		{"a call needs approval, and its process has ended", run.Turn{TurnSummary: run.TurnSummary{N: 1}, Phase: run.Calling, Calls: []*run.CallState{&asked}}, false, runlog.Waiting},
+		{"it has asked a question", run.Turn{TurnSummary: run.TurnSummary{N: 1, End: run.Ended{End: run.Asked}}, Calls: []*run.CallState{&question}}, false, runlog.Waiting},
+		{"it is done, and its process has other work", run.Turn{TurnSummary: run.TurnSummary{N: 1, End: run.Ended{End: run.Completed}}}, true, runlog.Ended},
 	} {
 		s := run.State{Created: run.Created{Run: "r"}, Turn: c.turn}
-		if got := app.ConditionOf(s, c.driven); got != c.want {
+		if got := runlog.ConditionOf(s, c.driven); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"pawl/app"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/tool"
 	"pawl/view"
 	"pawl/worker/retention"
@@ -13,26 +14,26 @@ import (
 
 // A RunForm is a run in the list as JSON.
 type RunForm struct {
-	Run       run.ID        `json:"run"`
-	Name      string        `json:"name,omitempty"`
-	Title     string        `json:"title,omitempty"`
-	Model     string        `json:"model,omitempty"`
-	Workspace string        `json:"workspace,omitempty"`
-	State     app.Condition `json:"state,omitempty"`
-	End       run.End       `json:"end,omitempty"` // of the last turn
-	Reason    string        `json:"reason,omitempty"`
-	Created   time.Time     `json:"created_at,omitzero"`
-	Updated   time.Time     `json:"updated_at,omitzero"`
-	Duration  int64         `json:"duration_ms"` // from the first event to the last
-	Turns     int           `json:"turns"`
-	Steps     int           `json:"steps"`
-	Usage     view.Usage    `json:"usage"`
-	PID       int           `json:"pid,omitempty"`    // of the process that drives it
-	Damage    string        `json:"damage,omitempty"` // the run is damaged, and how; the other fields are then unreliable
+	Run       run.ID           `json:"run"`
+	Name      string           `json:"name,omitempty"`
+	Title     string           `json:"title,omitempty"`
+	Model     string           `json:"model,omitempty"`
+	Workspace string           `json:"workspace,omitempty"`
+	State     runlog.Condition `json:"state,omitempty"`
+	End       run.End          `json:"end,omitempty"` // of the last turn
+	Reason    string           `json:"reason,omitempty"`
+	Created   time.Time        `json:"created_at,omitzero"`
+	Updated   time.Time        `json:"updated_at,omitzero"`
+	Duration  int64            `json:"duration_ms"` // from the first event to the last
+	Turns     int              `json:"turns"`
+	Steps     int              `json:"steps"`
+	Usage     view.Usage       `json:"usage"`
+	PID       int              `json:"pid,omitempty"`    // of the process that drives it
+	Damage    string           `json:"damage,omitempty"` // the run is damaged, and how; the other fields are then unreliable
 }
 
 // RunFormOf returns a run in that form.
-func RunFormOf(r app.Run) RunForm {
+func RunFormOf(r runlog.Run) RunForm {
 	f := RunForm{Run: r.ID, Name: r.Name, Title: r.Title, Model: r.Model, Workspace: r.Workspace, State: r.Condition, End: r.End, Reason: r.Reason,
 		Created: r.Created, Updated: r.Updated, Duration: r.Updated.Sub(r.Created).Milliseconds(), Turns: r.Turns, Steps: r.Steps,
 		Usage: view.UsageOf(r.Usage), Damage: r.Damage}

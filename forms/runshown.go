@@ -8,26 +8,27 @@ import (
 	"pawl/app"
 	"pawl/output"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/view"
 )
 
 // A ShownRun is a run as a person saw it, as JSON.
 type ShownRun struct {
-	Run        run.ID        `json:"run"`
-	State      app.Condition `json:"state"`
-	End        run.End       `json:"end,omitempty"` // of the last turn
-	Model      string        `json:"model"`
-	Mode       string        `json:"mode,omitempty"`
-	Workspace  string        `json:"workspace"`
-	Created    time.Time     `json:"created_at"`
-	Updated    time.Time     `json:"updated_at"`
-	Turns      int           `json:"turns"`
-	Parent     run.ID        `json:"parent,omitempty"`
-	AgentID    string        `json:"agent_id,omitempty"` // of a child run: its name within its parent
-	ForkedFrom run.ID        `json:"forked_from,omitempty"`
-	ForkedAt   int64         `json:"forked_at,omitempty"` // items up to this event were made in that run
-	PID        int           `json:"pid,omitempty"`       // of the process that drives it
-	Items      []ItemForm    `json:"items"`
+	Run        run.ID           `json:"run"`
+	State      runlog.Condition `json:"state"`
+	End        run.End          `json:"end,omitempty"` // of the last turn
+	Model      string           `json:"model"`
+	Mode       string           `json:"mode,omitempty"`
+	Workspace  string           `json:"workspace"`
+	Created    time.Time        `json:"created_at"`
+	Updated    time.Time        `json:"updated_at"`
+	Turns      int              `json:"turns"`
+	Parent     run.ID           `json:"parent,omitempty"`
+	AgentID    string           `json:"agent_id,omitempty"` // of a child run: its name within its parent
+	ForkedFrom run.ID           `json:"forked_from,omitempty"`
+	ForkedAt   int64            `json:"forked_at,omitempty"` // items up to this event were made in that run
+	PID        int              `json:"pid,omitempty"`       // of the process that drives it
+	Items      []ItemForm       `json:"items"`
 }
 
 // An ItemForm is one thing that a person reads. Kind says which of the other fields it has.

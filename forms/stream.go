@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl/app"
+	"pawl/internal/build"
 	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
@@ -100,7 +101,7 @@ type StartLine struct {
 
 // StartOf returns the first line of the stream of a run in state s.
 func StartOf(s run.State, resumed bool) StartLine {
-	return StartLine{"start", StreamVersion, app.Version(), s.Created.Run, resumed, s.Config.Model, string(permission.ModeOf(s.Config.Mode)), s.Created.Workspace}
+	return StartLine{"start", StreamVersion, build.Version(), s.Created.Run, resumed, s.Config.Model, string(permission.ModeOf(s.Config.Mode)), s.Created.Workspace}
 }
 
 // A liveLine is what is shown while it happens and is no event.

@@ -11,6 +11,7 @@ import (
 	"pawl/internal/visible"
 	"pawl/permission"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/view"
 )
 
@@ -172,7 +173,7 @@ func ProposedChange(c run.Call, before func(path string) (string, error)) (diff 
 }
 
 // QuestionLines returns what the agent asks, with the answers that it offers.
-func (s Style) QuestionLines(q app.Question, width int) []string {
+func (s Style) QuestionLines(q runlog.Question, width int) []string {
 	var lines []string
 	for i, line := range strings.Split(strings.TrimSpace(q.Text), "\n") {
 		mark := "  "

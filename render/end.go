@@ -8,6 +8,7 @@ import (
 	"pawl/internal/text"
 	"pawl/internal/visible"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/view"
 )
 
@@ -16,10 +17,10 @@ const maxEndFiles = 8
 
 // An End is how a turn came out.
 type End struct {
-	Words    string        // how it ended, on one line
-	Next     string        // what the person can do next; may be empty
-	Undo     string        // the command that puts changed files back
-	Question *app.Question // that waits for an answer; nil: none, or the person was asked
+	Words    string           // how it ended, on one line
+	Next     string           // what the person can do next; may be empty
+	Undo     string           // the command that puts changed files back
+	Question *runlog.Question // that waits for an answer; nil: none, or the person was asked
 	Denials  []app.Denial
 	State    run.State
 }

@@ -17,6 +17,7 @@ import (
 	"pawl/permission"
 	"pawl/render"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/view"
 )
 
@@ -324,7 +325,7 @@ func TestEverythingIsSafeToPrint(t *testing.T) {
 		for _, i := range p.items {
 			onlyStyles(t, p.Details(i, 60, 40))
 		}
-		onlyStyles(t, s.QuestionLines(app.Question{Text: evil, Options: []string{evil}}, 60))
+		onlyStyles(t, s.QuestionLines(runlog.Question{Text: evil, Options: []string{evil}}, 60))
 		for _, call := range []run.Call{{Tool: "shell", Arguments: `{"command":"\u001b[2J"}`}, {Tool: "edit", Arguments: `{"path":"a","edits":[{"old":"b\u001b","new":"\u001b[2J"}]}`}, {Tool: "write", Arguments: `{"path":"a","content":"\u001b[2J"}`}, {Tool: evil, Arguments: evil}} {
 			a := app.Approval{Call: call, Request: permission.Request{Sandbox: run.Unconfined}, Explanation: permission.Explanation{Parts: []permission.Part{{Decision: permission.Decision{Reason: evil}}}}}
 			onlyStyles(t, s.ApprovalLines(a, 2, 5, 60, func(string) (string, error) { return "a\nb\x1b\nc", nil }))

@@ -13,6 +13,7 @@ import (
 	"pawl/app"
 	"pawl/config"
 	"pawl/external"
+	"pawl/internal/build"
 	"pawl/internal/stable"
 	"pawl/internal/text"
 	"pawl/llm"
@@ -56,7 +57,7 @@ type Report struct {
 // says what is missing and what to do next. Unless offline it asks the providers that are
 // configured which models they have, all at once, 5 s at most.
 func Doctor(ctx context.Context, opt app.Options, offline bool) Report {
-	r := Report{Version: app.Version(), Checks: []Check{}}
+	r := Report{Version: build.Version(), Checks: []Check{}}
 	files, ok := checkFiles(opt.Env)
 	r.Checks = append(r.Checks, files...)
 	state := checkState(opt)
@@ -129,7 +130,7 @@ func checkState(opt app.Options) Check {
 			return err
 		}
 		defer os.RemoveAll(probe) // what is left of it is an empty folder
-		s, err := store.Open(probe, store.Options{Version: app.Version()})
+		s, err := store.Open(probe, store.Options{Version: build.Version()})
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"pawl/app"
 	"pawl/permission"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/view"
 )
 
@@ -81,7 +82,7 @@ func named(ctx context.Context, w *app.Workspace, which []string) ([]run.ID, err
 	}
 	all, err := w.Runs(ctx, 0)
 	if err == nil && len(all) == 0 {
-		err = app.ErrNoRun
+		err = runlog.ErrNoRun
 	}
 	for _, sum := range slices.Backward(all) {
 		ids = append(ids, sum.ID)

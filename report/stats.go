@@ -15,6 +15,7 @@ import (
 	"pawl/config"
 	"pawl/internal/stable"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/store"
 	"pawl/view"
 )
@@ -251,8 +252,8 @@ func Count(ctx context.Context, w *app.Workspace, after time.Time) (_ Stats, inc
 // CountAll is [Count] over the runs of all workspaces.
 func CountAll(ctx context.Context, env config.Env, after time.Time) (_ Stats, incomplete []error, err error) {
 	t := newTally(after)
-	err = app.EachStore(env, func(st store.Store) error {
-		runs, err := app.RunsOf(ctx, st, 0)
+	err = runlog.EachStore(env, func(st store.Store) error {
+		runs, err := runlog.Of(ctx, st, 0)
 		if err == nil {
 			err = t.count(ctx, runs, st.Events)
 		}
@@ -265,7 +266,7 @@ func CountAll(ctx context.Context, env config.Env, after time.Time) (_ Stats, in
 }
 
 // count counts runs, whose events are read with events.
-func (t *tally) count(ctx context.Context, runs []app.Run, events func(context.Context, run.ID, int64) iter.Seq2[run.Event, error]) error {
+func (t *tally) count(ctx context.Context, runs []runlog.Run, events func(context.Context, run.ID, int64) iter.Seq2[run.Event, error]) error {
 	for _, sum := range runs {
 		if sum.Updated.Before(t.after) {
 			continue
@@ -280,7 +281,7 @@ func (t *tally) count(ctx context.Context, runs []app.Run, events func(context.C
 			}
 			r.event(e)
 		}
-		r.end(cmp.Or(string(sum.End), string(sum.Condition), string(app.Killed))) // an end, if its log can be read in part only
+		r.end(cmp.Or(string(sum.End), string(sum.Condition), string(runlog.Killed))) // an end, if its log can be read in part only
 	}
 	return nil
 }

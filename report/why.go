@@ -9,6 +9,7 @@ import (
 
 	"pawl/app"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/store"
 	"pawl/task"
 	"pawl/view"
@@ -55,23 +56,23 @@ func WhyOf(ctx context.Context, w *app.Workspace, id run.ID) (Why, error) {
 		y.Owed = append(y.Owed, words)
 	}
 	for _, q := range s.Questions() {
-		y.Owed = append(y.Owed, "an answer: "+app.QuestionOf(q.Call).Text)
+		y.Owed = append(y.Owed, "an answer: "+runlog.QuestionOf(q.Call).Text)
 	}
 	below, err := w.Below(s)
 	if err != nil {
 		return y, err
 	}
 	for _, of := range below {
-		for _, c := range app.Undecided(of) {
-			y.Owed = append(y.Owed, fmt.Sprintf("a decision, for the sub-agent %s: may this run? %s", app.AgentOf(of), view.Title(c.Call.Tool, c.Call.Arguments)))
+		for _, c := range runlog.Undecided(of) {
+			y.Owed = append(y.Owed, fmt.Sprintf("a decision, for the sub-agent %s: may this run? %s", runlog.AgentOf(of), view.Title(c.Call.Tool, c.Call.Arguments)))
 		}
 		if !of.Turn.Open() {
 			for _, q := range of.Questions() {
-				y.Owed = append(y.Owed, fmt.Sprintf("an answer, for the sub-agent %s: %s", app.AgentOf(of), app.QuestionOf(q.Call).Text))
+				y.Owed = append(y.Owed, fmt.Sprintf("an answer, for the sub-agent %s: %s", runlog.AgentOf(of), runlog.QuestionOf(q.Call).Text))
 			}
 		}
 	}
-	y.under, y.waits = below, app.WaitsAmong(s, below)
+	y.under, y.waits = below, runlog.WaitsAmong(s, below)
 	owner, owned, err := w.Owner(ctx, id)
 	if owned {
 		y.Owner = &owner
@@ -114,15 +115,15 @@ func owedWords(c run.Command) string {
 
 // A WhyForm is the answer of runs why as JSON.
 type WhyForm struct {
-	Run    run.ID        `json:"run"`
-	State  app.Condition `json:"state"`
-	End    run.End       `json:"end,omitempty"` // of the last turn
-	Reason string        `json:"reason,omitempty"`
-	Text   string        `json:"text"` // the state in a sentence
-	Last   LastEvent     `json:"last"`
-	Owed   []string      `json:"owed"`
-	PID    int           `json:"pid,omitempty"` // of the process that drives the run
-	Next   string        `json:"next,omitempty"`
+	Run    run.ID           `json:"run"`
+	State  runlog.Condition `json:"state"`
+	End    run.End          `json:"end,omitempty"` // of the last turn
+	Reason string           `json:"reason,omitempty"`
+	Text   string           `json:"text"` // the state in a sentence
+	Last   LastEvent        `json:"last"`
+	Owed   []string         `json:"owed"`
+	PID    int              `json:"pid,omitempty"` // of the process that drives the run
+	Next   string           `json:"next,omitempty"`
 }
 
 // A LastEvent is the last event of a run.
@@ -136,7 +137,7 @@ type LastEvent struct {
 // WhyFormOf returns y as JSON.
 func WhyFormOf(y Why) WhyForm {
 	s := y.State
-	w := WhyForm{Run: y.Run, State: app.ConditionOf(s, y.Owner != nil), Text: app.ConditionWords(s, y.Owner), Owed: y.Owed, Next: y.next(),
+	w := WhyForm{Run: y.Run, State: runlog.ConditionOf(s, y.Owner != nil), Text: runlog.ConditionWords(s, y.Owner), Owed: y.Owed, Next: y.next(),
 		Last: LastEvent{y.Last.Seq, y.Last.At, store.Type(y.Last.Payload), y.words.Of(y.Last)}}
 	if !s.Turn.Open() {
 		w.End, w.Reason = s.Turn.End.End, s.Turn.End.Reason
@@ -144,15 +145,15 @@ func WhyFormOf(y Why) WhyForm {
 	if y.Owner != nil {
 		w.PID = y.Owner.PID
 	}
-	if y.answered && w.State == app.Waiting && app.NeedsApproval(s) {
+	if y.answered && w.State == runlog.Waiting && runlog.NeedsApproval(s) {
 		w.Text = "waiting: it was decided, and no process has taken the decision yet"
 	}
 	switch {
-	case undecidedAmong(y.under), y.waits && w.State != app.Waiting:
-		w.State, w.Text = app.Waiting, app.WaitsBelow
-	case w.State == app.Killed && servedAmong(s, y.under):
+	case undecidedAmong(y.under), y.waits && w.State != runlog.Waiting:
+		w.State, w.Text = runlog.Waiting, runlog.WaitsBelow
+	case w.State == runlog.Killed && servedAmong(s, y.under):
 		w.Text = "left: what it waited for has come, and no process works on it"
-	case w.State == app.Working:
+	case w.State == runlog.Working:
 		w.Next = fmt.Sprintf("wait, or stop it with `pawl runs stop %s`", y.Run)
 	}
 	return w
@@ -170,19 +171,19 @@ func (y Why) Continue() string {
 func (y Why) next() string {
 	next := nextAmong(y.State, y.under)
 	switch {
-	case y.answered && len(app.Undecided(y.State)) > 0 && y.Owner == nil && y.Task == nil:
+	case y.answered && len(runlog.Undecided(y.State)) > 0 && y.Owner == nil && y.Task == nil:
 		return fmt.Sprintf("continue with `%s`", y.Continue())
-	case (app.NeedsApproval(y.State) || undecidedAmong(y.under)) && y.Owner != nil:
+	case (runlog.NeedsApproval(y.State) || undecidedAmong(y.under)) && y.Owner != nil:
 		return fmt.Sprintf("decide with `pawl runs decide %s`", y.Run)
 	case y.Owner != nil && !y.State.Turn.Open() && len(y.State.Questions()) > 0:
 		return fmt.Sprintf("answer it in process %d, which has the run open, or leave it there and answer with `pawl run --resume %s -p \"…\"`", y.Owner.PID, y.Run)
 	case y.waits && y.Owner != nil:
-		if open := app.QuestionsOf(y.under); len(open) > 0 { // the run is that process's, the one that asks is not
-			return "answer with " + app.AnswerEach(open)
+		if open := runlog.QuestionsOf(y.under); len(open) > 0 { // the run is that process's, the one that asks is not
+			return "answer with " + runlog.AnswerEach(open)
 		}
 	case y.Task == nil || next == "":
 		return next
-	case app.NeedsApproval(y.State) && !y.answered:
+	case runlog.NeedsApproval(y.State) && !y.answered:
 		return fmt.Sprintf("decide with `pawl runs decide %s`, then continue its task with `%s`", y.Run, y.Continue())
 	}
 	return fmt.Sprintf("continue its task with `%s`", y.Continue())
@@ -200,22 +201,22 @@ func Next(w *app.Workspace, s run.State) string {
 // nextAmong is [Next], given the runs below s and those below them.
 func nextAmong(s run.State, below []run.State) string {
 	id := s.Created.Run
-	if app.NeedsApproval(s) || !app.WaitsAmong(s, below) {
+	if runlog.NeedsApproval(s) || !runlog.WaitsAmong(s, below) {
 		return NextCommand(s)
 	}
-	if len(app.Undecided(s)) > 0 || undecidedAmong(below) {
+	if len(runlog.Undecided(s)) > 0 || undecidedAmong(below) {
 		return fmt.Sprintf("decide with `pawl runs decide %s`, then continue with `pawl run --resume %[1]s`", id)
 	}
-	open := app.QuestionsOf(below)
+	open := runlog.QuestionsOf(below)
 	if len(open) == 1 {
 		return fmt.Sprintf("answer the sub-agent %s (%s) with `pawl run --resume %s -p \"…\"`", open[0].Agent, open[0].OneLine(), id)
 	}
-	return (&app.QuestionsError{Run: id, Questions: open}).Next()
+	return (&runlog.QuestionsError{Run: id, Questions: open}).Next()
 }
 
 // undecidedAmong reports whether a call of one of these runs needs a decision.
 func undecidedAmong(below []run.State) bool {
-	return slices.ContainsFunc(below, func(of run.State) bool { return len(app.Undecided(of)) > 0 })
+	return slices.ContainsFunc(below, func(of run.State) bool { return len(runlog.Undecided(of)) > 0 })
 }
 
 // servedAmong reports whether all that s owes are calls that wait for runs below it, and the turns of these have
@@ -239,9 +240,9 @@ func servedAmong(s run.State, below []run.State) bool {
 func NextCommand(s run.State) string {
 	id := s.Created.Run
 	switch end := s.Turn.End; {
-	case app.NeedsApproval(s):
+	case runlog.NeedsApproval(s):
 		return fmt.Sprintf("decide with `pawl runs decide %s`, or continue with a rule that allows it: `pawl run --resume %s --allow '…'`", id, id)
-	case !s.Turn.Open() && len(app.Undecided(s)) > 0:
+	case !s.Turn.Open() && len(runlog.Undecided(s)) > 0:
 		return fmt.Sprintf("decide with `pawl runs decide %s`, then continue with `pawl run --resume %[1]s`", id)
 	case s.Turn.Open():
 		return fmt.Sprintf("continue with `pawl run --resume %s`", id)

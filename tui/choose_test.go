@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"pawl/app"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/tool"
 )
 
@@ -92,11 +92,11 @@ func TestRunsAreListedInWords(t *testing.T) {
 			t.Errorf("%v: %q, want %q", past, got, want)
 		}
 	}
-	var damaged, ended, waiting app.Run
+	var damaged, ended, waiting runlog.Run
 	damaged.Damage = "event 3"
-	ended.Condition, ended.End = app.Ended, run.LimitReached
-	waiting.Condition = app.Waiting
-	for want, r := range map[string]app.Run{"damaged": damaged, "limit reached": ended, string(app.Waiting): waiting} {
+	ended.Condition, ended.End = runlog.Ended, run.LimitReached
+	waiting.Condition = runlog.Waiting
+	for want, r := range map[string]runlog.Run{"damaged": damaged, "limit reached": ended, string(runlog.Waiting): waiting} {
 		if got := runState(r); got != want {
 			t.Errorf("%+v: %q, want %q", r, got, want)
 		}

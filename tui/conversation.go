@@ -16,6 +16,7 @@ import (
 	"pawl/report"
 	"pawl/request"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/store"
 	"pawl/view"
 )
@@ -31,8 +32,8 @@ type conversation interface {
 	Configure(ctx context.Context, c run.ConfigChange) error
 	Decide(ctx context.Context, of run.ID, d request.Decide) error
 	Approvals() ([]app.Approval, error)
-	Answer(ctx context.Context, q app.Question, parts ...run.Part) error
-	Questions() ([]app.Question, error)
+	Answer(ctx context.Context, q runlog.Question, parts ...run.Part) error
+	Questions() ([]runlog.Question, error)
 	Interrupt(f run.Interrupted) bool
 	Close() error
 }

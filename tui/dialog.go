@@ -16,6 +16,7 @@ import (
 	"pawl/render"
 	"pawl/request"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/tui/editor"
 )
 
@@ -153,11 +154,11 @@ func (m *model) askAbout(a approvals) {
 
 func ofCall(a app.Approval) callOf { return callOf{a.Run, a.Call.ID} }
 
-func ofQuestion(q app.Question) callOf { return callOf{q.Run, q.Call} }
+func ofQuestion(q runlog.Question) callOf { return callOf{q.Run, q.Call} }
 
 // askBelow shows the first question that runs below the conversation wait with, or that none waits now.
-func (m *model) askBelow(open []app.Question) {
-	open = slices.DeleteFunc(open, func(q app.Question) bool { return m.sent[ofQuestion(q)] })
+func (m *model) askBelow(open []runlog.Question) {
+	open = slices.DeleteFunc(open, func(q runlog.Question) bool { return m.sent[ofQuestion(q)] })
 	switch q := m.asked(); {
 	case len(open) > 0 && (q == nil || ofQuestion(*q) != ofQuestion(open[0])):
 		m.showQuestion(open[0])

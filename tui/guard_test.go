@@ -11,6 +11,7 @@ import (
 	"pawl/permission"
 	"pawl/render"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/tui/keys"
 )
 
@@ -653,14 +654,14 @@ func TestTheHighlightedOptionIsTheAnswer(t *testing.T) {
 }
 
 // below is a scene with the dialog of a sub-agent's call, behind which the question of another one waits.
-func below(t *testing.T) (c *scene, dialog approvals, question app.Question) {
+func below(t *testing.T) (c *scene, dialog approvals, question runlog.Question) {
 	c = newScene(t, 80, 30, render.Style{})
 	c.begin("split it")
 	one := call("c_1", "write", `{"path":"a.txt","content":"x"}`)
 	a := approvalOf(one, permission.Request{Tool: "write", Workspace: c.Dir, Dir: c.Dir, Paths: []string{"a.txt"}, Edits: true})
 	a.Run = "r_1"
-	question = app.Question{Run: "r_2", Call: "c_1", Text: "And up?", Options: []string{"yes", "no"}}
-	return c, approvals{1, []app.Approval{a}, nil, []app.Question{question}}, question
+	question = runlog.Question{Run: "r_2", Call: "c_1", Text: "And up?", Options: []string{"yes", "no"}}
+	return c, approvals{1, []app.Approval{a}, nil, []runlog.Question{question}}, question
 }
 
 // words types words; the input takes them.
@@ -754,7 +755,7 @@ func TestANumberOfTwoDigitsIsAnOption(t *testing.T) {
 	for typed, want := range map[string]string{"12": "choice L", "15": "choice O", "16": "16", "012": "012", "12 of them": "12 of them"} {
 		c, _, question := below(t)
 		question.Options = options
-		c.take(approvals{1, nil, nil, []app.Question{question}})
+		c.take(approvals{1, nil, nil, []runlog.Question{question}})
 		c.passes(calm)
 		c.words(typed)
 		c.presses("enter", "")
@@ -904,8 +905,8 @@ func TestWordsOfAnAnswerAreNoMessageWhenTheQuestionHasGone(t *testing.T) {
 	c.passes(calm)
 	c.words("use it")
 	c.take(approvals{1, nil, nil, nil})
-	next := app.Question{Run: "r_3", Call: "c_7", Text: "And down?"}
-	c.take(approvals{1, nil, nil, []app.Question{next}})
+	next := runlog.Question{Run: "r_3", Call: "c_7", Text: "And down?"}
+	c.take(approvals{1, nil, nil, []runlog.Question{next}})
 	for range 3 {
 		c.passes(calm)
 		c.presses("enter", "")
@@ -915,7 +916,7 @@ func TestWordsOfAnAnswerAreNoMessageWhenTheQuestionHasGone(t *testing.T) {
 		}
 	}
 	_, _, question := below(t)
-	c.take(approvals{1, nil, nil, []app.Question{question}})
+	c.take(approvals{1, nil, nil, []runlog.Question{question}})
 	c.presses("enter", "")
 	if c.confirms(); !c.sent[ofQuestion(question)] {
 		t.Error("they are not sent")
@@ -925,12 +926,12 @@ func TestWordsOfAnAnswerAreNoMessageWhenTheQuestionHasGone(t *testing.T) {
 // Words that were begun for a question are not the answer of the one that is shown when it goes.
 func TestWordsForOneQuestionAnswerNoOther(t *testing.T) {
 	t.Parallel()
-	next := app.Question{Run: "r_3", Call: "c_7", Text: "Which?", Options: []string{"left", "right"}}
+	next := runlog.Question{Run: "r_3", Call: "c_7", Text: "Which?", Options: []string{"left", "right"}}
 	for _, text := range []string{"1", "aa beca"} {
 		c := askedBelow(t)
 		c.passes(calm)
 		c.words(text)
-		c.take(approvals{1, nil, nil, []app.Question{next}})
+		c.take(approvals{1, nil, nil, []runlog.Question{next}})
 		c.shows("› "+text, "typed for another question", "empty the input to answer this one")
 		c.words("use")
 		for range 3 {
@@ -1027,7 +1028,7 @@ func TestAnAnswerThatASubAgentDidNotTakeComesBack(t *testing.T) {
 // askedBelow is a scene with the question of a sub-agent.
 func askedBelow(t *testing.T) *scene {
 	c, _, question := below(t)
-	c.take(approvals{1, nil, nil, []app.Question{question}})
+	c.take(approvals{1, nil, nil, []runlog.Question{question}})
 	return c
 }
 
@@ -1041,7 +1042,7 @@ func TestWordsThatBeginAsAQuestionComesUpAreNoAnswerAtOnce(t *testing.T) {
 				for _, pastes := range []bool{false, true} {
 					c, _, question := below(t)
 					question.Options = options
-					c.take(approvals{1, nil, nil, []app.Question{question}})
+					c.take(approvals{1, nil, nil, []runlog.Question{question}})
 					c.passes(begins)
 					if pastes {
 						c.take(pasted{text: text})
@@ -1085,7 +1086,7 @@ func TestANumberForAChoiceIsNoPromptAtOnce(t *testing.T) {
 
 	c, _, question := below(t)
 	c.words("2")
-	c.take(approvals{1, nil, nil, []app.Question{question}})
+	c.take(approvals{1, nil, nil, []runlog.Question{question}})
 	if c.presses("enter", ""); c.sent[ofQuestion(question)] {
 		t.Fatal("a number from before the question has answered it")
 	}

@@ -17,6 +17,7 @@ import (
 	"pawl/internal/visible"
 	"pawl/render"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/tui/editor"
 	"pawl/tui/keys"
 	"pawl/view"
@@ -411,7 +412,7 @@ func (b *backend) say(ctx context.Context, c conversation, id string, delivery r
 
 // reply answers a question of the agent or of a run below it, and no other: if that was answered elsewhere, the words
 // come back.
-func (m *model) reply(q app.Question, text string, more []run.Part) []effect {
+func (m *model) reply(q runlog.Question, text string, more []run.Part) []effect {
 	m.sent[ofQuestion(q)] = true
 	var ran []run.Part
 	if q.Run == "" { // its event shows it

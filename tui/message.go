@@ -6,6 +6,7 @@ import (
 
 	"pawl/app"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/tui/keys"
 	"pawl/view"
 )
@@ -71,7 +72,7 @@ type (
 		n         int
 		calls     []app.Approval
 		files     map[string]string // that calls would change, as they are now
-		questions []app.Question
+		questions []runlog.Question
 	}
 	// undecided says that an answer to a call was not taken.
 	undecided struct {

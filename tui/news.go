@@ -10,6 +10,7 @@ import (
 	"pawl/app"
 	"pawl/render"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/view"
 )
 
@@ -41,7 +42,7 @@ func (m *model) open(o opened) []effect {
 func (m *model) tellUnfinished() {
 	switch turn := m.state.Turn; {
 	case m.driven:
-	case turn.Open() && len(app.Undecided(m.state)) == 0:
+	case turn.Open() && len(runlog.Undecided(m.state)) == 0:
 		m.flush()
 		for _, c := range turn.Calls {
 			if c.Status != run.CallRunning {
@@ -220,12 +221,12 @@ func (m *model) askQuestion(s run.State) bool {
 	if len(open) == 0 {
 		return false
 	}
-	m.showQuestion(app.QuestionOf(open[0].Call))
+	m.showQuestion(runlog.QuestionOf(open[0].Call))
 	return true
 }
 
 // showQuestion shows a question that waits for an answer.
-func (m *model) showQuestion(q app.Question) {
+func (m *model) showQuestion(q runlog.Question) {
 	m.answered()
 	m.question = &question{Question: q}
 	m.question.comesUp(m)

@@ -12,6 +12,7 @@ import (
 	"pawl/permission"
 	"pawl/render"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/tui/editor"
 	"pawl/view"
 )
@@ -119,7 +120,7 @@ func pickRun(t app.Task) effect {
 			return err
 		}
 		if len(runs) == 0 {
-			return app.ErrNoRun
+			return runlog.ErrNoRun
 		}
 		now := time.Now()
 		var entries []entry
@@ -152,11 +153,11 @@ const maxSearched = 32 << 10
 const maxRuns = 500
 
 // runState says in a word how a run stands.
-func runState(r app.Run) string {
+func runState(r runlog.Run) string {
 	switch {
 	case r.Damage != "":
 		return "damaged"
-	case r.Condition == app.Ended:
+	case r.Condition == runlog.Ended:
 		return strings.ReplaceAll(string(r.End), "_", " ")
 	}
 	return string(r.Condition)
@@ -259,7 +260,7 @@ func planQuestion() *question {
 			return append(effects, m.send("Carry out the plan.")...)
 		}
 	}
-	q := &question{Question: app.Question{Text: "Carry out this plan? Or say what should be different.",
+	q := &question{Question: runlog.Question{Text: "Carry out this plan? Or say what should be different.",
 		Options: []string{"Yes, and ask before each write", "Yes, and edit files without asking"}}}
 	q.choose = func(m *model, option int) []effect {
 		return []func(*model) []effect{carryOut(permission.Default), carryOut(permission.AcceptEdits)}[option](m)

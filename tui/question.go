@@ -6,14 +6,14 @@ import (
 	"strings"
 	"time"
 
-	"pawl/app"
 	"pawl/render"
+	"pawl/runlog"
 )
 
 // A question is answered in the input, or by choosing one of the answers that it offers.
 type question struct {
 	guard
-	app.Question
+	runlog.Question
 	fits    bool
 	printed bool      // all of it was printed
 	before  bool      // the words in the input were begun before it can have been read: they are no answer to it
@@ -23,7 +23,7 @@ type question struct {
 }
 
 // asked returns the question of the agent that waits for an answer; nil: none does.
-func (m *model) asked() *app.Question {
+func (m *model) asked() *runlog.Question {
 	if m.question == nil || m.question.choose != nil {
 		return nil
 	}

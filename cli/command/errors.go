@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl/app"
 	"pawl/config"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/worker"
 )
 
@@ -59,7 +59,7 @@ func (inv *Invocation) Report(err error) int {
 	case errors.As(err, &e):
 	case errors.As(err, new(*config.Error)):
 		e = Exit{Code: ExitUsage, Err: err}
-	case errors.As(err, new(*app.QuestionError)), errors.As(err, new(*app.QuestionsError)):
+	case errors.As(err, new(*runlog.QuestionError)), errors.As(err, new(*runlog.QuestionsError)):
 		e = Exit{Code: ExitPerson, Err: err}
 	case !inv.Began:
 		e = Exit{Code: ExitUsage, Err: fmt.Errorf("%w; see --help", err)}

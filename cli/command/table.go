@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"pawl/app"
 	"pawl/render"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/view"
 )
 
@@ -126,8 +126,8 @@ func CostCell(u run.Usage) string {
 }
 
 // RunState is what a run does now, or how its turn ended, in a word.
-func RunState(r app.Run) string {
-	if r.Condition != app.Ended {
+func RunState(r runlog.Run) string {
+	if r.Condition != runlog.Ended {
 		return string(r.Condition)
 	}
 	switch r.End {

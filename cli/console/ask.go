@@ -22,6 +22,7 @@ import (
 	"pawl/render"
 	"pawl/request"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/view"
 	"pawl/worker"
 )
@@ -77,7 +78,7 @@ func (a *Asker) Ask(ctx context.Context, s run.State) bool {
 		a.waits = false
 		return a.instead(ctx)
 	case len(s.Questions()) > 0:
-		return a.question(ctx, app.QuestionOf(s.Questions()[0].Call))
+		return a.question(ctx, runlog.QuestionOf(s.Questions()[0].Call))
 	}
 	return false
 }
@@ -262,7 +263,7 @@ func keyWords(choices []render.Choice) string {
 }
 
 // question asks a question of the agent.
-func (a *Asker) question(ctx context.Context, q app.Question) bool {
+func (a *Asker) question(ctx context.Context, q runlog.Question) bool {
 	width, _ := a.Width()
 	asking, end := context.WithCancel(ctx)
 	defer end()
@@ -686,7 +687,7 @@ func Chosen(answer string, options []string) (string, error) {
 }
 
 // QuestionPrompt is what stands before the answer to a question.
-func QuestionPrompt(q app.Question) string {
+func QuestionPrompt(q runlog.Question) string {
 	if len(q.Options) > 0 {
 		return "  answer (a number, or your own words): "
 	}

@@ -18,6 +18,7 @@ import (
 	"pawl/internal/screen/screentest"
 	"pawl/render"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/view"
 )
 
@@ -290,7 +291,7 @@ func TestNothingOfTheModelReachesTheTerminalRaw(t *testing.T) {
 	w.update(view.Update{Notice: evil})
 	w.events(run.Interrupted{Cause: run.ByPerson}, run.Synthesized{Text: evil}, run.Ended{End: run.EndInterrupted, Detail: evil})
 	w.summary(run.State{Turn: run.Turn{TurnSummary: run.TurnSummary{N: 1, End: run.Ended{End: run.EndFailed, Detail: evil, Jobs: []run.Job{{ID: "j", Command: evil}}}}}},
-		Result{Question: &app.Question{Text: evil, Options: []string{evil}}}, []app.Denial{{Tool: evil, Flag: evil}}, evil)
+		Result{Question: &runlog.Question{Text: evil, Options: []string{evil}}}, []app.Denial{{Tool: evil, Flag: evil}}, evil)
 	w.close0()
 }
 

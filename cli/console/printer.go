@@ -19,6 +19,7 @@ import (
 	visibility "pawl/internal/visible"
 	"pawl/render"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/view"
 )
 
@@ -326,10 +327,10 @@ func deniedWords(denials []app.Denial) string {
 
 // ended says in words how the last turn of a run at rest ended, or what it waits for.
 func ended(s run.State) string {
-	if s.Turn.Open() && !app.NeedsApproval(s) {
-		return app.WaitsBelow
+	if s.Turn.Open() && !runlog.NeedsApproval(s) {
+		return runlog.WaitsBelow
 	}
-	return app.ConditionWords(s, nil)
+	return runlog.ConditionWords(s, nil)
 }
 
 // StopUnread makes p stop a run whose standard output nothing reads any more, as after

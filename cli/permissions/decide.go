@@ -22,6 +22,7 @@ import (
 	"pawl/report"
 	"pawl/request"
 	"pawl/run"
+	"pawl/runlog"
 	"pawl/view"
 )
 
@@ -218,7 +219,7 @@ func (d decider) pick(ctx context.Context, named []string) (app.Approval, error)
 		if err != nil {
 			return app.Approval{}, err
 		}
-		if was, ok := app.DecisionOn(events, run.CallID(named[0])); ok {
+		if was, ok := runlog.DecisionOn(events, run.CallID(named[0])); ok {
 			return app.Approval{}, fmt.Errorf("too late: call %s was %s", named[0], view.DecisionWords(was))
 		}
 	}

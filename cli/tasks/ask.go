@@ -12,6 +12,7 @@ import (
 	"pawl/config"
 	"pawl/render"
 	"pawl/run"
+	"pawl/runlog"
 	tasks "pawl/task"
 )
 
@@ -73,7 +74,7 @@ func (a *taskAsker) calls(ctx context.Context, s *app.Session, out *console.Prin
 // not at rest while a call waits, because the agent keeps working: it asks as soon as one does.
 func asksNow(s run.State) bool {
 	if s.Created.External {
-		return len(app.Undecided(s)) > 0
+		return len(runlog.Undecided(s)) > 0
 	}
 	return s.Turn.Open()
 }
@@ -138,7 +139,7 @@ func (a *taskAsker) asks(ctx context.Context, s tasks.State) (tasks.Action, erro
 		if len(open) == 0 {
 			return nil, nil
 		}
-		q := app.Question{Text: open[0].Question, Options: open[0].Options}
+		q := runlog.Question{Text: open[0].Question, Options: open[0].Options}
 		width, _ := one.Width()
 		answer, ok := one.Words(ctx, one.Style.QuestionLines(q, width), q.Options, console.QuestionPrompt(q))
 		if !ok {

@@ -1,4 +1,4 @@
-package app
+package runlog
 
 import (
 	"cmp"
@@ -67,9 +67,9 @@ func QuestionOf(c run.Call) Question {
 	return q
 }
 
-// questionsBelow returns the questions that the runs below one in state s wait with.
-func (w *Workspace) questionsBelow(s run.State) ([]Question, error) {
-	below, err := w.Below(s)
+// QuestionsBelow returns the questions that the runs below one in state s wait with.
+func (r Reader) QuestionsBelow(s run.State) ([]Question, error) {
+	below, err := r.Below(s)
 	return QuestionsOf(below), err
 }
 

@@ -1,15 +1,73 @@
-package app
+package runlog
 
 import (
 	"context"
 	"fmt"
 
 	"pawl/inbox"
+	"pawl/request"
 	"pawl/run"
 	"pawl/store"
 	"pawl/view"
 	"pawl/worker"
 )
+
+// Below returns the runs below one in state s; see [worker.Below].
+func (r Reader) Below(s run.State) ([]run.State, error) {
+	if !s.Turn.Open() {
+		return nil, nil
+	}
+	st, err := r.open()
+	if err != nil { // nothing is written yet
+		return nil, nil
+	}
+	return worker.Below(context.Background(), st, s)
+}
+
+// Undecided returns the calls that need a decision.
+func Undecided(s run.State) []run.CallState {
+	var calls []run.CallState
+	for _, c := range s.Next() {
+		if c, ok := c.(run.Decide); ok {
+			calls = append(calls, c.Call)
+		}
+	}
+	return calls
+}
+
+// Stored returns the answer to a call of a run that waits in its inbox until a process drives the run; nil: there is
+// none.
+func (r Reader) Stored(ctx context.Context, id run.ID, call run.CallID) (*request.Decide, error) {
+	st, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := st.Inbox(ctx, id)
+	for _, row := range rows {
+		r, err := request.Decode(row.Kind, row.Payload)
+		if d, ok := r.(request.Decide); err == nil && ok && d.Call == call {
+			return &d, nil
+		}
+	}
+	return nil, err
+}
+
+// DecisionOn returns the last decision on a call.
+func DecisionOn(events []run.Event, id run.CallID) (was run.Decision, ok bool) {
+	for _, e := range events {
+		switch f := e.Payload.(type) {
+		case run.CallDecided:
+			if f.Call == id {
+				was, ok = f.Decision, true
+			}
+		case run.Interrupted:
+			if f.Call == id {
+				was, ok = run.Decision{Answer: run.Wait, Source: "person", By: f.By}, true
+			}
+		}
+	}
+	return was, ok
+}
 
 // A Condition says what a run is doing now.
 type Condition string
@@ -39,8 +97,8 @@ func ConditionOf(s run.State, driven bool) Condition {
 
 // Condition is [ConditionOf], and takes the runs below into account: a run that only waits for runs that wait
 // for a person is waiting too.
-func (w *Workspace) Condition(s run.State, driven bool) Condition {
-	if below, err := w.Below(s); err == nil && WaitsAmong(s, below) {
+func (r Reader) Condition(s run.State, driven bool) Condition {
+	if below, err := r.Below(s); err == nil && WaitsAmong(s, below) {
 		return Waiting
 	}
 	return ConditionOf(s, driven)
@@ -50,9 +108,9 @@ func (w *Workspace) Condition(s run.State, driven bool) Condition {
 // decision.
 func NeedsApproval(s run.State) bool { return WaitsAmong(s, nil) }
 
-// waitsForPerson reports whether a run in state s, with an open turn, can only continue when a person has
+// WaitsForPerson reports whether a run in state s, with an open turn, can only continue when a person has
 // decided or answered something in it or in the runs below it.
-func waitsForPerson(ctx context.Context, st store.Store, s run.State) bool {
+func WaitsForPerson(ctx context.Context, st store.Store, s run.State) bool {
 	if !s.Turn.Open() {
 		return false
 	}
@@ -60,7 +118,7 @@ func waitsForPerson(ctx context.Context, st store.Store, s run.State) bool {
 	return err == nil && WaitsAmong(s, below)
 }
 
-// WaitsAmong is waitsForPerson, given the runs below s and those below them.
+// WaitsAmong is WaitsForPerson, given the runs below s and those below them.
 func WaitsAmong(s run.State, below []run.State) bool {
 	waits := map[run.CallID]bool{}
 	for _, child := range below {
@@ -134,7 +192,7 @@ func condition(ctx context.Context, st store.Store, s store.Summary) (Condition,
 	if driven {
 		c = Working
 	}
-	if waitsForPerson(ctx, st, state) {
+	if WaitsForPerson(ctx, st, state) {
 		c = Waiting
 	}
 	if !driven {
@@ -145,19 +203,19 @@ func condition(ctx context.Context, st store.Store, s store.Summary) (Condition,
 
 // LeftAbove returns the run above one in state s if it waits for that run, whose turn has ended, and no
 // process drives it; otherwise "".
-func (w *Workspace) LeftAbove(ctx context.Context, s run.State) (run.ID, error) {
+func (r Reader) LeftAbove(ctx context.Context, s run.State) (run.ID, error) {
 	id := s.Created.Parent
 	if id == "" || s.Turn.Open() || len(s.Questions()) > 0 {
 		return "", nil
 	}
-	_, above, err := w.Load(ctx, id)
+	_, above, err := r.Load(ctx, id)
 	if err != nil || !above.Turn.Open() {
 		return "", err
 	}
 	if call, ok := above.Turn.Call(s.Created.ParentCall); !ok || call.Status != run.CallRunning {
 		return "", nil
 	}
-	st, err := w.reading()
+	st, err := r.open()
 	if err != nil {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package app
+package runlog
 
 import (
 	"context"
@@ -6,19 +6,70 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"pawl/run"
 	"pawl/view"
+	"pawl/worker"
 )
+
+// Follow yields a run's events after number after and then, while a process drives the run,
+// what is new as it happens; see [worker.Follow]. A run that this process drives is better
+// followed by the methods of its session.
+func (r Reader) Follow(ctx context.Context, id run.ID, after int64) iter.Seq2[view.Update, error] {
+	st, err := r.open()
+	if err != nil {
+		return func(yield func(view.Update, error) bool) { yield(view.Update{}, NoRuns(err)) }
+	}
+	return worker.Follow(ctx, st, id, after)
+}
+
+// FollowChild yields the updates of a child run after event number after, and waits for one that
+// has not begun. It ends when ctx is done: a child that waits for a person may be driven again.
+func (r Reader) FollowChild(ctx context.Context, id run.ID, after int64) iter.Seq[view.Update] {
+	return func(yield func(view.Update) bool) {
+		for ctx.Err() == nil {
+			for u, err := range r.Follow(ctx, id, after) {
+				if err != nil {
+					break // it may not be there yet; what it does is in its log
+				}
+				if u.Event != nil {
+					after = u.Event.Seq
+				}
+				if !yield(u) {
+					return
+				}
+			}
+			select {
+			case <-time.After(pollChild):
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// pollChild is how often a child run is looked for that has not begun.
+const pollChild = 100 * time.Millisecond
+
+// Waits reports whether what was put into the inbox of a run, with the id of a message, still
+// waits for a process that drives the run.
+func (r Reader) Waits(ctx context.Context, of run.ID, id string) (bool, error) {
+	st, err := r.open()
+	if err != nil {
+		return false, NoRuns(err)
+	}
+	_, taken, err := st.Answer(ctx, of, id)
+	return !taken, err
+}
 
 // FollowTree calls show for each update of a run in state s, and for those of the runs that its calls start
 // from then on, and that these start. All that a child run does comes after the event that starts its call and
 // before the one that settles it. When updates ends, the rest of the logs of the runs below is shown as far as
 // it is written by then, unless ctx is done. show is called by one goroutine at a time, and not after
 // FollowTree has returned. An error is one of updates.
-func (w *Workspace) FollowTree(ctx context.Context, s run.State, updates iter.Seq2[view.Update, error], show func(run.ID, view.Update)) error {
+func (r Reader) FollowTree(ctx context.Context, s run.State, updates iter.Seq2[view.Update, error], show func(run.ID, view.Update)) error {
 	var showing sync.Mutex
-	b := newBranch(w, s.Created.Run, func(id run.ID, u view.Update) {
+	b := newBranch(r, s.Created.Run, func(id run.ID, u view.Update) {
 		showing.Lock()
 		defer showing.Unlock()
 		show(id, u)
@@ -39,7 +90,7 @@ func (w *Workspace) FollowTree(ctx context.Context, s run.State, updates iter.Se
 
 // A branch is a run that is followed, with those below it. It is used by one goroutine at a time.
 type branch struct {
-	w    *Workspace
+	runs Reader
 	id   run.ID
 	show func(run.ID, view.Update)
 
@@ -51,8 +102,8 @@ type branch struct {
 	done   chan struct{}      // closed when that has ended
 }
 
-func newBranch(w *Workspace, id run.ID, show func(run.ID, view.Update)) *branch {
-	return &branch{w: w, id: id, show: show, starts: map[run.CallID]bool{}, below: map[run.CallID]*branch{}, done: make(chan struct{})}
+func newBranch(runs Reader, id run.ID, show func(run.ID, view.Update)) *branch {
+	return &branch{runs: runs, id: id, show: show, starts: map[run.CallID]bool{}, below: map[run.CallID]*branch{}, done: make(chan struct{})}
 }
 
 // take shows an update, after all that came before it in the runs below.
@@ -87,12 +138,12 @@ func (b *branch) take(ctx context.Context, u view.Update) {
 
 // begin follows a run below.
 func (b *branch) begin(ctx context.Context, id run.ID) *branch {
-	child := newBranch(b.w, id, b.show)
+	child := newBranch(b.runs, id, b.show)
 	following, cancel := context.WithCancel(ctx)
 	child.cancel = cancel
 	go func() {
 		defer close(child.done)
-		for u := range b.w.FollowChild(following, id, 0) {
+		for u := range b.runs.FollowChild(following, id, 0) {
 			child.take(ctx, u)
 		}
 	}()
@@ -108,7 +159,7 @@ func (b *branch) finish(ctx context.Context, call run.CallID) {
 	delete(b.below, call)
 	child.cancel()
 	<-child.done
-	for e, err := range b.w.Events(ctx, child.id, child.last) {
+	for e, err := range b.runs.Events(ctx, child.id, child.last) {
 		if err != nil {
 			break // of a run that was not started; what cannot be read is told where it is driven
 		}

@@ -1,4 +1,5 @@
-package app
+// Package build says which pawl this is, as the Go toolchain recorded it.
+package build
 
 import (
 	"runtime"
@@ -6,8 +7,8 @@ import (
 	"sync"
 )
 
-// A Build says which pawl this is.
-type Build struct {
+// Info says which pawl this is, as JSON.
+type Info struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
 	Time     string `json:"revision_at,omitempty"`
@@ -16,9 +17,9 @@ type Build struct {
 	Platform string `json:"platform"`
 }
 
-// ThisBuild returns what the Go toolchain recorded of this program.
-var ThisBuild = sync.OnceValue(func() Build {
-	b := Build{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+// This returns what the Go toolchain recorded of this program.
+var This = sync.OnceValue(func() Info {
+	b := Info{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
@@ -40,4 +41,4 @@ var ThisBuild = sync.OnceValue(func() Build {
 })
 
 // Version is what events are marked with.
-func Version() string { return ThisBuild().Version }
+func Version() string { return This().Version }
