@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 		"pawl":           func() { os.Exit(Main(os.Args[1:], command.System())) },
 		"scripted-agent": scriptedAgent,
 		"note-server":    noteServer,
+		"mcp-call":       callServer,
 	})
 }
 

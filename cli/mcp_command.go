@@ -12,13 +12,14 @@ import (
 	"pawl/app"
 	"pawl/cli/command"
 	"pawl/cli/servers"
+	"pawl/cli/tasks"
 	"pawl/run"
 )
 
 func mcpCommand(inv *command.Invocation) *cobra.Command {
 	cmd := command.Group(&cobra.Command{
 		Use:   "mcp",
-		Short: "Add, list, test and remove MCP servers",
+		Short: "Add, list, test and remove MCP servers, or be one",
 		Long: `Works with MCP servers: programs and addresses with tools for agents, over the Model Context Protocol. They
 stand in config.toml, as tables [mcp.NAME], and in a repository's .mcp.json, which needs trust. What their tools
 may do is decided like any call; rules name them mcp__SERVER__TOOL.`,
@@ -66,17 +67,35 @@ if need be, and exit code 1 says that the tool must not be used, and standard er
 
 func mcpServeCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "serve --run ID",
-		Short: "Serve the tools of a run over standard input and output",
-		Long: `Serves the tools that are granted to a run of an external agent, over standard input and
-output. External agents start it by themselves, with the token of their turn in
-PAWL_RUN_TOKEN: any other run, and one whose turn is over, is refused.`,
-		Example: "  PAWL_RUN_TOKEN=… pawl mcp serve --run 20261122-1603-efcygd",
-		Args:    cobra.NoArgs,
+		Use:   "serve",
+		Short: "Serve the tasks of this folder to another program, over MCP",
+		Long: `Serves tools over standard input and output, for a program that is a client of the Model Context Protocol: run
+a task, ask its state, answer it, ask its outputs. What its agents may do is decided as always, by your rules and
+the mode given here; calls that need approval wait for pawl runs decide. Tasks stay when the client leaves, and
+go on when it asks for them again, or with pawl task watch.
+
+With --run it serves the tools that are granted to a run of an external agent. External agents start it so by
+themselves, with the token of their turn in PAWL_RUN_TOKEN: any other run, and one whose turn is over, is refused.`,
+		Example:           "  claude mcp add pawl -- pawl -C \"$PWD\" mcp serve --mode accept-edits\n  PAWL_RUN_TOKEN=… pawl mcp serve --run 20261122-1603-efcygd",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	return inRun(inv, cmd, "the id of the run whose tools are served", func(ctx context.Context, ws *app.Workspace, id run.ID) error {
+	id := cmd.Flags().String("run", "", "`ID` of the run whose tools are served")
+	command.AddWaitingSettings(cmd.Flags())
+	open := func(flags *pflag.FlagSet) (*app.Workspace, error) {
+		if *id != "" {
+			return inv.Open(nil)
+		}
+		opt := inv.Options(flags)
+		opt.Drives, opt.Serves, opt.Asks = true, true, true
+		return app.Open(opt)
+	}
+	return command.InWorkspace(cmd, open, func(ctx context.Context, ws *app.Workspace, _ []string) error {
+		if *id == "" {
+			return tasks.Serve(ctx, inv, ws)
+		}
 		token, _ := inv.Env(app.TokenVariable)
-		server, err := ws.AgentServer(id, token, app.AgentPatience)
+		server, err := ws.AgentServer(run.ID(*id), token, app.AgentPatience)
 		if err != nil {
 			return err
 		}

@@ -65,7 +65,7 @@ type Created struct {
 
 // A Source says where a task came from.
 type Source struct {
-	Kind string `json:"kind,omitempty"` // web, cli, api, test
+	Kind string `json:"kind,omitempty"` // web, cli, api, mcp, test
 	User string `json:"user,omitempty"`
 }
 
