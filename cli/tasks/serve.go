@@ -15,6 +15,7 @@ import (
 	"pawl/cli/command"
 	"pawl/cli/console"
 	"pawl/forms"
+	"pawl/internal/build"
 	"pawl/internal/plainjson"
 	"pawl/mcp"
 	"pawl/run"
@@ -32,7 +33,7 @@ func Serve(ctx context.Context, inv *command.Invocation, ws *app.Workspace) erro
 	s := &taskServer{ws: ws, ctx: ctx, driven: map[tasks.ID]bool{}}
 	defer s.driving.Wait()
 	defer cancel()
-	server := &mcp.Server{Name: "pawl", Version: app.Version(), Instructions: served, Call: s.call, Tools: func() ([]mcp.Tool, error) {
+	server := &mcp.Server{Name: "pawl", Version: build.Version(), Instructions: served, Call: s.call, Tools: func() ([]mcp.Tool, error) {
 		var all []mcp.Tool
 		for _, t := range servedTools {
 			all = append(all, mcp.Tool{Name: t.name, Description: t.description, Schema: json.RawMessage(t.schema)})
