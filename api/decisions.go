@@ -11,7 +11,7 @@ import (
 	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
-	"pawl/runlog"
+	"pawl/view"
 )
 
 // A DecisionBody is a person's answer to a call.
@@ -98,8 +98,8 @@ func (s *Server) decide(ctx context.Context, id run.ID, call run.CallID, b Decis
 	}
 	i := slices.IndexFunc(calls, func(a app.Approval) bool { return a.Run == id && a.Call.ID == call })
 	if i < 0 {
-		if was, ok := runlog.DecisionOn(events, call); ok {
-			return forms.DecidedForm{}, &app.DecidedError{Call: call, Was: was}
+		if was, ok := view.DecisionOn(events, call); ok {
+			return forms.DecidedForm{}, &request.DecidedError{Call: call, Was: was}
 		}
 		return forms.DecidedForm{}, notFound("no call " + string(call) + " of run " + string(id) + " needs approval")
 	}
@@ -139,7 +139,7 @@ func (s *Server) rulesOf(a app.Approval, b DecisionBody) (permission.Rules, erro
 	}
 	var given permission.Rules
 	if b.Rule != "" {
-		r, err := permission.ParseTyped(b.Rule, s.ws.Tools())
+		r, err := permission.ParseTyped(b.Rule, app.ToolNames())
 		if err != nil {
 			return nil, invalid("rule", err.Error())
 		}

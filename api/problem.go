@@ -17,8 +17,10 @@ import (
 	"pawl/board"
 	"pawl/config"
 	"pawl/gitcopy"
+	"pawl/inbox"
 	"pawl/internal/stable"
 	"pawl/internal/text"
+	"pawl/request"
 	"pawl/runlog"
 	"pawl/store"
 	"pawl/task"
@@ -118,13 +120,13 @@ func problemOf(err error) *Problem {
 		return of(http.StatusNotFound, codeNotFound)
 	case errors.As(err, new(*store.OwnedError)):
 		return of(http.StatusConflict, "DRIVEN_ELSEWHERE")
-	case errors.As(err, new(*app.DecidedError)), errors.As(err, new(*app.AnsweredError)):
+	case errors.As(err, new(*request.DecidedError)), errors.As(err, new(*request.AnsweredError)):
 		return of(http.StatusConflict, "ALREADY_DECIDED")
 	case errors.As(err, new(*store.NeededError)):
 		return of(http.StatusConflict, "NEEDED")
 	case errors.Is(err, worker.ErrClosed):
 		return of(http.StatusServiceUnavailable, "STOPPED")
-	case errors.As(err, new(*app.NotTakenError)):
+	case errors.As(err, new(*inbox.NotTakenError)):
 		return of(http.StatusGatewayTimeout, "NOT_TAKEN")
 	case errors.As(err, new(*store.ChainError)), errors.As(err, new(*store.UnreadableError)):
 		return of(http.StatusConflict, "DAMAGED")

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/app"
 	"pawl/forms"
 	"pawl/permission"
 	"pawl/policy"
@@ -82,7 +83,7 @@ type addRuleInput struct {
 
 func (s *Server) addRule(ctx context.Context, in *addRuleInput) (forms.RuleChange, error) {
 	b := in.Body
-	rule, err := permission.ParseTyped(b.Rule, s.ws.Tools())
+	rule, err := permission.ParseTyped(b.Rule, app.ToolNames())
 	if err != nil {
 		return forms.RuleChange{}, invalid("rule", err.Error())
 	}
@@ -163,7 +164,7 @@ type explainInput struct {
 func (s *Server) explainCall(ctx context.Context, in *explainInput) (permission.Explanation, error) {
 	b := in.Body
 	name := cmp.Or(b.Tool, "shell")
-	if !slices.Contains(s.ws.Tools(), name) && !strings.HasPrefix(name, "mcp__") {
+	if !slices.Contains(app.ToolNames(), name) && !strings.HasPrefix(name, "mcp__") {
 		return permission.Explanation{}, invalid("tool", "there is no tool "+name)
 	}
 	if b.Mode == "" {

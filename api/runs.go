@@ -20,6 +20,7 @@ import (
 	"pawl/report"
 	"pawl/run"
 	"pawl/runlog"
+	"pawl/tool"
 )
 
 // RunInput is the path of a run.
@@ -180,7 +181,7 @@ func (s *Server) startRun(ctx context.Context, in *startRunInput) (forms.RunForm
 	}
 	if b.Output != nil {
 		var err error
-		if t.Output, _, err = app.OutputOf(b.Output.RawMessage); err != nil {
+		if t.Output, _, err = tool.OutputOf(b.Output.RawMessage); err != nil {
 			return forms.RunForm{}, invalid("output_schema", err.Error())
 		}
 	}

@@ -30,7 +30,7 @@ func (w *Workspace) roster(s *settings) *agent.Roster {
 	return agent.New(agent.Options{
 		User:   filepath.Join(w.env.UserDir(), "agents"),
 		Policy: s.policy, Workspace: w.Dir,
-		Tools: w.Tools,
+		Tools: ToolNames,
 		Model: func(_ context.Context, model string) error {
 			if model = cmp.Or(model, s.Get("model")); model == "" {
 				return nil // a server on this machine may be found when a run begins

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pawl/external"
+	"pawl/inbox"
 	"pawl/internal/build"
 	"pawl/llm"
 	"pawl/mcp"
@@ -306,7 +307,7 @@ func (a *agentServer) taskOf(ctx context.Context) (task.ID, error) {
 // recorded.
 func (a *agentServer) leave(ctx context.Context, key string) error {
 	_, err := a.w.hand(ctx, a.id, "left-"+key, request.Withdraw{ID: key})
-	if errors.As(err, new(*refusedError)) {
+	if errors.As(err, new(*inbox.RefusedError)) {
 		return nil // it waits for nothing
 	}
 	return err

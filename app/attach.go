@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"iter"
 	"sync"
 	"time"
@@ -131,6 +130,15 @@ func (a *Attached) Interrupt(f run.Interrupted) bool {
 // Close does nothing: the run is the other process's.
 func (a *Attached) Close() error { return nil }
 
+// hand hands a request to the owner of a run; see [inbox.Hand].
+func (w *Workspace) hand(ctx context.Context, of run.ID, key string, r request.Request) (taken bool, err error) {
+	st, err := w.writing()
+	if err != nil {
+		return false, err
+	}
+	return inbox.Hand(ctx, st, of, key, r)
+}
+
 // put puts a request into the inbox of a run and wakes its owner.
 func (w *Workspace) put(ctx context.Context, of run.ID, key string, r request.Request) error {
 	st, err := w.writing()
@@ -139,52 +147,3 @@ func (w *Workspace) put(ctx context.Context, of run.ID, key string, r request.Re
 	}
 	return inbox.Put(ctx, st, of, key, r)
 }
-
-// hand puts a request into the inbox of a run and waits until its owner, or that of the run above which
-// waits for it, has taken it. taken is false if no process drives them: it is taken when the run is
-// resumed. An error is a [*refusedError] if it meant nothing, and a [*NotTakenError] if it still waits.
-func (w *Workspace) hand(ctx context.Context, of run.ID, key string, r request.Request) (taken bool, err error) {
-	if err := w.put(ctx, of, key, r); err != nil {
-		return false, err
-	}
-	return w.await(ctx, of, key)
-}
-
-// await waits until a request that was put into the inbox of a run has been taken; see hand.
-func (w *Workspace) await(ctx context.Context, of run.ID, key string) (taken bool, err error) {
-	st, err := w.writing()
-	if err != nil {
-		return false, err
-	}
-	for deadline := time.Now().Add(handPatience); ; {
-		owner, driven, err := inbox.Driver(ctx, st, of) // first: one that has gone has taken what it has taken
-		if err != nil {
-			return false, err
-		}
-		result, taken, err := inbox.Result(ctx, st, of, key)
-		switch {
-		case err != nil:
-			return false, err
-		case result.Refused != "":
-			return true, &refusedError{result.Refused}
-		case taken || !driven:
-			return taken, nil
-		case time.Now().After(deadline):
-			return false, &NotTakenError{fmt.Sprintf("process %d has not taken what was said to run %s for %s; it stays in the inbox: see `pawl runs why %s`", owner.PID, of, handPatience, of)}
-		}
-		select {
-		case <-time.After(pollInbox):
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		}
-	}
-}
-
-// handPatience is how long the owner of a run may take to take a request. It is woken, so a longer wait
-// has another cause.
-const handPatience = 5 * time.Second
-
-// A refusedError says why a request to a run means nothing in its state.
-type refusedError struct{ Why string }
-
-func (e *refusedError) Error() string { return e.Why }

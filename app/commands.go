@@ -11,9 +11,6 @@ import (
 	"pawl/internal/stable"
 )
 
-// A PromptCommand is a prompt that is sent by its name; see [instructions.Command].
-type PromptCommand = instructions.Command
-
 // maxCommands bounds how many files of commands are read of a folder.
 const maxCommands = 200
 
@@ -25,8 +22,8 @@ var commandFolders = []string{".claude/commands", ".pawl/commands"}
 // workspace, in .pawl/commands and .claude/commands, that are trusted. Of two with one name
 // the workspace's counts. untrusted are the folders of the workspace with files that a person
 // has to review first; problems say which other files do not count and why.
-func (w *Workspace) PromptCommands() (all []PromptCommand, untrusted, problems []string) {
-	byName := map[string]PromptCommand{}
+func (w *Workspace) PromptCommands() (all []instructions.Command, untrusted, problems []string) {
+	byName := map[string]instructions.Command{}
 	add := func(name, source string, content []byte) {
 		c, err := instructions.ParseCommand(name, content)
 		if err != nil {
@@ -71,6 +68,6 @@ func (w *Workspace) PromptCommands() (all []PromptCommand, untrusted, problems [
 	for _, c := range byName {
 		all = append(all, c)
 	}
-	stable.Sort(all, func(a, b PromptCommand) int { return cmp.Compare(a.Name, b.Name) })
+	stable.Sort(all, func(a, b instructions.Command) int { return cmp.Compare(a.Name, b.Name) })
 	return all, untrusted, problems
 }

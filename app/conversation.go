@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 
+	"pawl/inbox"
 	"pawl/request"
 	"pawl/run"
 	"pawl/runlog"
@@ -88,7 +89,11 @@ func (c *conversation) Answer(ctx context.Context, q runlog.Question, parts ...r
 	if err := c.by.attend(ctx); err != nil {
 		return err
 	}
-	_, err := c.w.await(ctx, q.Run, key)
+	st, err := c.w.writing()
+	if err != nil {
+		return err
+	}
+	_, err = inbox.Await(ctx, st, q.Run, key)
 	return err
 }
 

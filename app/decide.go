@@ -8,11 +8,13 @@ import (
 	"strings"
 
 	"pawl/config"
+	"pawl/inbox"
 	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
 	"pawl/runlog"
 	"pawl/tool"
+	"pawl/view"
 	"pawl/worker"
 )
 
@@ -85,113 +87,6 @@ func (w *Workspace) Approvals(ctx context.Context, id run.ID) ([]Approval, error
 	return w.approvals(d, s)
 }
 
-// Decide answers a call of a run that any process may drive: the answer goes into the
-// inbox of the run, and its owner takes it, or that of the run above which waits for it. taken is
-// false if no process drives them: the
-// answer counts when it is resumed. An error says that another answer was first, or that
-// this one had no effect.
-func (w *Workspace) Decide(ctx context.Context, id run.ID, d request.Decide) (taken bool, err error) {
-	if d.By == "" {
-		d.By = Person()
-	}
-	events, _, err := w.Load(ctx, id)
-	if err != nil {
-		return false, err
-	}
-	// All answers to the call have the same key: the store keeps the first row with it,
-	// and the sender of a second one finds the other's.
-	key := fmt.Sprintf("decide-%s-%d", d.Call, askedSince(events, d.Call))
-	taken, err = w.hand(ctx, id, key, d)
-	refused, _ := errors.AsType[*refusedError](err)
-	switch {
-	case err != nil && refused == nil:
-		return false, err
-	case taken:
-		return true, w.hadEffect(ctx, id, d, refused)
-	}
-	return false, w.isFirst(ctx, id, d)
-}
-
-// isFirst returns an [*AnsweredError] if the answer that waits in the inbox for the call of d is not d.
-func (w *Workspace) isFirst(ctx context.Context, id run.ID, d request.Decide) error {
-	was, err := w.Stored(ctx, id, d.Call)
-	if err != nil || was == nil {
-		return err
-	}
-	_, there, err1 := request.Encode(*was)
-	_, mine, err2 := request.Encode(d)
-	if err := errors.Join(err1, err2); err != nil || there == mine {
-		return err
-	}
-	return &AnsweredError{d.Call, *was}
-}
-
-// hadEffect returns why an answer that was taken is not the decision on its call; refused is what its
-// sender was told.
-func (w *Workspace) hadEffect(ctx context.Context, id run.ID, mine request.Decide, refused *refusedError) error {
-	events, _, err := w.Load(ctx, id)
-	if err != nil {
-		return err
-	}
-	was, ok := runlog.DecisionOn(events, mine.Call)
-	switch {
-	case !ok && refused != nil:
-		return refused
-	case !ok:
-		return fmt.Errorf("the answer was taken but had no effect: see `pawl runs decide %s`", id)
-	case was.Source != "person" || was.By != mine.By || was.Answer != mine.Answer:
-		return &DecidedError{mine.Call, was}
-	}
-	return nil
-}
-
-// A DecidedError says that a call has a decision already.
-type DecidedError struct {
-	Call run.CallID
-	Was  run.Decision
-}
-
-func (e *DecidedError) Error() string {
-	verb := "refused"
-	if e.Was.Allows() {
-		verb = "allowed"
-	}
-	by := e.Was.By
-	if by == "" {
-		by = e.Was.Source
-	}
-	return fmt.Sprintf("too late: call %s was %s by %s", e.Call, verb, by)
-}
-
-// An AnsweredError says that a call has another answer already, which no process has taken yet.
-type AnsweredError struct {
-	Call run.CallID
-	Was  request.Decide
-}
-
-func (e *AnsweredError) Error() string {
-	return fmt.Sprintf("too late: call %s was answered %s by %s a moment ago", e.Call, e.Was.Answer, e.Was.By)
-}
-
-// askedSince returns the number of the event since which a call needs approval: one whose
-// approval was invalidated can be answered again.
-func askedSince(events []run.Event, id run.CallID) int64 {
-	var seq int64
-	for _, e := range events {
-		switch f := e.Payload.(type) {
-		case run.CallInspected:
-			if f.Call == id {
-				seq = e.Seq
-			}
-		case run.ApprovalInvalidated:
-			if f.Call == id {
-				seq = e.Seq
-			}
-		}
-	}
-	return seq
-}
-
 // StoredScopes are the scopes in which a person can store rules.
 var StoredScopes = []string{string(permission.ForUser), string(permission.ForWorkspace), string(permission.FromRepository), string(permission.ForRun)}
 
@@ -229,3 +124,82 @@ func (a Approval) Rules(answer run.Answer, scope permission.Scope, given permiss
 // Is reports whether the digest that a person was shown, or its beginning, is that of the
 // call as it is now.
 func (a Approval) Is(shown string) bool { return strings.HasPrefix(a.Digest, shown) }
+
+// Decide answers a call of a run that any process may drive: the answer goes into the
+// inbox of the run, and its owner takes it, or that of the run above which waits for it. taken is
+// false if no process drives them: the
+// answer counts when it is resumed. An error says that another answer was first, or that
+// this one had no effect.
+func (w *Workspace) Decide(ctx context.Context, id run.ID, d request.Decide) (taken bool, err error) {
+	if d.By == "" {
+		d.By = Person()
+	}
+	events, _, err := w.Load(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	// All answers to the call have the same key: the store keeps the first row with it,
+	// and the sender of a second one finds the other's.
+	key := fmt.Sprintf("decide-%s-%d", d.Call, askedSince(events, d.Call))
+	taken, err = w.hand(ctx, id, key, d)
+	refused, _ := errors.AsType[*inbox.RefusedError](err)
+	switch {
+	case err != nil && refused == nil:
+		return false, err
+	case taken:
+		return true, w.hadEffect(ctx, id, d, refused)
+	}
+	return false, w.isFirst(ctx, id, d)
+}
+
+// isFirst returns an [*request.AnsweredError] if the answer that waits in the inbox for the call of d is not d.
+func (w *Workspace) isFirst(ctx context.Context, id run.ID, d request.Decide) error {
+	was, err := w.Stored(ctx, id, d.Call)
+	if err != nil || was == nil {
+		return err
+	}
+	_, there, err1 := request.Encode(*was)
+	_, mine, err2 := request.Encode(d)
+	if err := errors.Join(err1, err2); err != nil || there == mine {
+		return err
+	}
+	return &request.AnsweredError{Call: d.Call, Was: *was}
+}
+
+// hadEffect returns why an answer that was taken is not the decision on its call; refused is what its
+// sender was told.
+func (w *Workspace) hadEffect(ctx context.Context, id run.ID, mine request.Decide, refused *inbox.RefusedError) error {
+	events, _, err := w.Load(ctx, id)
+	if err != nil {
+		return err
+	}
+	was, ok := view.DecisionOn(events, mine.Call)
+	switch {
+	case !ok && refused != nil:
+		return refused
+	case !ok:
+		return fmt.Errorf("the answer was taken but had no effect: see `pawl runs decide %s`", id)
+	case was.Source != "person" || was.By != mine.By || was.Answer != mine.Answer:
+		return &request.DecidedError{Call: mine.Call, Was: was}
+	}
+	return nil
+}
+
+// askedSince returns the number of the event since which a call needs approval: one whose
+// approval was invalidated can be answered again.
+func askedSince(events []run.Event, id run.CallID) int64 {
+	var seq int64
+	for _, e := range events {
+		switch f := e.Payload.(type) {
+		case run.CallInspected:
+			if f.Call == id {
+				seq = e.Seq
+			}
+		case run.ApprovalInvalidated:
+			if f.Call == id {
+				seq = e.Seq
+			}
+		}
+	}
+	return seq
+}

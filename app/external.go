@@ -150,7 +150,7 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(
 	}
 	turn = external.Turn{Kind: k, Program: program, Env: append(os.Environ(), git...), Keys: s.shellOptions().KeyEnv, Run: t.Run, Workspace: t.Workspace,
 		State: w.externalState(), Model: model, Mode: t.Mode, System: t.System, Message: t.Message, Conversation: t.Conversation, Summary: t.Summary,
-		Server: external.Server{Command: []string{ownProgram(), "-C", w.Dir, "mcp", "serve", "--run", string(t.Run)}, Env: map[string]string{TokenVariable: token}}}
+		Server: external.Server{Command: []string{ownProgram(), "-C", w.Dir, "mcp", "serve", "--run", string(t.Run)}, Env: map[string]string{external.TokenVariable: token}}}
 	// Not all programs pass their environment on to servers.
 	for _, name := range []string{"HOME", "PATH", "TMPDIR", "USER", "LANG", "PAWL_STATE_DIR", "PAWL_MANAGED_RULES", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR"} {
 		if v := w.env.Get(name); v != "" {
@@ -192,9 +192,6 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(
 	return turn, func() { _ = os.Remove(w.tokenFile(t.Run)) }, nil // the next turn replaces it
 }
 
-// TokenVariable is the variable in which the server of a run's tools gets its token.
-const TokenVariable = "PAWL_RUN_TOKEN"
-
 func (w *Workspace) externalState() string { return external.State(w.State) }
 
 func (w *Workspace) tokenFile(id run.ID) string {
@@ -215,7 +212,7 @@ func (w *Workspace) checkToken(id run.ID, token string) error {
 	case err != nil:
 		return err
 	case subtle.ConstantTimeCompare(want, []byte(tokenHash(token))) != 1:
-		return fmt.Errorf("not granted: the token in %s is not that of run %s", TokenVariable, id)
+		return fmt.Errorf("not granted: the token in %s is not that of run %s", external.TokenVariable, id)
 	}
 	return nil
 }
@@ -242,37 +239,4 @@ func externalNames() string {
 		names = append(names, k.Name)
 	}
 	return strings.Join(names, ", ")
-}
-
-// An External is a program of an external agent on this machine.
-type External struct {
-	external.Kind
-	Path    string // empty: it is not installed
-	Version string
-	Err     error // why it has no path or no version
-}
-
-// Externals returns the programs of external agents that there are on this machine, asking
-// each for its version, all at once; none that is in dir, the folder that agents work in ("":
-// the current one). Whether a person is logged in is not looked at.
-func Externals(env config.Env, dir string) []External {
-	all := make([]External, len(external.Kinds))
-	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs
-	}
-	done := make(chan struct{})
-	for i, k := range external.Kinds {
-		go func() {
-			defer func() { done <- struct{}{} }()
-			x := External{Kind: k}
-			if x.Path, x.Err = k.Find(env.Get("PATH"), dir); x.Err == nil {
-				x.Version, x.Err = k.Version(x.Path, os.Environ())
-			}
-			all[i] = x
-		}()
-	}
-	for range all {
-		<-done
-	}
-	return all
 }

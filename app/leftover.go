@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl/external"
+	"pawl/inbox"
 	"pawl/run"
 )
 
@@ -40,11 +41,11 @@ func (w *Workspace) agentEnds(ctx context.Context, id run.ID) error {
 			continue
 		}
 		select {
-		case <-time.After(pollInbox):
+		case <-time.After(inbox.Poll):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-patience:
-			return &NotTakenError{fmt.Sprintf("the turn of run %s has ended, but processes of its agent have not after %s: see `pawl doctor`", id, agentPatience)}
+			return &inbox.NotTakenError{What: fmt.Sprintf("the turn of run %s has ended, but processes of its agent have not after %s: see `pawl doctor`", id, agentPatience)}
 		}
 	}
 	return nil

@@ -43,9 +43,6 @@ func Person() string {
 	return "user " + strconv.Itoa(os.Getuid())
 }
 
-// Tools returns the names of the tools of every run, but for those that are offered.
-func (w *Workspace) Tools() []string { return ToolNames() }
-
 // judge returns a judge of calls with the rules of a policy.
 func (w *Workspace) judge(p *policy.Policy) *judge.Judge {
 	return &judge.Judge{Rules: p, Own: w.own(), Root: w.asRoot()}

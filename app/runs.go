@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pawl/config"
+	"pawl/inbox"
 	"pawl/internal/build"
 	"pawl/output"
 	"pawl/permission"
@@ -155,9 +156,6 @@ func (w *Workspace) Rename(ctx context.Context, id run.ID, name string) error {
 // that do not stop within a second, so a longer wait has another cause.
 const stopPatience = 10 * time.Second
 
-// pollInbox is how often the store is read while another process is to act.
-const pollInbox = 50 * time.Millisecond
-
 // Stop interrupts the turn of a run and waits until it has ended. If another process drives the run, that one
 // is told; a turn that was left open by a process that was killed is ended here. By then an external agent of
 // the run has ended as well. cause says why, and by who stops the run. stopped is false if no turn was open.
@@ -199,20 +197,15 @@ func (w *Workspace) Stop(ctx context.Context, id run.ID, cause run.Cause, by str
 			stopped = true
 		}
 		select {
-		case <-time.After(pollInbox):
+		case <-time.After(inbox.Poll):
 		case <-ctx.Done():
 			return "", stopped, context.Cause(ctx)
 		case <-deadline.C:
-			return "", stopped, &NotTakenError{fmt.Sprintf("run %s has not stopped: process %d was told to and has not answered for %s; the request stays in the inbox: see `pawl runs why %s`",
+			return "", stopped, &inbox.NotTakenError{What: fmt.Sprintf("run %s has not stopped: process %d was told to and has not answered for %s; the request stays in the inbox: see `pawl runs why %s`",
 				id, owner.PID, stopPatience, id)}
 		}
 	}
 }
-
-// A NotTakenError says that the process which drives a run has not taken a request in time.
-type NotTakenError struct{ What string }
-
-func (e *NotTakenError) Error() string { return e.What }
 
 // stopHere ends the open turn of a run that no process drives, by driving it with a
 // context that is cancelled already.

@@ -128,7 +128,7 @@ func TestACallThatWaitsIsAllowedInTheProcessItself(t *testing.T) {
 	// The decision is in the log, and no row went through the inbox.
 	events, _, err := ws.Load(t.Context(), s.ID())
 	ok(t, err)
-	if d, has := runlog.DecisionOn(events, "c_1"); !has || d.By != "ann" || d.Answer != run.Allow {
+	if d, has := view.DecisionOn(events, "c_1"); !has || d.By != "ann" || d.Answer != run.Allow {
 		t.Errorf("decided %+v", d)
 	}
 }
@@ -542,7 +542,7 @@ func TestAnAnswerTellsWhatAMessageWould(t *testing.T) {
 	ok(t, s.Close())
 	further := t.TempDir()
 	ws = p.open(map[string][]string{"add_dirs": {further}})
-	output, _, err := app.OutputOf([]byte(`{"type":"object"}`))
+	output, _, err := tool.OutputOf([]byte(`{"type":"object"}`))
 	ok(t, err)
 	s, err = ws.Resume(t.Context(), string(s.ID()), app.Task{Output: output})
 	ok(t, err)

@@ -19,6 +19,8 @@ import (
 	"pawl/agent"
 	"pawl/app"
 	"pawl/cli/command"
+	"pawl/config"
+	"pawl/external"
 	"pawl/forms"
 	"pawl/run"
 )
@@ -109,7 +111,7 @@ func agentsListCommand(inv *command.Invocation) *cobra.Command {
 func programs(inv *command.Invocation) string {
 	var b strings.Builder
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, x := range app.Externals(inv.Env, "") {
+	for _, x := range external.Programs(config.Env(inv.Env).Get("PATH"), "") {
 		if x.Path == "" {
 			continue
 		}
@@ -448,7 +450,7 @@ Exit codes: 0 nothing has failed, 1 something has.`,
 	return command.InWorkspace(cmd, open, func(ctx context.Context, ws *app.Workspace, args []string) error {
 		form := agentTestForm{Name: args[0]}
 		var failed error
-		id, err := ws.ProveAgent(ctx, args[0], func(p app.AgentProof) {
+		id, err := proveAgent(ctx, ws, args[0], func(p agentProof) {
 			form.Items = append(form.Items, p)
 			if p.State == "failed" {
 				failed = command.Exit{Code: command.ExitFailed}
@@ -477,9 +479,9 @@ Exit codes: 0 nothing has failed, 1 something has.`,
 
 // An agentTestForm is what a test of an agent has shown, as JSON.
 type agentTestForm struct {
-	Name  string           `json:"name"`
-	Run   run.ID           `json:"run,omitempty"`
-	Items []app.AgentProof `json:"items"`
+	Name  string       `json:"name"`
+	Run   run.ID       `json:"run,omitempty"`
+	Items []agentProof `json:"items"`
 }
 
 // An agentCheckForm is whether an agent can run, as JSON.

@@ -13,6 +13,7 @@ import (
 	"pawl/cli/command"
 	"pawl/cli/servers"
 	"pawl/cli/tasks"
+	"pawl/external"
 	"pawl/run"
 )
 
@@ -94,7 +95,7 @@ themselves, with the token of their turn in PAWL_RUN_TOKEN: any other run, and o
 		if *id == "" {
 			return tasks.Serve(ctx, inv, ws)
 		}
-		token, _ := inv.Env(app.TokenVariable)
+		token, _ := inv.Env(external.TokenVariable)
 		server, err := ws.AgentServer(run.ID(*id), token, app.AgentPatience)
 		if err != nil {
 			return err

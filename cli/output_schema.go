@@ -6,9 +6,9 @@ import (
 	"os"
 	"strings"
 
-	"pawl/app"
 	"pawl/cli/command"
 	"pawl/run"
+	"pawl/tool"
 )
 
 // readOutputSchema reads the JSON Schema that the result of a run has to fit: given is the
@@ -27,11 +27,11 @@ func readOutputSchema(inv *command.Invocation, given string) (run.Output, error)
 		defer f.Close() // it was only read
 		from, at = f, " "+command.ShellWord(given)
 	}
-	content, err := io.ReadAll(io.LimitReader(from, app.MaxSchema+1))
+	content, err := io.ReadAll(io.LimitReader(from, tool.MaxSchema+1))
 	var o run.Output
 	var unchecked []string
 	if err == nil {
-		o, unchecked, err = app.OutputOf(content)
+		o, unchecked, err = tool.OutputOf(content)
 	}
 	if err != nil {
 		return run.Output{}, command.Usage("--output-schema%s: %w", at, err)

@@ -341,7 +341,7 @@ func lists(names []string, model string) bool {
 // logged in is for each program to say.
 func checkExternals(opt app.Options) []Check {
 	var checks []Check
-	for _, x := range app.Externals(opt.Env, opt.Dir) {
+	for _, x := range external.Programs(opt.Env.Get("PATH"), opt.Dir) {
 		c := Check{Topic: "external agents", Name: x.Name, State: Good, Detail: fmt.Sprintf("%s %s, %s", x.Title, x.Version, x.Path)}
 		switch {
 		case x.Path == "":

@@ -92,7 +92,7 @@ func named(ctx context.Context, w *app.Workspace, which []string) ([]run.ID, err
 
 func (r *Replay) run(ctx context.Context, w *app.Workspace, id run.ID, rules permission.Rules, request func(string, run.Class, string) permission.Request) error {
 	calls, asked, mode, copied := map[run.CallID]run.Call{}, map[run.CallID]run.CallInspected{}, permission.Default, int64(0)
-	names := w.Tools()
+	names := app.ToolNames()
 	judge := func(call run.CallID, d run.Decision) {
 		f, ok := asked[call]
 		if !ok {

@@ -35,40 +35,6 @@ func Undecided(s run.State) []run.CallState {
 	return calls
 }
 
-// Stored returns the answer to a call of a run that waits in its inbox until a process drives the run; nil: there is
-// none.
-func (r Reader) Stored(ctx context.Context, id run.ID, call run.CallID) (*request.Decide, error) {
-	st, err := r.open()
-	if err != nil {
-		return nil, err
-	}
-	rows, err := st.Inbox(ctx, id)
-	for _, row := range rows {
-		r, err := request.Decode(row.Kind, row.Payload)
-		if d, ok := r.(request.Decide); err == nil && ok && d.Call == call {
-			return &d, nil
-		}
-	}
-	return nil, err
-}
-
-// DecisionOn returns the last decision on a call.
-func DecisionOn(events []run.Event, id run.CallID) (was run.Decision, ok bool) {
-	for _, e := range events {
-		switch f := e.Payload.(type) {
-		case run.CallDecided:
-			if f.Call == id {
-				was, ok = f.Decision, true
-			}
-		case run.Interrupted:
-			if f.Call == id {
-				was, ok = run.Decision{Answer: run.Wait, Source: "person", By: f.By}, true
-			}
-		}
-	}
-	return was, ok
-}
-
 // A Condition says what a run is doing now.
 type Condition string
 
@@ -223,4 +189,21 @@ func (r Reader) LeftAbove(ctx context.Context, s run.State) (run.ID, error) {
 		return "", err
 	}
 	return id, nil
+}
+
+// Stored returns the answer to a call of a run that waits in its inbox until a process drives the run; nil: there is
+// none.
+func (r Reader) Stored(ctx context.Context, id run.ID, call run.CallID) (*request.Decide, error) {
+	st, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := st.Inbox(ctx, id)
+	for _, row := range rows {
+		r, err := request.Decode(row.Kind, row.Payload)
+		if d, ok := r.(request.Decide); err == nil && ok && d.Call == call {
+			return &d, nil
+		}
+	}
+	return nil, err
 }

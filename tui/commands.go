@@ -9,6 +9,7 @@ import (
 
 	"pawl/app"
 	"pawl/config"
+	"pawl/instructions"
 	"pawl/internal/text"
 	"pawl/internal/visible"
 	"pawl/permission"
@@ -71,7 +72,7 @@ func (m *model) command(line string) []effect {
 	if i := slices.IndexFunc(all, func(c command) bool { return c.name == name }); i >= 0 {
 		return all[i].do(m, args)
 	}
-	if i := slices.IndexFunc(m.own, func(c app.PromptCommand) bool { return c.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(m.own, func(c instructions.Command) bool { return c.Name == name }); i >= 0 {
 		return m.send(m.own[i].Prompt(args))
 	}
 	var names []string

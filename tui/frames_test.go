@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pawl/app"
+	"pawl/instructions"
 	"pawl/internal/golden"
 	"pawl/internal/screen"
 	"pawl/internal/screen/screentest"
@@ -415,7 +416,7 @@ func TestACommandThatIsIgnoredIsNamed(t *testing.T) {
 func TestTheArgumentsOfACommandAreShown(t *testing.T) {
 	t.Parallel()
 	c := newScene(t, 120, 24, render.Style{})
-	c.take(commandsKnown{commands: []app.PromptCommand{{Name: "git:review", Arguments: "[package]", Description: "Review a package"}}})
+	c.take(commandsKnown{commands: []instructions.Command{{Name: "git:review", Arguments: "[package]", Description: "Review a package"}}})
 	for _, r := range "/git" {
 		c.presses(string(r), string(r))
 	}

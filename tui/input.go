@@ -18,6 +18,7 @@ import (
 	"pawl/render"
 	"pawl/run"
 	"pawl/runlog"
+	"pawl/tool"
 	"pawl/tui/editor"
 	"pawl/tui/keys"
 	"pawl/view"
@@ -616,7 +617,7 @@ func (m *model) wantFiles() []effect {
 	}
 	m.input.asked = true
 	return []effect{later(func(ctx context.Context, b *backend) error {
-		names, err := b.ws.Files(ctx, maxFiles)
+		names, err := tool.Files(ctx, b.ws.Dir, maxFiles)
 		b.post(filesKnown{names})
 		return err
 	})}

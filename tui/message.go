@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pawl/app"
+	"pawl/instructions"
 	"pawl/run"
 	"pawl/runlog"
 	"pawl/tui/keys"
@@ -133,7 +134,7 @@ type (
 	branchKnown struct{ name string }
 	// commandsKnown are the commands that people have written.
 	commandsKnown struct {
-		commands  []app.PromptCommand
+		commands  []instructions.Command
 		untrusted []string // folders with some that the person has to review first
 	}
 	// filesKnown are the files of the workspace, for completion.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl/app"
+	"pawl/instructions"
 	"pawl/internal/screen"
 	"pawl/internal/text"
 	"pawl/render"
@@ -44,8 +45,8 @@ type model struct {
 	model      modelKnown        // that a new run would have
 	branch     string
 
-	own       []app.PromptCommand // commands that people have written
-	untrusted []string            // folders with commands that are not
+	own       []instructions.Command // commands that people have written
+	untrusted []string               // folders with commands that are not
 	input     input
 	pane      pane      // that the person has opened; nil: none
 	question  *question // of the agent, or what becomes of a plan; nil: nothing is asked

@@ -215,7 +215,7 @@ func sameRule(r, q permission.Rule) bool {
 
 // ruleFrom reads a rule and the flags about it.
 func (h here) ruleFrom(ctx context.Context, given string, q ruleRequest) (permission.Rule, run.ID, error) {
-	rule, err := permission.ParseTyped(given, h.Tools())
+	rule, err := permission.ParseTyped(given, app.ToolNames())
 	if err != nil {
 		return rule, "", command.Usage("%w", err)
 	}

@@ -22,7 +22,6 @@ import (
 	"pawl/report"
 	"pawl/request"
 	"pawl/run"
-	"pawl/runlog"
 	"pawl/view"
 )
 
@@ -219,7 +218,7 @@ func (d decider) pick(ctx context.Context, named []string) (app.Approval, error)
 		if err != nil {
 			return app.Approval{}, err
 		}
-		if was, ok := runlog.DecisionOn(events, run.CallID(named[0])); ok {
+		if was, ok := view.DecisionOn(events, run.CallID(named[0])); ok {
 			return app.Approval{}, fmt.Errorf("too late: call %s was %s", named[0], view.DecisionWords(was))
 		}
 	}
@@ -269,7 +268,7 @@ func (d decider) decide(ctx context.Context, a app.Approval, q answerRequest) er
 		return err
 	}
 	taken, err := d.Decide(ctx, a.Run, request.Decide{Call: a.Call.ID, Answer: run.Answer(q.answer), Text: q.words, Rules: rules, Digest: a.Digest})
-	if decided, ok := errors.AsType[*app.DecidedError](err); ok {
+	if decided, ok := errors.AsType[*request.DecidedError](err); ok {
 		return fmt.Errorf("too late: call %s was %s", a.Call.ID, view.DecisionWords(decided.Was))
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/app"
 	"pawl/cli/command"
 	"pawl/config"
 	"pawl/internal/text"
@@ -40,14 +41,14 @@ rule that decides it, the order of the decision, and what runs without approval.
 	asJSON := command.JSONFlag(cmd)
 	return ruled(inv, cmd, func(ctx context.Context, h here, args []string) error {
 		call := args[0]
-		if tool, what, ok := calledAsRule(call, h.Tools()); ok && !cmd.Flags().Changed("tool") {
+		if tool, what, ok := calledAsRule(call, app.ToolNames()); ok && !cmd.Flags().Changed("tool") {
 			*name, call = tool, what
 		}
-		if !slices.Contains(h.Tools(), *name) && !strings.HasPrefix(*name, "mcp__") {
+		if !slices.Contains(app.ToolNames(), *name) && !strings.HasPrefix(*name, "mcp__") {
 			if ours, _ := permission.Translate(*name); len(ours) > 0 {
 				return command.Usage("--tool %s: use --tool %s", *name, ours[0])
 			}
-			return command.Usage("--tool: there is no tool %s%s", command.Quoted(*name), text.DidYouMean(*name, h.Tools()))
+			return command.Usage("--tool: there is no tool %s%s", command.Quoted(*name), text.DidYouMean(*name, app.ToolNames()))
 		}
 		if *mode == "" {
 			c, err := h.Config()

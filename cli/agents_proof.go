@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"cmp"
@@ -13,13 +13,14 @@ import (
 	"strings"
 	"time"
 
+	"pawl/app"
 	"pawl/external"
 	"pawl/permission"
 	"pawl/run"
 )
 
-// An AgentProof is what a tiny task has shown of an agent. Its fields are printed as JSON.
-type AgentProof struct {
+// An agentProof is what a tiny task has shown of an agent. Its fields are printed as JSON.
+type agentProof struct {
 	What  string `json:"what"`  // runs, logged in, submission, permission, resume, stop
 	State string `json:"state"` // ok, failed, not tried
 	Why   string `json:"why,omitempty"`
@@ -34,14 +35,14 @@ const (
 // proofPatience bounds each turn of a proof.
 const proofPatience = 5 * time.Minute
 
-// ProveAgent lets an agent, or a program of external agents by its name, work on a tiny task in a run of its
+// proveAgent lets an agent, or a program of external agents by its name, work on a tiny task in a run of its
 // own, in mode default and with no one to approve calls: it submits a word, tries a command that needs approval, submits the word once more
 // from memory, and is stopped in a turn. told is called with each thing that this shows. It returns the
 // run, if there is one; an error is one of the agent's name.
-func (w *Workspace) ProveAgent(ctx context.Context, name string, told func(AgentProof)) (run.ID, error) {
+func proveAgent(ctx context.Context, w *app.Workspace, name string, told func(agentProof)) (run.ID, error) {
 	whats := []string{"runs", "logged in", "submission", "permission", "resume", "stop"}
 	say := func(state, why string) {
-		told(AgentProof{whats[0], state, why})
+		told(agentProof{whats[0], state, why})
 		whats = whats[1:]
 	}
 	fail := func(why string) {
@@ -50,7 +51,7 @@ func (w *Workspace) ProveAgent(ctx context.Context, name string, told func(Agent
 		}
 	}
 	word, mark := strings.ToLower(rand.Text()[:8]), "pawl-agents-test-"+strings.ToLower(rand.Text()[:8])
-	t := Task{Agent: name, Mode: string(permission.Default), Name: "test of " + name, Limits: run.Limits{Wall: proofPatience},
+	t := app.Task{Agent: name, Mode: string(permission.Default), Name: "test of " + name, Limits: run.Limits{Wall: proofPatience},
 		Output: run.Output{Tool: "test-report", ByTool: true, Schema: `{"type":"object","properties":{"word":{"type":"string"}},"required":["word"],"additionalProperties":false}`},
 		Rules:  []permission.Rule{{Effect: permission.Ask, Tool: "shell", Pattern: "touch *", Why: "a test of the agent"}}}
 	if k, model, ok := external.Split(name); ok {
@@ -107,7 +108,7 @@ func (w *Workspace) ProveAgent(ctx context.Context, name string, told func(Agent
 
 	file := filepath.Join(state.Created.Workspace, mark)
 	_, made := os.Stat(file)
-	tried, err := w.called(ctx, s.ID(), mark)
+	tried, err := called(ctx, w, s.ID(), mark)
 	switch {
 	case err != nil:
 		return s.ID(), err
@@ -150,7 +151,7 @@ func (w *Workspace) ProveAgent(ctx context.Context, name string, told func(Agent
 	switch err = errors.Join(err, leftErr); {
 	case err != nil:
 		say(unproven, err.Error())
-	case slices.Contains(left, s.ID()), slices.Contains(external.AtWork(w.externalState()), s.ID()):
+	case slices.Contains(left, s.ID()), slices.Contains(external.AtWork(external.State(w.State)), s.ID()):
 		say(unproven, "it, or a process that it started, works on")
 	case state.Turn.End.End != run.EndInterrupted:
 		say(untried, "its turn was over before: "+string(state.Turn.End.End))
@@ -161,7 +162,7 @@ func (w *Workspace) ProveAgent(ctx context.Context, name string, told func(Agent
 }
 
 // called reports whether the agent of a run has called a tool with arguments that hold a text.
-func (w *Workspace) called(ctx context.Context, id run.ID, text string) (bool, error) {
+func called(ctx context.Context, w *app.Workspace, id run.ID, text string) (bool, error) {
 	holds := func(parts []run.Part) bool {
 		return slices.ContainsFunc(parts, func(p run.Part) bool { return p.Call != nil && strings.Contains(p.Call.Arguments, text) })
 	}

@@ -1,4 +1,4 @@
-package app
+package tool
 
 import (
 	"encoding/json"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"pawl/run"
-	"pawl/tool"
 )
 
 // MaxSchema bounds the schema of a result, in bytes: it goes into every request.
@@ -25,9 +24,9 @@ func OutputOf(schema []byte) (o run.Output, unchecked []string, err error) {
 		}
 		return o, nil, err
 	}
-	s, err := tool.NewSubmission(tool.SubmitName, raw)
+	s, err := NewSubmission(SubmitName, raw)
 	if err != nil {
 		return o, nil, err
 	}
-	return run.Output{Tool: tool.SubmitName, Schema: string(schema)}, s.Unchecked(), nil
+	return run.Output{Tool: SubmitName, Schema: string(schema)}, s.Unchecked(), nil
 }
