@@ -4,7 +4,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"pawl/config"
 	"pawl/internal/build"
 	"pawl/internal/proc"
 	"pawl/mcp"
@@ -30,7 +32,13 @@ func (w *Workspace) serversOf(s *settings) *mcp.Servers {
 		return w.servers
 	}
 	shell := s.shellOptions()
-	w.servers = mcp.NewServers(s.Servers, mcp.Options{
+	definitions := slices.Clone(s.Servers)
+	for i := range definitions {
+		if d := &definitions[i]; d.Command != "" && d.Dir == "" && d.Source != config.ServersFile {
+			d.Dir = ownServersDir
+		}
+	}
+	w.servers = mcp.NewServers(definitions, mcp.Options{
 		Workspace: w.Dir, Cache: filepath.Join(w.State, "mcp"), Version: build.Version(),
 		Getenv:  func(name string) (string, bool) { return w.env(name) },
 		Environ: func() []string { return shell.Passed(os.Environ()) },
@@ -52,13 +60,18 @@ func (w *Workspace) serversOf(s *settings) *mcp.Servers {
 			if err != nil {
 				return c, nil, err
 			}
-			return confined.Start(c, level, sandbox.Fence{}) // without one the person is told when runs are driven
+			rules, _ := s.policy.Rules("")                           // with an error those that deny hold
+			return confined.Start(c, level, fence(rules, workspace)) // without one the person is told when runs are driven
 		},
 		Notice:  w.opt.Notice,
 		Changed: func() { w.offerServers() },
 	})
 	return w.servers
 }
+
+// ownServersDir is the folder that the servers of a person work in if their definitions name none. In that of
+// the run the repository would decide what npx, uvx or python -m start, with the variables of the definition.
+const ownServersDir = string(filepath.Separator)
 
 // offerServers offers the tools of the servers to all runs, from their next request on. Tools that
 // are left out are told once.

@@ -23,10 +23,7 @@ import (
 func registry(rules func(run.ID) permission.Rules, shell tool.ShellOptions, agents agent.Delegation) *tool.Registry {
 	options := tool.FetchOptions{Granted: func(c tool.Call) bool { return c.Granted }}
 	if rules != nil {
-		shell.Fence = func(id run.ID, folders []string) (f sandbox.Fence) {
-			f.Hidden, f.Fixed = rules(id).Fenced(folders...)
-			return f
-		}
+		shell.Fence = func(id run.ID, folders []string) sandbox.Fence { return fence(rules(id), folders...) }
 		options.AllowAddress = reach(func() permission.Rules { return rules("") })
 		options.CheckRedirect = func(c tool.Call, to *url.URL) error {
 			return rules(c.Run).CheckRedirect(permission.Request{Tool: "fetch", Class: run.Reads}, to.String())
@@ -36,6 +33,12 @@ func registry(rules func(run.ID) permission.Rules, shell tool.ShellOptions, agen
 	tools := append(tool.Builtin(), fetch, tool.Shell(shell), tool.ShellOutput(), tool.ShellStop(), tool.Help())
 	tools = append(tools, agent.Tools(agents)...)
 	return tool.NewRegistry(append(tools, outputs.All()...)...)
+}
+
+// fence is what rules keep from programs in some folders.
+func fence(rules permission.Rules, folders ...string) (f sandbox.Fence) {
+	f.Hidden, f.Fixed = rules.Fenced(folders...)
+	return f
 }
 
 // reach returns what decides about an address that fetch is about to dial: a public

@@ -288,7 +288,12 @@ func (r *Remote) open(l *link, workspace string) {
 func (r *Remote) dial(l *link, workspace string) error {
 	ctx, cancel := context.WithTimeoutCause(r.all.ctx, r.startTimeout(), fmt.Errorf("it did not answer within %v", r.startTimeout()))
 	defer cancel()
-	d, err := r.Expand(r.all.opt.Getenv)
+	d, err := r.Expand(func(name string) (string, bool) {
+		if name == workspaceVariable {
+			return cmp.Or(workspace, r.all.opt.Workspace), true
+		}
+		return r.all.opt.Getenv(name)
+	})
 	if err != nil {
 		return err
 	}

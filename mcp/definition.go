@@ -146,6 +146,9 @@ func (d Definition) callTimeout() time.Duration {
 // variable is ${NAME} or ${NAME:-default}, the form of Claude Code's files.
 var variable = lazy.Regexp(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
 
+// workspaceVariable stands for the folder of the run in definitions.
+const workspaceVariable = "PAWL_WORKSPACE"
+
 // Expand returns the definition with its variables replaced. A variable that is not set and has
 // no default is an error.
 func (d Definition) Expand(getenv func(string) (string, bool)) (Definition, error) {

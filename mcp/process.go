@@ -46,7 +46,7 @@ func startProcess(ctx context.Context, d Definition, workspace string, o *Option
 	env := append(o.Environ(), environ(d.Env)...)
 	program := d.Command
 	if !strings.ContainsRune(program, os.PathSeparator) {
-		found, err := proc.Find(program, pathOf(env), workspace, folder)
+		found, err := proc.Find(program, pathOf(env), workspace)
 		if err != nil {
 			return nil, fmt.Errorf("there is no program %s in PATH", visible.Quote(program))
 		}

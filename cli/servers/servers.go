@@ -239,7 +239,7 @@ func addCommand(inv *command.Invocation) *cobra.Command {
 		Long: `Adds an MCP server to your config.toml, for all folders. A server of a repository stands in its .mcp.json.
 Values of --env and --header may be ${VARIABLE}: it is looked up when the server is started, and the file
 has no secret in it.`,
-		Example: `  pawl mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
+		Example: `  pawl mcp add memory -- npx -y @modelcontextprotocol/server-memory
   pawl mcp add github -e 'TOKEN=${GITHUB_TOKEN}' -- github-mcp-server stdio
   pawl mcp add docs https://example.com/mcp -H 'Authorization: Bearer ${TOKEN}'`,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -250,7 +250,7 @@ has no secret in it.`,
 	flags.StringSliceVar(&f.tools, "tools", nil, "`patterns` of the tools that are offered (default: all)")
 	flags.StringSliceVar(&f.hidden, "hide-tools", nil, "`patterns` of tools that are not offered")
 	flags.StringVar(&f.url, "url", "", "the `address` of a server elsewhere")
-	flags.StringVar(&f.dir, "cwd", "", "`folder` that the server works in (default: that of the run)")
+	flags.StringVar(&f.dir, "cwd", "", "`folder` that the server works in, from that of the run (default: /)")
 	flags.BoolVar(&f.sse, "sse", false, "the server speaks the HTTP transport of 2024-11-05")
 	flags.BoolVar(&f.closed, "no-network", false, "the server gets no network")
 	flags.BoolVar(&f.unconfined, "no-sandbox", false, "the server runs outside of the sandbox, with your own rights")
@@ -279,7 +279,7 @@ has no secret in it.`,
 // definition returns the server that the command line describes.
 func (f *definitionFlags) definition(args []string) (mcp.Definition, error) {
 	if len(args) == 0 {
-		return mcp.Definition{}, command.Usage("pawl mcp add takes a name and then a URL, or -- and a command: pawl mcp add files -- npx -y @modelcontextprotocol/server-filesystem .")
+		return mcp.Definition{}, command.Usage("pawl mcp add takes a name and then a URL, or -- and a command: pawl mcp add memory -- npx -y @modelcontextprotocol/server-memory")
 	}
 	d := mcp.Definition{Name: args[0], URL: f.url, Dir: f.dir, SSE: f.sse, Closed: f.closed, Unconfined: f.unconfined, Required: f.required, Tools: f.tools, Hidden: f.hidden}
 	switch rest := args[1:]; {
