@@ -280,9 +280,17 @@ func (r *Remote) open(l *link, workspace string) {
 	} else if unreached, is := errors.AsType[*url.Error](err); is {
 		err = fmt.Errorf("%s: %w", visible.Escape(r.URL), unreached.Err)
 	}
-	l.err = fmt.Errorf("the server %s cannot be used: %w", r.Name, err)
+	l.err = fmt.Errorf("the server %s cannot be used: %w", r.Name, inLine(err))
 	r.failed, r.again = l.err, time.Now().Add(min(firstPause<<min(r.misses, 10), maxPause))
 	r.misses++
+}
+
+// inLine returns an error in one line if a server has written it.
+func inLine(err error) error {
+	if _, is := errors.AsType[*jsonrpc.Error](err); is {
+		return errors.New(text.OneLine(err.Error(), 500))
+	}
+	return err
 }
 
 func (r *Remote) dial(l *link, workspace string) error {

@@ -31,6 +31,7 @@ func TestDefinitionsThatCannotBeAreRefused(t *testing.T) {
 		`{"mcpServers":{"a":{"command":"x","url":"http://x"}}}`:    "both command and url",
 		`{"mcpServers":{"a b":{"command":"x"}}}`:                   `"a b" cannot be the name of a server`,
 		`{"mcpServers":{"a__b":{"command":"x"}}}`:                  `"a__b" cannot be the name of a server`,
+		`{"mcpServers":{"a_":{"command":"x"}}}`:                    `"a_" cannot be the name of a server`,
 		`{"mcpServers":{"a":{"url":"ftp://x"}}}`:                   "it has to begin with https:// or http://",
 		`{"mcpServers":{"a":{"type":"ws","url":"wss://x"}}}`:       `its type is "ws"`,
 		`{"mcpServers":{"a":{"command":["x"]}}}`:                   `server "a": json: cannot unmarshal array`,

@@ -18,12 +18,9 @@ func (r *Remote) remoteTransport(d Definition) sdk.Transport {
 	}
 	client := &http.Client{
 		Transport: &headers{base, d.Headers, d.URL},
-		CheckRedirect: func(to *http.Request, via []*http.Request) error {
+		CheckRedirect: func(_ *http.Request, via []*http.Request) error {
 			if len(via) >= 5 {
 				return errors.New("it redirects again and again")
-			}
-			if from := via[0].URL; from.Host != to.URL.Host || from.Scheme != to.URL.Scheme {
-				return fmt.Errorf("it redirects to another place, %s://%s: name that in its url if you want it", to.URL.Scheme, to.URL.Host)
 			}
 			return nil
 		},
@@ -34,7 +31,8 @@ func (r *Remote) remoteTransport(d Definition) sdk.Transport {
 	return &sdk.StreamableClientTransport{Endpoint: d.URL, HTTPClient: client, MaxEventSize: maxIncoming}
 }
 
-// headers adds the headers of a definition to the requests to its own server, and bounds answers.
+// headers adds the headers of a definition to requests and bounds answers. What a server names of another place, in
+// a redirect or as its endpoint, is not reached.
 type headers struct {
 	base http.RoundTripper
 	add  map[string]string
@@ -42,11 +40,12 @@ type headers struct {
 }
 
 func (h *headers) RoundTrip(req *http.Request) (*http.Response, error) {
-	if own, err := url.Parse(h.url); err == nil && own.Host == req.URL.Host && own.Scheme == req.URL.Scheme && len(h.add) > 0 {
-		req = req.Clone(req.Context())
-		for name, value := range h.add {
-			req.Header.Set(name, value)
-		}
+	if own, err := url.Parse(h.url); err != nil || own.Host != req.URL.Host || own.Scheme != req.URL.Scheme {
+		return nil, fmt.Errorf("it leads to another place, %s://%s: name that in its url if you want it", req.URL.Scheme, req.URL.Host)
+	}
+	req = req.Clone(req.Context())
+	for name, value := range h.add {
+		req.Header.Set(name, value)
 	}
 	res, err := h.base.RoundTrip(req)
 	if err == nil && res.Header.Get("Content-Type") != "text/event-stream" {

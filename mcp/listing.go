@@ -99,7 +99,7 @@ func (r *Remote) list(ctx context.Context, l *link) error {
 	for page := 0; ; page++ {
 		res, err := l.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 		if err != nil {
-			return fmt.Errorf("the server %s does not list its tools: %w", r.Name, err)
+			return fmt.Errorf("the server %s does not list its tools: %w", r.Name, inLine(err))
 		}
 		now.Tools = append(now.Tools, res.Tools...)
 		if cursor = res.NextCursor; cursor == "" {

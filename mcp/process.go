@@ -52,6 +52,10 @@ func startProcess(ctx context.Context, d Definition, workspace string, o *Option
 		}
 		program = found
 	}
+	shell, err := proc.Find("sh", os.Getenv("PATH"), workspace)
+	if err != nil {
+		return nil, err
+	}
 	theirIn, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -64,7 +68,7 @@ func startProcess(ctx context.Context, d Definition, workspace string, o *Option
 	}
 	defer theirOut.Close()
 	p := &process{program: program, in: in, out: out, errors: &lastLines{}}
-	command := proc.Command{Argv: append([]string{"sh", "-c", attach, "sh", program}, d.Args...), Dir: folder,
+	command := proc.Command{Argv: append([]string{shell, "-c", attach, "sh", program}, d.Args...), Dir: folder,
 		Env: env, Extra: []*os.File{theirIn, theirOut}, Output: p.errors}
 	if o.Confine != nil {
 		command, p.session, err = o.Confine(d, workspace, command)

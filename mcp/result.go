@@ -125,10 +125,11 @@ func show(ctx context.Context, name, media string, data []byte) (parts []run.Par
 }
 
 func resource(ctx context.Context, c *sdk.ResourceContents) (text string, parts []run.Part, note string) {
+	if c == nil {
+		return "", nil, "[a resource without content]"
+	}
 	name := visible.Escape(c.URI)
 	switch {
-	case c == nil:
-		return "", nil, "[a resource without content]"
 	case c.Text != "" || len(c.Blob) == 0:
 		return "[" + name + "]\n" + c.Text, nil, ""
 	case strings.HasPrefix(c.MIMEType, "image/"):

@@ -128,11 +128,13 @@ func fields(args json.RawMessage) map[string]string {
 	}
 	texts := make(map[string]string, len(all))
 	for name, raw := range all {
-		var text string
+		var text *string
 		if json.Unmarshal(raw, &text) != nil {
-			text = string(raw)
+			text = new(string(raw))
 		}
-		texts[name] = text
+		if text != nil { // null is as if it were not given
+			texts[name] = *text
+		}
 	}
 	return texts
 }

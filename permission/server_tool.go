@@ -39,7 +39,8 @@ func checkArgumentPatterns(words []string) error {
 }
 
 // covers reports whether a rule for a tool that touches no file covers a call: it has no pattern, or
-// the call has all arguments of it.
+// the call has all arguments of it. There are servers that take Owner for owner, so rules that deny or ask
+// find it by either name, and one that allows covers no call that has another spelling of a name.
 func (r Rule) covers(arguments map[string]string) bool {
 	if r.Pattern == "" {
 		return true
@@ -49,8 +50,18 @@ func (r Rule) covers(arguments map[string]string) bool {
 	}
 	for _, w := range r.split() {
 		name, pattern, ok := strings.Cut(w, "=")
-		value, has := arguments[name]
-		if !ok || !has || !matchWord(pattern, value) {
+		found := false
+		for given, value := range arguments {
+			if !strings.EqualFold(given, name) {
+				continue
+			}
+			matches := matchWord(pattern, value)
+			if r.Effect == Allow && (given != name || !matches) {
+				return false
+			}
+			found = found || matches
+		}
+		if !ok || !found {
 			return false
 		}
 	}

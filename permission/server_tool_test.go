@@ -42,6 +42,10 @@ func TestRulesForToolsOfServers(t *testing.T) {
 		{"mcp__hub__*", "mcp__hub__create_issue(repo=x/*)", issue, Bypass, Deny},
 		{"mcp__hub__create_issue", "mcp__hub__*", issue, Bypass, Deny},
 		{"shell(*)", "", issue, Default, Ask},
+		{"mcp__hub__create_issue(owner=acme)", "", call("mcp__hub__create_issue", map[string]string{"owner": "acme", "Owner": "evil"}), Default, Ask},
+		{"mcp__hub__create_issue(owner=acme)", "", call("mcp__hub__create_issue", map[string]string{"Owner": "acme"}), Default, Ask},
+		{"mcp__hub__*", "mcp__hub__create_issue(owner=evil)", call("mcp__hub__create_issue", map[string]string{"Owner": "evil"}), Default, Deny},
+		{"mcp__hub__*", "mcp__hub__create_issue(task=evil)", call("mcp__hub__create_issue", map[string]string{"task": "x", "tas\u212a": "evil"}), Bypass, Deny},
 	} {
 		var rules Rules
 		for effect, text := range map[Verdict]string{Allow: c.allow, Deny: c.deny} {

@@ -188,7 +188,7 @@ func print(inv *command.Invocation, asJSON bool, r *mcp.Remote, s mcp.Status, to
 	rows := [][]string{{"from:", command.Visible(r.Source)}, {"is:", r.String()}}
 	add := func(label, text string) {
 		if text != "" {
-			rows = append(rows, []string{label, command.Visible(text)})
+			rows = append(rows, []string{label, command.Visible(command.OneLine(text, 300))})
 		}
 	}
 	add("env:", strings.Join(f.Env, ", "))
