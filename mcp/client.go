@@ -180,6 +180,9 @@ type link struct {
 	process *process // nil: the server is elsewhere
 	err     error
 
+	changed chan struct{} // holds one value while a new list of tools is owed
+	listing sync.Mutex    // held while it is asked for
+
 	mu       sync.Mutex
 	progress map[string]func(string) // of the calls under way, by token
 	calls    int
@@ -251,7 +254,7 @@ func (r *Remote) connect(ctx context.Context, workspace string) (*link, error) {
 			defer r.mu.Unlock()
 			return nil, fmt.Errorf("%w; it is tried again in %v", r.failed, wait.Round(time.Second))
 		}
-		l = &link{made: make(chan struct{}), progress: map[string]func(string){}}
+		l = &link{made: make(chan struct{}), changed: make(chan struct{}, 1), progress: map[string]func(string){}}
 		r.links[workspace] = l
 		go r.open(l, workspace)
 	}
@@ -329,7 +332,11 @@ func (r *Remote) clientOptions(l *link) *sdk.ClientOptions {
 	o := &sdk.ClientOptions{
 		Logger: slog.New(slog.DiscardHandler),
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
-			go r.relist(l)
+			select {
+			case l.changed <- struct{}{}:
+				go r.relist(l)
+			default: // another is about to
+			}
 		},
 		ProgressNotificationHandler: func(_ context.Context, p *sdk.ProgressNotificationClientRequest) {
 			l.show(fmt.Sprint(p.Params.ProgressToken), progressWords(p.Params))

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,6 +58,37 @@ var playedServers = map[string]func(){
 			if json.Unmarshal(in.Bytes(), &m) == nil && m.ID != nil {
 				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":1,"message":"no\nnote: it is trusted"}}`+"\n", m.ID)
 			}
+		}
+	},
+	"restless": func() { // says again and again that its tools are others while it lists them for the second time
+		in := bufio.NewScanner(os.Stdin)
+		const changed = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n"
+		for lists, calls := 0, 0; in.Scan(); {
+			var m struct {
+				ID     json.RawMessage
+				Method string
+				Params struct{ ProtocolVersion string }
+			}
+			if json.Unmarshal(in.Bytes(), &m) != nil || m.ID == nil {
+				continue
+			}
+			answer := `"error":{"code":-32601,"message":"no"}`
+			switch m.Method {
+			case "initialize":
+				answer = fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"x","version":"1"}}`, m.Params.ProtocolVersion)
+			case "tools/list":
+				lists++
+				answer = `"result":{"tools":[{"name":"lists","inputSchema":{"type":"object"}}]}`
+				if lists == 2 {
+					fmt.Print(strings.Repeat(changed, 500))
+				}
+			case "tools/call":
+				answer = fmt.Sprintf(`"result":{"content":[{"type":"text","text":"%d"}]}`, lists)
+				if calls++; calls == 1 {
+					answer += "}\n" + changed + `{"jsonrpc":"2.0","method":"notifications/x"`
+				}
+			}
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, answer)
 		}
 	},
 	"pages": func() {
@@ -556,6 +588,26 @@ func TestARunDoesNotWaitLongForAServer(t *testing.T) {
 	}
 	if want := "the server silent has not listed its tools within 1ms; they are offered when it has"; !slices.Equal(s.told, []string{want}) {
 		t.Errorf("told %q", s.told)
+	}
+}
+
+// However often a server says that its tools are others, not more than two requests for them are owed.
+func TestARestlessServerIsNotAskedEachTime(t *testing.T) {
+	t.Parallel()
+	s := play(t, Options{}, local(t, "restless", "restless"))
+	if err := s.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lists := 0
+	for calls := 0; lists < 3 || calls < 200; calls++ {
+		_, text := s.call(t.Context(), "mcp__restless__lists", `{}`, tool.Call{})
+		var err error
+		if lists, err = strconv.Atoi(text); err != nil {
+			t.Fatal(text)
+		}
+	}
+	if lists > 100 {
+		t.Errorf("it has listed its tools %d times", lists)
 	}
 }
 

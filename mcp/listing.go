@@ -125,16 +125,15 @@ func (r *Remote) list(ctx context.Context, l *link) error {
 
 // relist asks again, because the server has said that its tools are others now.
 func (r *Remote) relist(l *link) {
-	ctx, cancel := context.WithTimeout(r.all.ctx, r.startTimeout())
-	defer cancel()
-	select {
-	case <-l.made:
-	case <-ctx.Done():
-		return
-	}
+	<-l.made
+	l.listing.Lock()
+	defer l.listing.Unlock()
+	<-l.changed
 	if l.err != nil {
 		return
 	}
+	ctx, cancel := context.WithTimeout(r.all.ctx, r.startTimeout())
+	defer cancel()
 	if err := r.list(ctx, l); err != nil && r.all.ctx.Err() == nil {
 		r.all.opt.notice(err.Error())
 	}
