@@ -370,6 +370,35 @@ func TestALineThatWasBegunAtAPromptIsNotLeftForTheShell(t *testing.T) {
 	s.exits(command.ExitDone)
 }
 
+// Lines that are typed after the last prompt, while the agent works, are named: nothing takes them, and the shell does
+// not get them either.
+func TestLinesThatNothingTakesAreNamed(t *testing.T) {
+	t.Parallel()
+	s := sit(t, `{"calls":[{"tool":"write","args":{"path":"one","content":"x\n"}}]}
+{"calls":[{"tool":"shell","args":{"command":"cat gate"}}]}
+{"text":"Written.","repeat":true}
+`, nil, "run", "-p", "go", "--allow", "shell(cat *)")
+	gate := filepath.Join(s.dir, "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.see("y, n, a, w, v or d: ")
+	s.typed("y\n")
+	s.see("cat gate")
+	for i := range 20 {
+		s.typed(fmt.Sprintf("line %d of many\n", i))
+	}
+	s.see("line 19 of many")
+	if err := os.WriteFile(gate, []byte("open"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.see("Written.")
+	for i := range 20 {
+		s.see(fmt.Sprintf("not taken: line %d of many", i))
+	}
+	s.exits(command.ExitDone)
+}
+
 // An answer from another process takes the prompt away, and is named.
 func TestAnAnswerFromElsewhereTakesThePromptAway(t *testing.T) {
 	t.Parallel()

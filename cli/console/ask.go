@@ -417,7 +417,7 @@ type typed struct {
 }
 
 func NewLineReader(r io.Reader) *LineReader {
-	l := &LineReader{r: r, lines: make(chan typed, 16)}
+	l := &LineReader{r: r, lines: make(chan typed, 256)}
 	if f, ok := command.TerminalFile(r); ok {
 		l.push = func() { pushLine(f) }
 	}
@@ -429,7 +429,7 @@ func NewLineReader(r io.Reader) *LineReader {
 const standing = 700 * time.Millisecond
 
 // End takes a line that was begun at the last prompt, to its end or until nothing more of it is typed for a
-// while, and says so: the shell must not get it as a command when pawl has ended.
+// while, and says so: the shell must not get it as a command when pawl has ended. It names what was typed since.
 func (l *LineReader) End(out io.Writer) {
 	if !l.started.Load() || l.push == nil {
 		return
@@ -452,14 +452,16 @@ func (l *LineReader) End(out io.Writer) {
 			fmt.Fprintln(out, "  nothing is asked any more: what you type is not sent")
 		}
 	}
-	for told && (begun != "" || len(l.lines) > 0) {
+	for begun != "" || len(l.lines) > 0 {
 		text := begun
 		if len(l.lines) > 0 {
 			text = (<-l.lines).text
 		} else {
 			begun = ""
 		}
-		fmt.Fprintln(out, "  not taken: "+command.Visible(strings.TrimSpace(text)))
+		if text = strings.TrimSpace(text); text != "" {
+			fmt.Fprintln(out, "  not taken: "+command.Visible(text))
+		}
 	}
 }
 

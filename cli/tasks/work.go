@@ -256,6 +256,7 @@ func watchAll(inv *command.Invocation, cmd *cobra.Command, runs int, asJSON bool
 	drive := board.Options{Runs: runs, Driving: func() { fmt.Fprintln(inv.Stderr, "working on the tasks of this folder; end with Ctrl-C") },
 		Held: func(id tasks.ID, why string) { fmt.Fprintf(inv.Stderr, "task %s waits: %s\n", id, why) }}
 	if asks != nil {
+		defer asks.input.End(inv.Stderr)
 		drive.Session = h.session(ctx, asks)
 	}
 	err = board.NewDriver(ws, drive).Drive(ctx)
