@@ -53,6 +53,7 @@ func TestEscapeAsksBeforeItClears(t *testing.T) {
 	p.rests()
 	p.presses("esc", "esc")
 	p.sees("other words", "prompt 1")
+	p.passes(standing)
 	p.presses("enter")
 	p.sees("Conversation and files", "Conversation only", "Files only")
 	p.presses("esc")

@@ -437,7 +437,7 @@ func (m *model) rewind(p prompt, conversation, files bool) []effect {
 			b.post(notice{fmt.Sprintf("now in run %s, a copy of %s up to that prompt", to, id)})
 		}
 		if conversation {
-			b.post(inserted{p.text})
+			b.post(withdrawn{[]run.Part{run.Text(p.text)}}) // below what was typed since
 		}
 		if conversation && p.turn == 1 { // before the first prompt there is nothing
 			return problems

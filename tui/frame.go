@@ -138,7 +138,10 @@ func (m *model) showsStep(f *frame) {
 
 // front returns the pane that has the keys.
 func (m *model) front() pane {
+	_, types := m.pane.(*secret) // what is half typed goes nowhere else
 	switch {
+	case types:
+		return m.pane
 	case m.ask != nil:
 		return m.ask
 	case m.pane != nil:

@@ -28,6 +28,8 @@ type guard struct {
 const (
 	// standing is how long a step has to stand on the screen: no one reads and answers faster.
 	standing = 700 * time.Millisecond
+	// held is the least time between two Enters that were both pressed: a key that is held down comes more often.
+	held = 150 * time.Millisecond
 	// calm is how long the person must not have typed anything else.
 	calm = 1200 * time.Millisecond
 )
@@ -252,7 +254,7 @@ const tooSoon = "too soon, nothing was sent: "
 // holdsStray reports whether the input is a stray that the person cannot know of yet, and tells them.
 func (m *model) holdsStray() bool {
 	key := m.stray.key
-	if key == "" || stood(m, m.stray.told) && !m.together && !m.strayAsked() {
+	if key == "" || stood(m, m.stray.told) && !m.together && !m.repeats && !m.strayAsked() {
 		return false
 	}
 	p := m.front()
@@ -275,7 +277,7 @@ func (m *model) holdsStray() bool {
 	}
 	if m.stray.told.IsZero() {
 		m.stray.told = m.now
-	} else if !stood(m, m.stray.told) {
+	} else if !stood(m, m.stray.told) || m.repeats {
 		m.hint = tooSoon + m.hint
 	}
 	if asks {

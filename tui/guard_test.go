@@ -191,24 +191,145 @@ func (c *scene) types(r rune) {
 	c.presses(name, string(r))
 }
 
-// What no key takes back is not chosen by keys that were typed before it can have been read.
+// listed is a scene with a list of two entries, and what was chosen of it.
+func listed(t *testing.T, durable bool) (c *scene, show func(), chosen *string) {
+	c, chosen = newScene(t, 80, 24, render.Style{}), new(string)
+	var entries []entry
+	for _, name := range []string{"No", "Yes"} {
+		entries = append(entries, entry{text: name, do: func(*model) []effect { *chosen += name; return nil }})
+	}
+	p := newPicker("Trust 1 file as shown?", entries)
+	p.durable = durable
+	return c, func() { c.take(picked{picker: p}) }, chosen
+}
+
+// What no key takes back is chosen with the arrows, and Enter when it can have been read: no word chooses it, and
+// no key that was typed ahead or is held down.
 func TestADurableChoiceIsReadBeforeItIsMade(t *testing.T) {
 	t.Parallel()
-	c := newScene(t, 80, 24, render.Style{})
-	var chosen int
-	c.take(picked{picker: newDurable("Trust 1 file as shown?", []entry{
-		{text: "No", do: func(*model) []effect { return nil }},
-		{text: "Yes", do: func(*model) []effect { chosen++; return nil }},
-	})})
-	c.presses("y", "y")
+	c, show, chosen := listed(t, true)
+	show()
 	c.presses("enter", "")
 	c.shows("Trust 1 file as shown?", "nothing was chosen yet: read what is shown")
 	c.passes(standing)
-	if chosen != 0 {
-		t.Error("keys that were typed ahead have chosen")
+	for _, word := range []string{"y", "yes", "e"} {
+		c.words(word)
+		c.passes(calm)
+		c.presses("enter", "")
+		c.shows("› "+word, "choose with the arrows")
+		c.presses("ctrl+u", "")
 	}
-	if c.presses("enter", ""); chosen != 1 {
-		t.Errorf("chosen %d times", chosen)
+	if *chosen != "" {
+		t.Errorf("words have chosen %s", *chosen)
+	}
+	c.presses("down", "")
+	if c.presses("enter", ""); *chosen != "Yes" {
+		t.Errorf("the arrows and enter have chosen %q", *chosen)
+	}
+
+	c, show, chosen = listed(t, true)
+	show()
+	for range 40 { // enter is held down
+		c.presses("enter", "")
+		c.passes(40 * time.Millisecond)
+	}
+	if *chosen != "" {
+		t.Errorf("an enter that is held down has chosen %s", *chosen)
+	}
+}
+
+// Words that were begun before a list came up go on in the input, and choose nothing of it. What is typed for the
+// list is a search; what matches nothing there was none, and is kept.
+func TestWordsThatAListInterruptsAreNotLost(t *testing.T) {
+	t.Parallel()
+	for _, by := range hands {
+		c, show, chosen := listed(t, false)
+		c.typesAt("so yes", by, show, by.pause)
+		if c.presses("enter", ""); c.input.editor.Text() != "so yes" || *chosen != "" {
+			t.Errorf("%s: the input has %q, chosen %q:\n%s", by.name, c.input.editor.Text(), *chosen, c.terminal.Text())
+		}
+	}
+
+	c, show, chosen := listed(t, false)
+	c.words("fix the te")
+	show()
+	c.words("st")
+	c.take(pasted{text: " of y"})
+	c.presses("enter", "")
+	c.shows("› fix the test of y", "choose with the arrows")
+	if *chosen != "" {
+		t.Errorf("%s was chosen", *chosen)
+	}
+
+	c, show, _ = listed(t, false)
+	show()
+	c.words("fix it")
+	c.passes(standing)
+	c.presses("enter", "")
+	c.shows("search: fix it", "nothing matches")
+	c.presses("esc", "")
+	c.shows("› fix it")
+
+	c, show, chosen = listed(t, false)
+	show()
+	c.words("ye")
+	c.passes(standing)
+	if c.presses("enter", ""); *chosen != "Yes" {
+		t.Errorf("a search and enter have chosen %q", *chosen)
+	}
+}
+
+// Keys that are pressed in a list are none of a dialog that takes its place: that waits as for any typing.
+func TestKeysOfAListAreNoneOfADialog(t *testing.T) {
+	t.Parallel()
+	c, dialog, _ := below(t)
+	c.pane = newPicker("Choose", []entry{{text: "one"}, {text: "two"}})
+	c.presses("down", "")
+	c.take(dialog)
+	c.passes(standing)
+	c.presses("down", "")
+	if c.presses("enter", ""); len(c.sent) > 0 {
+		t.Error("the call was decided")
+	}
+}
+
+// A key of a provider that is half typed is not cut by a dialog: its rest would be words for the agent. What was typed and
+// not pasted is stored with a second Enter.
+func TestAKeyOfAProviderGoesNowhereElse(t *testing.T) {
+	t.Parallel()
+	c, dialog, _ := below(t)
+	c.pane = &secret{provider: "anthropic"}
+	c.words("sk-ant-")
+	c.take(dialog)
+	c.words("secret")
+	c.passes(calm)
+	if text := c.pane.(*secret).text; text != "sk-ant-secret" || !c.input.editor.Empty() {
+		t.Errorf("the key is %q, the input has %q", text, c.input.editor.Text())
+	}
+	c.presses("enter", "")
+	c.shows("this was typed: enter again stores it as the key of anthropic")
+	c.presses("enter", "")
+	if c.pane == nil {
+		t.Error("one enter has stored it")
+	}
+	c.passes(standing)
+	c.presses("enter", "")
+	c.shows("? Write a.txt")
+}
+
+// Words that could not be sent come back beside those that were typed since.
+func TestWordsThatComeBackReplaceNone(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text":"Hello."}`, setting{})
+	defer p.leaves()
+	c := newScene(t, 80, 24, render.Style{})
+	c.wish.Agent = "nobody"
+	c.words("first words")
+	effects := c.update(pressed{keys.Key{Name: "enter"}}, c.at)
+	c.words("second")
+	err := effects[0].do(t.Context(), &backend{ws: p.ws, post: func(m message) { c.take(m) }})
+	if text := c.input.editor.Text(); err == nil || text != "second\nfirst words" {
+		t.Errorf("%v; the input has %q", err, text)
 	}
 }
 
@@ -972,6 +1093,7 @@ func TestAnAnswerThatComesTooLateComesBack(t *testing.T) {
 
 	c := newScene(t, 100, 30, render.Style{}) // a terminal that does not know of it yet
 	c.begin("choose")
+	c.id = runs[0].ID
 	c.says("", call("c_1", "ask", `{"question":"Which one?","options":["sqlite","postgres"]}`))
 	c.ends(run.Ended{End: run.Asked})
 	c.passes(calm)
@@ -1092,6 +1214,48 @@ func TestANumberForAChoiceIsNoPromptAtOnce(t *testing.T) {
 	}
 	if c.confirms(); !c.sent[ofQuestion(question)] || !strings.Contains(c.terminal.Text(), "\n  no\n") {
 		t.Errorf("it does not answer:\n%s", c.terminal.Text())
+	}
+}
+
+// A number from before the choice after a plan was shown chooses nothing, however long it has stood in the input: the
+// person is told what Enter does, and an Enter that is held down is no second one.
+func TestANumberFromBeforeAPlanDoesNotCarryItOut(t *testing.T) {
+	t.Parallel()
+	for _, before := range []time.Duration{0, calm, time.Hour} {
+		c := newScene(t, 120, 30, render.Style{})
+		c.begin("plan it")
+		c.presses("2", "2")
+		c.passes(before)
+		planned := c.log
+		planned.Config.Mode, planned.Turn.End.End = run.PlanMode, run.Completed
+		c.update(finished{n: 1, state: planned}, c.at)
+		for range 40 {
+			c.presses("enter", "")
+			c.passes(40 * time.Millisecond)
+		}
+		if c.question == nil || c.awaits || c.chosenMode != "" {
+			t.Fatalf("%v before: begun %t, in mode %q", before, c.awaits, c.chosenMode)
+		}
+		c.passes(standing)
+		c.presses("enter", "")
+		if c.question != nil || !c.awaits || c.chosenMode != "accept-edits" {
+			t.Errorf("%v before: a second enter has not chosen: begun %t, in mode %q", before, c.awaits, c.chosenMode)
+		}
+	}
+}
+
+// The question of a turn that has just ended is there with the end: what is sent then is no answer that nobody meant.
+func TestAQuestionIsThereWithTheEndOfTheTurn(t *testing.T) {
+	t.Parallel()
+	c := newScene(t, 80, 24, render.Style{})
+	c.begin("go")
+	c.words("also the tests")
+	c.says("", call("c_1", "ask", `{"question":"Which one?","options":["this","that"]}`))
+	c.events(run.Ended{End: run.Asked})
+	c.presses("enter", "")
+	c.shows("enter again sends this as the answer")
+	if len(c.sent) > 0 || c.awaits {
+		t.Error("it was sent")
 	}
 }
 

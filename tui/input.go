@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -139,6 +140,9 @@ func (m *model) key(name, text string) []effect {
 	m.composes = m.composes || strings.ContainsFunc(text, isComposed)
 	if p := m.front(); p != nil {
 		if effects, taken := p.key(m, name, text); taken {
+			if _, asks := p.(asking); !asks { // a dialog that comes up was not meant
+				m.typed = m.now
+			}
 			return effects
 		}
 	}
@@ -212,8 +216,11 @@ func (m *model) edit(name, text string) []effect {
 
 // paste takes in pasted text.
 func (m *model) paste(text string) []effect {
+	p, picks := m.front().(*picker)
+	picks = picks && p.takesText(m)
 	m.typed, m.hint = m.now, ""
-	if p, ok := m.pane.(*picker); ok && m.ask == nil {
+	if picks {
+		p.used = true
 		p.query.Paste(view.OneLine(text, 200))
 		p.menu.Filter(p.query.Text())
 		return nil
@@ -393,7 +400,7 @@ func (m *model) send(text string, more ...run.Part) []effect {
 		if c == nil {
 			var err error
 			if c, err = b.start(ctx, wish); err != nil {
-				b.post(inserted{text})
+				b.post(withdrawn{append(ran, run.Text(text))})
 				return err
 			}
 		}
@@ -401,14 +408,16 @@ func (m *model) send(text string, more ...run.Part) []effect {
 	})}
 }
 
-// say says something in a conversation as message id. Text that cannot be sent comes back into the input.
+// say says something in a conversation as message id. What cannot be sent comes back into the input.
 func (b *backend) say(ctx context.Context, c conversation, id string, delivery run.Delivery, text string, ran, more []run.Part) error {
 	parts, err := b.parts(ctx, text, ran)
-	if err != nil {
-		b.post(inserted{text})
-		return err
+	if err == nil {
+		err = c.Say(ctx, id, delivery, append(parts, more...)...)
 	}
-	return c.Say(ctx, id, delivery, append(parts, more...)...)
+	if err != nil {
+		b.post(withdrawn{append(ran, run.Text(text))})
+	}
+	return err
 }
 
 // reply answers a question of the agent or of a run below it, and no other: if that was answered elsewhere, the words
@@ -428,12 +437,13 @@ func (m *model) reply(q runlog.Question, text string, more []run.Part) []effect 
 		m.print(append(lines, render.Hang("  ", m.Wrap([]render.Span{{Text: text}}, m.width-2, false))...)...)
 		m.answered()
 	}
+	id := m.id
 	return []effect{inOrder(func(ctx context.Context, b *backend) error {
 		c, n := b.current()
-		if c == nil {
-			return nil
-		}
 		parts, err := b.parts(ctx, text, ran)
+		if c == nil || c.ID() != id {
+			err = fmt.Errorf("run %s was left before it had your answer", id)
+		}
 		if err == nil {
 			err = c.Answer(ctx, q, append(parts, more...)...)
 		}

@@ -66,7 +66,9 @@ type model struct {
 	stray stray     // the input, if that is a key for a pane that asks
 	left  bool      // the program ends
 
-	together bool // the key that was pressed last came with others: no person types so
+	together bool      // the key that was pressed last came with others: no person types so
+	repeats  bool      // it is an Enter that is held down
+	entered  time.Time // when it came, if it is Enter
 
 	opens    bool // a run whose history is shown is about to be open
 	composes bool // the person writes with an input method
@@ -134,6 +136,10 @@ func (m *model) update(msg message, now time.Time) []effect {
 		return m.begin()
 	case pressed:
 		m.together = msg.Together
+		m.repeats = msg.Name == "enter" && now.Sub(m.entered) < held
+		if m.entered = (time.Time{}); msg.Name == "enter" {
+			m.entered = now
+		}
 		return m.key(msg.Name, msg.Text)
 	case shown:
 		msg.see(now, msg.whole)

@@ -204,6 +204,7 @@ func (m *model) react(n news) []effect {
 		m.askNoMore()
 		m.askBelow(nil)
 		m.stopping, m.awaits = false, false
+		m.askQuestion(m.state)
 		return m.ended(f)
 	}
 	return nil
@@ -216,13 +217,10 @@ func answers(p run.Payload) bool {
 }
 
 // askQuestion shows the question that a run in a state waits with, if there is one.
-func (m *model) askQuestion(s run.State) bool {
-	open := s.Questions()
-	if len(open) == 0 {
-		return false
+func (m *model) askQuestion(s run.State) {
+	if open := s.Questions(); len(open) > 0 {
+		m.showQuestion(runlog.QuestionOf(open[0].Call))
 	}
-	m.showQuestion(runlog.QuestionOf(open[0].Call))
-	return true
 }
 
 // showQuestion shows a question that waits for an answer.
@@ -256,7 +254,7 @@ func (m *model) ended(e run.Ended) []effect {
 func (m *model) printEnd(f finished) {
 	denials := slices.DeleteFunc(f.denials, func(d app.Denial) bool { return m.sent[callOf{m.id, d.Call}] }) // the person knows
 	end := render.End{Words: view.EndLine(f.state.Turn.End), Denials: denials, State: f.state, Undo: "/undo"}
-	if m.askQuestion(f.state) { // the end is told when it has been answered
+	if len(f.state.Questions()) > 0 { // the end is told when it has been answered
 		return
 	}
 	end.Next = nextWords(f.state)
@@ -272,6 +270,7 @@ func (m *model) printEnd(f finished) {
 	}
 	if f.state.Config.Mode == run.PlanMode && f.state.Turn.End.End == run.Completed && m.question == nil {
 		m.question = planQuestion()
+		m.question.comesUp(m)
 	}
 }
 

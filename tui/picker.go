@@ -19,14 +19,13 @@ import (
 
 // A picker lets the person choose one of several entries, found by typing.
 type picker struct {
-	title string
-	menu  *editor.Menu // its values are func(*model) []effect
-	query editor.Editor
-	col   int // of the cursor in the first line
-	// durable: what is chosen cannot be taken back with a key, so Enter counts when the picker has stood on
-	// the screen for a while.
-	durable bool
+	title   string
+	menu    *editor.Menu // its values are func(*model) []effect
+	query   editor.Editor
+	col     int       // of the cursor in the first line
+	durable bool      // what is chosen cannot be taken back with a key, so no letter is a search
 	drawn   time.Time // first; zero: not yet
+	used    bool      // the person has pressed a key for it since they typed other words
 }
 
 // An entry is one thing to choose.
@@ -51,6 +50,12 @@ func newDurable(title string, entries []entry) *picker {
 	return p
 }
 
+// hasKeys reports whether keys are for the picker, and not for words in the input that were begun before it came up.
+func (p *picker) hasKeys(m *model) bool { return p.used || m.input.editor.Empty() }
+
+// takesText reports whether text is a search.
+func (p *picker) takesText(m *model) bool { return !p.durable && p.hasKeys(m) }
+
 func (p *picker) key(m *model, name, text string) ([]effect, bool) {
 	if name == "tab" {
 		name = "down"
@@ -58,15 +63,28 @@ func (p *picker) key(m *model, name, text string) ([]effect, bool) {
 	switch k := keyOf(name, text); {
 	case name == "esc" || name == "ctrl+c":
 		m.pane = nil
-	case name == "enter" && p.durable && !stood(m, p.drawn):
+		if p.menu.Len() == 0 { // it was no search
+			m.input.editor.Insert(p.query.Text())
+		}
+	case name == "enter" && !p.hasKeys(m):
+		m.hint = "choose with the arrows; esc closes the list, then enter sends what you have typed"
+	case name == "enter" && (!stood(m, p.drawn) || m.together || m.repeats):
 		m.hint = "nothing was chosen yet: read what is shown, then press enter again"
 	case name == "enter":
-		if item, ok := p.menu.Selected(); ok {
-			m.pane = nil
-			return item.Value.(func(*model) []effect)(m), true
+		item, ok := p.menu.Selected()
+		if !ok {
+			m.hint = "nothing matches: esc closes the list and keeps what you have typed"
+			break
 		}
+		m.pane = nil
+		return item.Value.(func(*model) []effect)(m), true
 	case p.menu.Key(k):
+		p.used = true
+	case !p.takesText(m):
+		p.used = false
+		return nil, false
 	default:
+		p.used = true
 		p.query.Key(k)
 		p.menu.Filter(p.query.Text())
 	}
@@ -85,7 +103,11 @@ func (p *picker) lines(m *model, width, height int) []string {
 		query, p.col = rows[0], render.Cells(head)+col
 	}
 	lines := []string{head + query}
-	keys := m.keyLines(" ", width, "type to search", "enter: select", "esc: close")
+	what := []string{"type to search", "enter: select", "esc: close"}
+	if p.durable {
+		what[0] = "up, down"
+	}
+	keys := m.keyLines(" ", width, what...)
 	lines = append(lines, m.menuLines(p.menu, width, max(1, height-1-len(keys)))...)
 	return append(lines, keys...)
 }

@@ -80,6 +80,7 @@ func TestAScreenReaderReadsTheEntryThatIsSelected(t *testing.T) {
 	p.sees("Permission mode", "selected: default", "plan")
 	p.presses("down")
 	p.sees("selected: accept-edits")
+	p.passes(standing)
 	p.presses("enter")
 	p.sees("mode accept-edits")
 	p.count(1, "selected: default", "selected: accept-edits", "Permission mode")

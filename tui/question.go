@@ -43,7 +43,7 @@ func (q *question) comesUp(m *model) {
 func (q *question) leaves(m *model) {
 	m.intoInput(q)
 	text := strings.TrimSpace(m.input.editor.Text())
-	if text == "" || q.before || m.ask != nil || m.awaits || m.stray.words || runs(text) {
+	if text == "" || q.before && q.choose == nil || m.ask != nil || m.awaits || m.stray.words || runs(text) {
 		return
 	}
 	m.stray = stray{key: m.input.editor.Text(), words: true, of: ofQuestion(q.Question)}
@@ -52,7 +52,7 @@ func (q *question) leaves(m *model) {
 // begins takes in that words may begin, if the input is empty.
 func (q *question) begins(m *model) {
 	if m.input.editor.Empty() {
-		q.before, q.told = q.choose == nil && !q.readable(m), time.Time{}
+		q.before, q.told = !q.readable(m), time.Time{}
 	}
 }
 
@@ -121,10 +121,11 @@ func (q *question) printWhole(m *model) bool {
 }
 
 // holdsBack reports whether what was typed is not sent as the answer yet: the question was not seen whole,
-// or words that were meant for the agent at work were begun before it can have been read.
+// or words that were meant for the agent at work were begun before it can have been read. Of a choice, only the
+// number of an option is an answer.
 func (q *question) holdsBack(m *model) bool {
 	switch {
-	case q.choose != nil:
+	case q.choose != nil && !q.has(strings.TrimSpace(m.input.editor.Text())):
 		return false
 	case q.printWhole(m):
 		q.before, q.told = false, m.now
@@ -133,7 +134,7 @@ func (q *question) holdsBack(m *model) bool {
 		q.before, q.told = false, m.now
 		m.hint = comeUp
 		return true
-	case q.settles(m):
+	case q.settles(m), !q.told.IsZero() && m.repeats:
 		m.hint = tooSoon + comeUp
 		return true
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"pawl/app"
 	"pawl/internal/visible"
@@ -75,6 +76,8 @@ func (m *model) login(string) []effect {
 type secret struct {
 	provider, at string
 	text         string
+	typed        bool      // not pasted
+	told         time.Time // when the person was told that Enter stores what they have typed; zero: not yet
 }
 
 func (s *secret) key(m *model, name, text string) ([]effect, bool) {
@@ -86,6 +89,12 @@ func (s *secret) key(m *model, name, text string) ([]effect, bool) {
 	case "ctrl+u":
 		s.text = ""
 	case "enter":
+		if s.typed && (!stood(m, s.told) || m.repeats) {
+			if m.hint = "this was typed: enter again stores it as the key of " + visible.Escape(s.provider); s.told.IsZero() {
+				s.told = m.now
+			}
+			return nil, true
+		}
 		m.pane = nil
 		provider, key := s.provider, s.text
 		return []effect{inOrder(func(ctx context.Context, b *backend) error {
@@ -105,6 +114,7 @@ func (s *secret) key(m *model, name, text string) ([]effect, bool) {
 		})}, true
 	default:
 		s.text += text
+		s.typed, s.told = s.typed || text != "", time.Time{}
 	}
 	return nil, true
 }
