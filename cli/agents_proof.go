@@ -35,138 +35,180 @@ const (
 // proofPatience bounds each turn of a proof.
 const proofPatience = 5 * time.Minute
 
+// proofParts are what a proof shows, in this order.
+var proofParts = []string{"runs", "logged in", "submission", "permission", "resume", "stop"}
+
+// A prover lets an agent show what it can do, in a run of its own.
+type prover struct {
+	ws   *app.Workspace
+	s    *app.Session
+	told func(agentProof)
+	left []string // of proofParts
+	word string   // that the agent submits
+	mark string   // the name of the file that its command would make
+}
+
 // proveAgent lets an agent, or a program of external agents by its name, work on a tiny task in a run of its
-// own, in mode default and with no one to approve calls: it submits a word, tries a command that needs approval, submits the word once more
-// from memory, and is stopped in a turn. told is called with each thing that this shows. It returns the
-// run, if there is one; an error is one of the agent's name.
-func proveAgent(ctx context.Context, w *app.Workspace, name string, told func(agentProof)) (run.ID, error) {
-	whats := []string{"runs", "logged in", "submission", "permission", "resume", "stop"}
-	say := func(state, why string) {
-		told(agentProof{whats[0], state, why})
-		whats = whats[1:]
+// own, in mode default and with no one to approve calls: it submits a word, tries a command that needs approval,
+// submits the word once more from memory, and is stopped in a turn. told is called with each thing that this
+// shows. It returns the run, if there is one; an error is one of the agent's name.
+func proveAgent(ctx context.Context, ws *app.Workspace, name string, told func(agentProof)) (run.ID, error) {
+	p := &prover{ws: ws, told: told, left: proofParts,
+		word: strings.ToLower(rand.Text()[:8]), mark: "pawl-agents-test-" + strings.ToLower(rand.Text()[:8])}
+	t, err := p.task(name)
+	if err != nil {
+		return "", err
 	}
-	fail := func(why string) {
-		for say(unproven, why); len(whats) > 0; {
-			say(untried, "")
-		}
+	if p.s, err = ws.Start(ctx, t); err != nil {
+		p.fail(err.Error())
+		return "", nil
 	}
-	word, mark := strings.ToLower(rand.Text()[:8]), "pawl-agents-test-"+strings.ToLower(rand.Text()[:8])
+	defer p.s.Close()
+	p.verdict("")
+
+	state, err := p.turn(ctx, fmt.Sprintf("This is a test of what you can do. Remember the word %s. First run the command `touch %s` once with your shell tool; it may be refused, then go on. Then submit the word with the tool.", p.word, p.mark))
+	if end := state.Turn.End; err == nil && state.Submission().Value == "" && end.End == run.EndFailed && state.Usage.Total() == 0 {
+		p.fail(cmp.Or(end.Detail, end.Reason))
+		return p.s.ID(), nil
+	}
+	p.verdict("")
+	p.verdict(p.submitted(state, err))
+	if err := p.permission(ctx, state.Created.Workspace); err != nil {
+		return p.s.ID(), err
+	}
+	p.verdict(p.submitted(p.turn(ctx, "Submit the word of the first message of this test once more, from memory, with the tool.")))
+	p.stop(ctx, state.Created.External)
+	return p.s.ID(), nil
+}
+
+// task returns the task of an agent, or of a program of external agents.
+func (p *prover) task(name string) (app.Task, error) {
 	t := app.Task{Agent: name, Mode: string(permission.Default), Name: "test of " + name, Limits: run.Limits{Wall: proofPatience},
 		Output: run.Output{Tool: "test-report", ByTool: true, Schema: `{"type":"object","properties":{"word":{"type":"string"}},"required":["word"],"additionalProperties":false}`},
 		Rules:  []permission.Rule{{Effect: permission.Ask, Tool: "shell", Pattern: "touch *", Why: "a test of the agent"}}}
 	if k, model, ok := external.Split(name); ok {
 		t.Agent, t.Model = "", k.Name+"/"+model
-	} else if r, err := w.Agents(); err != nil {
-		return "", err
-	} else if _, err := r.Get(name); err != nil {
-		return "", err
+		return t, nil
 	}
-	s, err := w.Start(ctx, t)
-	if err != nil {
-		fail(err.Error())
-		return "", nil
+	r, err := p.ws.Agents()
+	if err == nil {
+		_, err = r.Get(name)
 	}
-	defer s.Close()
-	say(proven, "")
-	turn := func(words string) (run.State, error) {
-		if err := s.Prompt(ctx, run.Text(words)); err != nil {
-			return run.State{}, err
-		}
-		stop := context.AfterFunc(ctx, func() { s.Interrupt(run.Interrupted{Cause: run.ByPerson}) })
-		defer stop()
-		return s.Wait(context.Background())
-	}
-	submitted := func(state run.State, err error) string {
-		var have struct{ Word string }
-		value := state.Submission().Value
-		switch end := state.Turn.End; {
-		case err != nil:
-			return err.Error()
-		case value == "":
-			return cmp.Or(end.Detail, end.Reason, "the turn ended without it")
-		case json.Unmarshal([]byte(value), &have) != nil || strings.TrimSpace(strings.ToLower(have.Word)) != word:
-			return fmt.Sprintf("it submitted %s, and the word was %s", value, word)
-		}
-		return ""
-	}
+	return t, err
+}
 
-	state, err := turn(fmt.Sprintf("This is a test of what you can do. Remember the word %s. First run the command `touch %s` once with your shell tool; it may be refused, then go on. Then submit the word with the tool.", word, mark))
-	if end := state.Turn.End; err == nil && state.Submission().Value == "" && end.End == run.EndFailed && state.Usage.Total() == 0 {
-		fail(cmp.Or(end.Detail, end.Reason))
-		return s.ID(), nil
-	}
-	say(proven, "")
-	why := submitted(state, err)
-	verdict := func(why string) {
-		if why != "" {
-			say(unproven, why)
-		} else {
-			say(proven, "")
-		}
-	}
-	verdict(why)
+// say tells of the next part.
+func (p *prover) say(state, why string) {
+	p.told(agentProof{p.left[0], state, why})
+	p.left = p.left[1:]
+}
 
-	file := filepath.Join(state.Created.Workspace, mark)
+// verdict tells that the next part is proven, or why not.
+func (p *prover) verdict(why string) {
+	if why == "" {
+		p.say(proven, "")
+	} else {
+		p.say(unproven, why)
+	}
+}
+
+// fail tells why the next part is not proven, and that those after it were not tried.
+func (p *prover) fail(why string) {
+	for p.say(unproven, why); len(p.left) > 0; {
+		p.say(untried, "")
+	}
+}
+
+func (p *prover) turn(ctx context.Context, words string) (run.State, error) {
+	if err := p.s.Prompt(ctx, run.Text(words)); err != nil {
+		return run.State{}, err
+	}
+	defer context.AfterFunc(ctx, p.interrupt)()
+	return p.s.Wait(context.Background())
+}
+
+func (p *prover) interrupt() { p.s.Interrupt(run.Interrupted{Cause: run.ByPerson}) }
+
+// submitted returns why a turn has not submitted the word.
+func (p *prover) submitted(state run.State, err error) string {
+	var have struct{ Word string }
+	value := state.Submission().Value
+	switch end := state.Turn.End; {
+	case err != nil:
+		return err.Error()
+	case value == "":
+		return cmp.Or(end.Detail, end.Reason, "the turn ended without it")
+	case json.Unmarshal([]byte(value), &have) != nil || strings.TrimSpace(strings.ToLower(have.Word)) != p.word:
+		return fmt.Sprintf("it submitted %s, and the word was %s", value, p.word)
+	}
+	return ""
+}
+
+// permission tells whether the agent has asked for the command in vain.
+func (p *prover) permission(ctx context.Context, workspace string) error {
+	file := filepath.Join(workspace, p.mark)
 	_, made := os.Stat(file)
-	tried, err := called(ctx, w, s.ID(), mark)
+	tried, err := called(ctx, p.ws, p.s.ID(), p.mark)
 	switch {
 	case err != nil:
-		return s.ID(), err
+		return err
 	case made == nil:
-		say(unproven, fmt.Sprintf("it ran touch %s, which nobody has allowed", mark))
+		p.say(unproven, fmt.Sprintf("it ran touch %s, which nobody has allowed", p.mark))
 		_ = os.Remove(file)
 	case !tried:
-		say(untried, "it has not asked for the command, or has no shell")
+		p.say(untried, "it has not asked for the command, or has no shell")
 	default:
-		say(proven, "")
+		p.say(proven, "")
 	}
+	return nil
+}
 
-	verdict(submitted(turn("Submit the word of the first message of this test once more, from memory, with the tool.")))
-
-	begun := make(chan struct{})
+// stop tells whether nothing of the agent is left after an interrupt of a long turn.
+func (p *prover) stop(ctx context.Context, isExternal bool) {
 	following, done := context.WithCancel(ctx)
+	after := p.s.State().Seq
 	go func() {
-		defer close(begun)
-		for u, err := range s.Follow(following, s.State().Seq) {
-			if err != nil || u.Event == nil {
-				continue
-			}
-			switch u.Event.Payload.(type) {
-			case run.Observed, run.Replied, run.RequestFailed:
-				return
-			case run.RequestStarted:
-				if !state.Created.External {
-					return
-				}
-			}
-		}
+		p.works(following, after, isExternal)
+		p.interrupt()
 	}()
-	go func() {
-		<-begun
-		s.Interrupt(run.Interrupted{Cause: run.ByPerson})
-	}()
-	state, err = turn("Count from 1 to 1000, each number on a line of its own.")
+	state, err := p.turn(ctx, "Count from 1 to 1000, each number on a line of its own.")
 	done()
-	left, leftErr := w.LeftAgents(ctx)
+	left, leftErr := p.ws.LeftAgents(ctx)
 	switch err = errors.Join(err, leftErr); {
 	case err != nil:
-		say(unproven, err.Error())
-	case slices.Contains(left, s.ID()), slices.Contains(external.AtWork(external.State(w.State)), s.ID()):
-		say(unproven, "it, or a process that it started, works on")
+		p.say(unproven, err.Error())
+	case slices.Contains(left, p.s.ID()), slices.Contains(external.AtWork(external.State(p.ws.State)), p.s.ID()):
+		p.say(unproven, "it, or a process that it started, works on")
 	case state.Turn.End.End != run.EndInterrupted:
-		say(untried, "its turn was over before: "+string(state.Turn.End.End))
+		p.say(untried, "its turn was over before: "+string(state.Turn.End.End))
 	default:
-		say(proven, "")
+		p.say(proven, "")
 	}
-	return s.ID(), nil
+}
+
+// works returns when the agent is at work after an event, or ctx is done.
+func (p *prover) works(ctx context.Context, after int64, isExternal bool) {
+	for u, err := range p.s.Follow(ctx, after) {
+		if err != nil || u.Event == nil {
+			continue
+		}
+		switch u.Event.Payload.(type) {
+		case run.Observed, run.Replied, run.RequestFailed:
+			return
+		case run.RequestStarted:
+			if !isExternal {
+				return
+			}
+		}
+	}
 }
 
 // called reports whether the agent of a run has called a tool with arguments that hold a text.
-func called(ctx context.Context, w *app.Workspace, id run.ID, text string) (bool, error) {
+func called(ctx context.Context, ws *app.Workspace, id run.ID, text string) (bool, error) {
 	holds := func(parts []run.Part) bool {
 		return slices.ContainsFunc(parts, func(p run.Part) bool { return p.Call != nil && strings.Contains(p.Call.Arguments, text) })
 	}
-	for e, err := range w.Events(ctx, id, 0) {
+	for e, err := range ws.Events(ctx, id, 0) {
 		if err != nil {
 			return false, err
 		}

@@ -91,71 +91,24 @@ const maxShownResult = 80
 func (w *EventWords) sentence(p run.Payload) string {
 	switch f := p.(type) {
 	case run.Created:
-		words := fmt.Sprintf("run %s with %s in %s", f.Run, f.Config.Model, f.Workspace)
-		if f.Agent != "" {
-			words += ", as the agent " + f.Agent
-		}
-		if f.ForkedFrom != "" {
-			words += fmt.Sprintf(", forked from %s at event %d", f.ForkedFrom, f.ForkedAt)
-		}
-		if f.Parent != "" {
-			words += ", for call " + string(f.ParentCall) + " of run " + string(f.Parent)
-		}
-		return words
+		return createdWords(f)
 	case run.Configured:
 		return view.ChangeWords(f.Change)
 	case run.Prompted:
-		switch {
-		case f.Answers != "":
-			return "answer to " + w.call(f.Answers) + ": " + run.PlainText(f.Parts)
-		case len(f.Parts) == 0:
-			return "continue, without a new prompt"
-		}
-		return "prompt: " + run.PlainText(f.Parts)
+		return w.prompted(f)
 	case run.Said:
 		if f.Delivery == run.Queue {
 			return "message for after the turn: " + run.PlainText(f.Parts)
 		}
 		return "message to the agent at work: " + run.PlainText(f.Parts)
 	case run.Withdrawn:
-		if said := w.said[f.ID]; said != "" {
-			return "message taken back: " + said
-		}
-		if call := w.calls[f.ID]; call != "" {
-			return w.call(call) + ": the external agent does not wait for the answer any more"
-		}
-		return "message " + f.ID + " taken back"
+		return w.withdrawn(f)
 	case run.RequestStarted:
-		words := "request to " + f.Model
-		switch f.Purpose {
-		case run.ForSynthesis:
-			words += " for a summary of the turn"
-		case run.ForSummary:
-			words += " for a summary of the context"
-		case run.ForAgent:
-			words = "turn of the external agent"
-		}
-		if f.Attempt > 1 {
-			words += fmt.Sprintf(", attempt %d", f.Attempt)
-		}
-		return words
+		return requestStartedWords(f)
 	case run.RequestFailed:
-		words := "request failed (" + string(f.Kind) + "): " + f.Reason
-		if f.RetryAfter > 0 {
-			words += fmt.Sprintf("; retrying in %s", f.RetryAfter.Round(100*time.Millisecond))
-		}
-		return words
+		return requestFailedWords(f)
 	case run.Replied:
-		words := w.message(f.Parts)
-		switch {
-		case f.Unfit != "":
-			words += " (not the result: " + f.Unfit + ")"
-		case f.Action != nil && f.Action.Problem != "":
-			words += " (cannot be used: " + f.Action.Problem + ")"
-		case f.Stop != run.StopToolUse && f.Stop != run.StopEndTurn && f.Stop != run.StopNone:
-			words += " (stopped: " + string(f.Stop) + ")"
-		}
-		return "answer: " + words
+		return w.replied(f)
 	case run.Observed:
 		if len(f.Parts) == 0 {
 			return "part of an answer has arrived"
@@ -164,19 +117,9 @@ func (w *EventWords) sentence(p run.Payload) string {
 	case run.CallReceived:
 		return w.Named(f.Call) + ": received from the external agent"
 	case run.CallInspected:
-		if f.Problem != "" {
-			return w.call(f.Call) + ": cannot run: " + f.Problem
-		}
-		if f.Late {
-			return w.call(f.Call) + ": inspected, the external agent asks whether it may do this"
-		}
-		return w.call(f.Call) + ": inspected, it " + classWords[f.Class]
+		return w.callInspected(f)
 	case run.CallDecided:
-		words := w.call(f.Call) + ": " + view.DecisionWords(f.Decision)
-		if !f.Decision.Allows() && f.Decision.Reason != "" {
-			words += ": " + f.Decision.Reason
-		}
-		return words
+		return w.callDecided(f)
 	case run.ApprovalInvalidated:
 		return w.call(f.Call) + ": needs approval again: " + f.Reason
 	case run.CallStarted:
@@ -185,46 +128,153 @@ func (w *EventWords) sentence(p run.Payload) string {
 		}
 		return w.call(f.Call) + ": started"
 	case run.CallSettled:
-		words := w.call(f.Call) + ": " + view.SettledWords(f)
-		if result := view.OneLine(strings.TrimSpace(view.SettledText(f)), maxShownResult); result != "" {
-			words += ": " + result
-		}
-		return words
+		return w.callSettled(f)
 	case run.Resumed:
-		words := "resumed after a pause"
-		if f.Request || len(f.Calls) > 0 { // a process knows what it has in flight itself
-			words = "resumed by another process"
-		}
-		if f.Request {
-			words += "; the request is sent again"
-		}
-		if n := len(f.Calls); n > 0 {
-			words += "; " + text.Plural(int64(n), "call") + " may run again"
-		}
-		return words
+		return resumedWords(f)
 	case run.Told:
 		return "pawl to the model: " + f.Text
 	case run.Submitted:
 		return "result submitted: " + f.Value
 	case run.Interrupted:
-		words := "interrupted (" + string(f.Cause) + ")"
-		if f.By != "" {
-			words += " by " + f.By
-		}
-		if len(f.Then) > 0 {
-			words += ": " + run.PlainText(f.Then)
-		}
-		return words
+		return interruptedWords(f)
 	case run.Compacted:
-		words := "context compacted"
-		if f.Freed > 0 {
-			words += ", about " + text.Count(f.Freed, "token", "tokens") + " freed"
-		}
-		return words
+		return compactedWords(f)
 	case run.Synthesized:
 		return "account: " + f.Text
 	case run.Ended:
 		return view.EndLine(f)
 	}
 	return store.Type(p)
+}
+
+// What follows says each what one event is, for sentence.
+
+func createdWords(f run.Created) string {
+	words := fmt.Sprintf("run %s with %s in %s", f.Run, f.Config.Model, f.Workspace)
+	if f.Agent != "" {
+		words += ", as the agent " + f.Agent
+	}
+	if f.ForkedFrom != "" {
+		words += fmt.Sprintf(", forked from %s at event %d", f.ForkedFrom, f.ForkedAt)
+	}
+	if f.Parent != "" {
+		words += ", for call " + string(f.ParentCall) + " of run " + string(f.Parent)
+	}
+	return words
+}
+
+func (w *EventWords) prompted(f run.Prompted) string {
+	switch {
+	case f.Answers != "":
+		return "answer to " + w.call(f.Answers) + ": " + run.PlainText(f.Parts)
+	case len(f.Parts) == 0:
+		return "continue, without a new prompt"
+	}
+	return "prompt: " + run.PlainText(f.Parts)
+}
+
+func (w *EventWords) withdrawn(f run.Withdrawn) string {
+	if said := w.said[f.ID]; said != "" {
+		return "message taken back: " + said
+	}
+	if call := w.calls[f.ID]; call != "" {
+		return w.call(call) + ": the external agent does not wait for the answer any more"
+	}
+	return "message " + f.ID + " taken back"
+}
+
+func requestStartedWords(f run.RequestStarted) string {
+	words := "request to " + f.Model
+	switch f.Purpose {
+	case run.ForSynthesis:
+		words += " for a summary of the turn"
+	case run.ForSummary:
+		words += " for a summary of the context"
+	case run.ForAgent:
+		words = "turn of the external agent"
+	}
+	if f.Attempt > 1 {
+		words += fmt.Sprintf(", attempt %d", f.Attempt)
+	}
+	return words
+}
+
+func requestFailedWords(f run.RequestFailed) string {
+	words := "request failed (" + string(f.Kind) + "): " + f.Reason
+	if f.RetryAfter > 0 {
+		words += fmt.Sprintf("; retrying in %s", f.RetryAfter.Round(100*time.Millisecond))
+	}
+	return words
+}
+
+func (w *EventWords) replied(f run.Replied) string {
+	words := w.message(f.Parts)
+	switch {
+	case f.Unfit != "":
+		words += " (not the result: " + f.Unfit + ")"
+	case f.Action != nil && f.Action.Problem != "":
+		words += " (cannot be used: " + f.Action.Problem + ")"
+	case f.Stop != run.StopToolUse && f.Stop != run.StopEndTurn && f.Stop != run.StopNone:
+		words += " (stopped: " + string(f.Stop) + ")"
+	}
+	return "answer: " + words
+}
+
+func (w *EventWords) callInspected(f run.CallInspected) string {
+	if f.Problem != "" {
+		return w.call(f.Call) + ": cannot run: " + f.Problem
+	}
+	if f.Late {
+		return w.call(f.Call) + ": inspected, the external agent asks whether it may do this"
+	}
+	return w.call(f.Call) + ": inspected, it " + classWords[f.Class]
+}
+
+func (w *EventWords) callDecided(f run.CallDecided) string {
+	words := w.call(f.Call) + ": " + view.DecisionWords(f.Decision)
+	if !f.Decision.Allows() && f.Decision.Reason != "" {
+		words += ": " + f.Decision.Reason
+	}
+	return words
+}
+
+func (w *EventWords) callSettled(f run.CallSettled) string {
+	words := w.call(f.Call) + ": " + view.SettledWords(f)
+	if result := view.OneLine(strings.TrimSpace(view.SettledText(f)), maxShownResult); result != "" {
+		words += ": " + result
+	}
+	return words
+}
+
+func resumedWords(f run.Resumed) string {
+	words := "resumed after a pause"
+	if f.Request || len(f.Calls) > 0 { // a process knows what it has in flight itself
+		words = "resumed by another process"
+	}
+	if f.Request {
+		words += "; the request is sent again"
+	}
+	if n := len(f.Calls); n > 0 {
+		words += "; " + text.Plural(int64(n), "call") + " may run again"
+	}
+	return words
+}
+
+func interruptedWords(f run.Interrupted) string {
+	words := "interrupted (" + string(f.Cause) + ")"
+	if f.By != "" {
+		words += " by " + f.By
+	}
+	if len(f.Then) > 0 {
+		words += ": " + run.PlainText(f.Then)
+	}
+	return words
+}
+
+func compactedWords(f run.Compacted) string {
+	words := "context compacted"
+	if f.Freed > 0 {
+		words += ", about " + text.Count(f.Freed, "token", "tokens") + " freed"
+	}
+	return words
 }

@@ -22,27 +22,9 @@ func TaskWords(e task.Event) string {
 	case task.Created:
 		return "added: " + view.OneLine(p.Description, view.MaxLine)
 	case task.StatusChanged:
-		if p.Trigger == task.OnHandOn {
-			return fmt.Sprintf("handed on to %s by %s", p.Agent, e.By)
-		}
-		line := p.From.Words() + " → " + p.To.Words()
-		first, rest, many := strings.Cut(strings.TrimSpace(p.Detail), "\n")
-		if first != "" {
-			line += ": " + view.OneLine(first, 3*view.MaxLine)
-		}
-		if !p.Until.IsZero() {
-			line += "; " + ContinuesAt(p.Until, e.At)
-		}
-		if many { // what a person can do about it
-			line += "\n" + text.Clip(rest, maxDetail)
-		}
-		return line
+		return statusChangedWords(e, p)
 	case task.Edited:
-		line := "edited by " + e.By
-		if p.Start != nil {
-			line += map[bool]string{true: ": it starts by itself", false: ": it does not start by itself"}[*p.Start]
-		}
-		return line
+		return editedWords(e, p)
 	case task.PlanningStarted:
 		return fmt.Sprintf("%s plans (run %s)", p.Agent, e.Run)
 	case task.AgentStarted:
@@ -54,11 +36,7 @@ func TaskWords(e task.Event) string {
 	case task.CompletionReportSubmitted:
 		return fmt.Sprintf("report: %s: %s", p.Report.Status, view.OneLine(p.Report.Summary, 2*view.MaxLine))
 	case task.AgentCompleted:
-		line := fmt.Sprintf("run %s ended %s", e.Run, view.EndWords(p.End.End))
-		if p.Result == task.Submitted && p.End.End != run.Completed {
-			line += ": its result counts, and " + view.OneLine(p.End.Detail, view.MaxLine)
-		}
-		return line
+		return agentCompletedWords(e, p)
 	case task.AgentHandoffStarted:
 		return fmt.Sprintf("run %s was started by a call of run %s", e.Run, p.Parent)
 	case task.AgentHandoffCompleted:
@@ -71,24 +49,11 @@ func TaskWords(e task.Event) string {
 	case task.PermissionRequested:
 		return fmt.Sprintf("needs approval: %s\n  answer with: pawl runs decide %s %s allow", view.OneLine(view.Title(p.Tool, p.Arguments), view.MaxLine), e.Run, p.Call)
 	case task.PermissionDecided:
-		if p.Answer == "" {
-			return string(p.Call) + " needs no approval any more"
-		}
-		line := fmt.Sprintf("%s: %s", p.Call, p.Answer)
-		if e.By != "" { // else the mode or a rule decided
-			line += " by " + e.By
-		}
-		return line
+		return permissionDecidedWords(e, p)
 	case task.OutputReminderSent:
 		return fmt.Sprintf("reminded to call %s (%d)", p.Tool, p.Number)
 	case task.Interrupted:
-		switch {
-		case p.Cause != run.ByPerson && p.Cause != run.ByWait:
-			return view.InterruptWords(run.Interrupted{Cause: p.Cause})
-		case e.By != "":
-			return "interrupted by " + e.By
-		}
-		return "interrupted"
+		return taskInterruptedWords(e, p)
 	case task.MessageQueued:
 		return e.By + " says: " + view.OneLine(p.Text, view.MaxLine)
 	case task.MessageDelivered:
@@ -104,11 +69,7 @@ func TaskWords(e task.Event) string {
 	case task.AttachmentAdded:
 		return "attached: " + p.Attachment.Name
 	case task.CopyMade:
-		line := fmt.Sprintf("works in a copy of the repository, on branch %s", p.Branch)
-		if p.UncommittedCount > 0 {
-			line += fmt.Sprintf("; not in it, because not committed: %s", SomeOf(p.Uncommitted, p.UncommittedCount))
-		}
-		return line
+		return copyMadeWords(p)
 	case task.CopyMerged:
 		return fmt.Sprintf("branch %s was merged, at %.12s", p.Branch, p.Commit)
 	case task.CopyDiscarded:
@@ -129,6 +90,71 @@ func TaskWords(e task.Event) string {
 		return "the file " + p.ID + " was removed"
 	}
 	return ""
+}
+
+// What follows says each what one event is, for TaskWords.
+
+func statusChangedWords(e task.Event, p task.StatusChanged) string {
+	if p.Trigger == task.OnHandOn {
+		return fmt.Sprintf("handed on to %s by %s", p.Agent, e.By)
+	}
+	line := p.From.Words() + " → " + p.To.Words()
+	first, rest, many := strings.Cut(strings.TrimSpace(p.Detail), "\n")
+	if first != "" {
+		line += ": " + view.OneLine(first, 3*view.MaxLine)
+	}
+	if !p.Until.IsZero() {
+		line += "; " + ContinuesAt(p.Until, e.At)
+	}
+	if many { // what a person can do about it
+		line += "\n" + text.Clip(rest, maxDetail)
+	}
+	return line
+}
+
+func editedWords(e task.Event, p task.Edited) string {
+	line := "edited by " + e.By
+	if p.Start != nil {
+		line += map[bool]string{true: ": it starts by itself", false: ": it does not start by itself"}[*p.Start]
+	}
+	return line
+}
+
+func agentCompletedWords(e task.Event, p task.AgentCompleted) string {
+	line := fmt.Sprintf("run %s ended %s", e.Run, view.EndWords(p.End.End))
+	if p.Result == task.Submitted && p.End.End != run.Completed {
+		line += ": its result counts, and " + view.OneLine(p.End.Detail, view.MaxLine)
+	}
+	return line
+}
+
+func permissionDecidedWords(e task.Event, p task.PermissionDecided) string {
+	if p.Answer == "" {
+		return string(p.Call) + " needs no approval any more"
+	}
+	line := fmt.Sprintf("%s: %s", p.Call, p.Answer)
+	if e.By != "" { // else the mode or a rule decided
+		line += " by " + e.By
+	}
+	return line
+}
+
+func taskInterruptedWords(e task.Event, p task.Interrupted) string {
+	switch {
+	case p.Cause != run.ByPerson && p.Cause != run.ByWait:
+		return view.InterruptWords(run.Interrupted{Cause: p.Cause})
+	case e.By != "":
+		return "interrupted by " + e.By
+	}
+	return "interrupted"
+}
+
+func copyMadeWords(p task.CopyMade) string {
+	line := fmt.Sprintf("works in a copy of the repository, on branch %s", p.Branch)
+	if p.UncommittedCount > 0 {
+		line += fmt.Sprintf("; not in it, because not committed: %s", SomeOf(p.Uncommitted, p.UncommittedCount))
+	}
+	return line
 }
 
 // TaskTold reports whether a person who watches a task is told of an event.
