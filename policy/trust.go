@@ -11,6 +11,7 @@ import (
 
 	"pawl/internal/owner"
 	"pawl/internal/stable"
+	"pawl/permission"
 )
 
 // A Change is a configuration file of this workspace that is not as a person has trusted
@@ -22,7 +23,7 @@ type Change struct {
 	Now     []byte // what is there; nil if it was removed
 	Sum     string // SHA-256 of Now; empty if it was removed
 	Removed bool
-	// Problem says why it cannot be trusted: it is a link, too large, unreadable.
+	// Problem says why it cannot be trusted: it is a link, too large, unreadable, or has rules that are none.
 	// Such a thing does not count.
 	Problem string
 
@@ -65,9 +66,7 @@ func (p *Policy) pending() ([]Change, error) {
 			continue
 		}
 		c := Change{File: g.name, Now: g.content, Sum: g.sum, Problem: g.problem, changed: old != ""}
-		if c.Problem == "" && notText(c.Now) {
-			c.Problem = notTextProblem
-		}
+		c.Problem = c.problem()
 		if old != "" {
 			c.Was, _ = p.trust.content(old) // without it all of the file is shown
 		}
@@ -126,11 +125,8 @@ func (p *Policy) Trusted() bool {
 // when it returns they do.
 func (p *Policy) Trust(changes []Change) error {
 	for _, c := range changes {
-		if c.Problem == "" && notText(c.Now) {
-			c.Problem = notTextProblem // whoever made the Change
-		}
-		if c.Problem != "" {
-			return fmt.Errorf("%s cannot be trusted: %s", c.File, c.Problem)
+		if problem := c.problem(); problem != "" { // whoever made the Change
+			return fmt.Errorf("%s cannot be trusted: %s", c.File, problem)
 		}
 	}
 	p.mu.Lock()
@@ -145,6 +141,23 @@ func (p *Policy) Trust(changes []Change) error {
 
 // notTextProblem is the [Change.Problem] of a file that cannot be shown.
 const notTextProblem = "it is not text that could be shown: a third of it or more cannot be seen"
+
+// problem is the [Change.Problem] of a change: also of a file that cannot be shown, or of rules that cannot be read.
+func (c Change) problem() string {
+	var err error
+	switch {
+	case c.Problem != "":
+		return c.Problem
+	case notText(c.Now):
+		return notTextProblem
+	case c.File == rulesName && !c.Removed:
+		_, _, err = parse(c.Now, permission.FromRepository, c.File)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
 
 // record stores trust in changes. The caller holds the lock.
 func (p *Policy) record(owner int, changes []Change) error {

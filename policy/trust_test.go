@@ -469,11 +469,23 @@ func TestAFileThatCannotBeShownAsTextIsRefused(t *testing.T) {
 			}
 		})
 	}
-	// What can be shown is: a few of them hide nothing.
+	// So are rules that cannot be read: no run would start with them.
 	r := newRig(t)
-	r.write(rulesFile, `{"rules": [{"rule": "shell(curl *)", "effect": "allow", "why": "a`+strings.Repeat("\u200b", 5)+`"}]}`)
+	r.write(rulesFile, `{"rules": [{"rule": "shell(curl *)", "effect": "deny"}`)
 	p := r.open()
 	changes, err := p.Pending()
+	if err != nil || len(changes) != 1 || !strings.Contains(changes[0].Problem, "repair it") {
+		t.Fatalf("rules that cannot be read wait for trust: %+v, %v", changes, err)
+	}
+	if changes[0].Problem = ""; p.Trust(changes) == nil {
+		t.Error("rules that cannot be read are trusted")
+	}
+
+	// What can be shown is: a few of them hide nothing.
+	r = newRig(t)
+	r.write(rulesFile, `{"rules": [{"rule": "shell(curl *)", "effect": "allow", "why": "a`+strings.Repeat("\u200b", 5)+`"}]}`)
+	p = r.open()
+	changes, err = p.Pending()
 	if err != nil || len(changes) != 1 {
 		t.Fatal(changes, err)
 	}
