@@ -39,7 +39,7 @@ func (w *Workspace) serversOf(s *settings) *mcp.Servers {
 		}
 	}
 	w.servers = mcp.NewServers(definitions, mcp.Options{
-		Workspace: w.Dir, Cache: filepath.Join(w.State, "mcp"), Version: build.Version(),
+		Workspace: w.Dir, Cache: filepath.Join(w.State, "mcp"), Logins: filepath.Join(w.env.StateDir(), "mcp-logins"), Version: build.Version(),
 		Getenv:  func(name string) (string, bool) { return w.env(name) },
 		Environ: func() []string { return shell.Passed(os.Environ()) },
 		Confine: func(d mcp.Definition, workspace string, c proc.Command) (proc.Command, *sandbox.Session, error) {

@@ -35,6 +35,8 @@ type serverTable struct {
 	URL          string            `toml:"url"`
 	Headers      map[string]string `toml:"headers"`
 	SSE          bool              `toml:"sse"`
+	ClientID     string            `toml:"client_id"`
+	ClientSecret string            `toml:"client_secret"`
 	Tools        []string          `toml:"tools"`
 	Hidden       []string          `toml:"hidden_tools"`
 	Network      *bool             `toml:"network"`
@@ -46,7 +48,7 @@ type serverTable struct {
 }
 
 // serverFields are the keys of such a table.
-var serverFields = []string{"command", "args", "env", "cwd", "url", "headers", "sse", "tools", "hidden_tools", "network", "sandbox", "required",
+var serverFields = []string{"command", "args", "env", "cwd", "url", "headers", "sse", "client_id", "client_secret", "tools", "hidden_tools", "network", "sandbox", "required",
 	"enabled", "start_timeout", "call_timeout"}
 
 // foreignFields are what other agents call them.
@@ -146,7 +148,7 @@ func parseServers(file string, content []byte) ([]mcp.Definition, error) {
 		if t.Enabled != nil && !*t.Enabled {
 			continue
 		}
-		d := mcp.Definition{Name: name, Source: file, Command: t.Command, Args: t.Args, Env: t.Env, Dir: t.Dir, URL: t.URL, Headers: t.Headers, SSE: t.SSE,
+		d := mcp.Definition{Name: name, Source: file, Command: t.Command, Args: t.Args, Env: t.Env, Dir: t.Dir, URL: t.URL, Headers: t.Headers, SSE: t.SSE, ClientID: t.ClientID, ClientSecret: t.ClientSecret,
 			Tools: t.Tools, Hidden: t.Hidden, Closed: t.Network != nil && !*t.Network, Unconfined: t.Sandbox != nil && !*t.Sandbox, Required: t.Required}
 		for _, limit := range []struct {
 			key, text string
@@ -221,6 +223,8 @@ func serverText(d mcp.Definition) string {
 	line("url", d.URL, d.URL != "")
 	inline("headers", d.Headers)
 	line("sse", true, d.SSE)
+	line("client_id", d.ClientID, d.ClientID != "")
+	line("client_secret", d.ClientSecret, d.ClientSecret != "")
 	line("tools", d.Tools, len(d.Tools) > 0)
 	line("hidden_tools", d.Hidden, len(d.Hidden) > 0)
 	line("network", false, d.Closed)

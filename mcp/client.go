@@ -31,6 +31,8 @@ type Options struct {
 	// Cache is the folder in which the lists of tools are remembered; empty: they are not.
 	Cache   string
 	Version string // of pawl, for servers
+	// Logins is the folder in which logins to servers elsewhere are kept; empty: they last as long as the servers.
+	Logins string
 	// Getenv looks a variable of a definition up; required. Environ returns the environment that
 	// servers get beside that of their definition; required.
 	Getenv  func(string) (string, bool)
@@ -170,6 +172,8 @@ type Remote struct {
 	failed error            // why the last start did not succeed; nil: it did
 	misses int              // starts in a row that did not succeed
 	again  time.Time        // when the next is tried
+
+	authorizer *authorizer // see auth
 }
 
 // A link is a connection with a server, or the attempt to make one.
@@ -280,6 +284,8 @@ func (r *Remote) open(l *link, workspace string) {
 	if l.process != nil {
 		err = l.process.why(err)
 		l.process.stop("it could not be used")
+	} else if needed, is := errors.AsType[*loginNeeded](err); is {
+		err = needed
 	} else if unreached, is := errors.AsType[*url.Error](err); is {
 		err = fmt.Errorf("%s: %w", visible.Escape(r.URL), unreached.Err)
 	}
@@ -407,6 +413,7 @@ func (r *Remote) call(ctx context.Context, workspace, name string, args json.Raw
 	delete(l.progress, token)
 	l.calls--
 	refused, answered := errors.AsType[*jsonrpc.Error](err)
+	needed, _ := errors.AsType[*loginNeeded](err)
 	l.doomed = l.doomed || limited.Err() != nil && l.process != nil || err != nil && !answered && l.process == nil
 	last := l.doomed && l.calls == 0
 	l.mu.Unlock()
@@ -420,6 +427,8 @@ func (r *Remote) call(ctx context.Context, workspace, name string, args json.Raw
 		return nil, context.Cause(ctx)
 	case err != nil && l.process != nil && l.process.ending(err):
 		return nil, fmt.Errorf("the server %s has ended while it worked on the call: %s. Whether the call has done anything is unknown; the next one starts the server again", r.Name, l.process.ended())
+	case needed != nil:
+		return nil, notCalled{fmt.Errorf("the server %s has not made the call: %w", r.Name, needed)}
 	case answered:
 		return nil, fmt.Errorf("the server %s has refused the call: %s", r.Name, refused.Message)
 	case err != nil:

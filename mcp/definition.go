@@ -34,6 +34,11 @@ type Definition struct {
 	// SSE says that the server speaks the HTTP transport of 2024-11-05.
 	SSE bool `json:"sse,omitempty"`
 
+	// ClientID and ClientSecret are those that the authorization server of URL knows pawl by; an id that is an
+	// https address is a client id metadata document. Empty: pawl registers itself.
+	ClientID     string `json:"client_id,omitempty"`
+	ClientSecret string `json:"client_secret,omitempty"`
+
 	// Tools are patterns of the tools that are offered, and Hidden of those that are not, in the
 	// form of path.Match. No Tools: all.
 	Tools  []string `json:"tools,omitempty"`
@@ -91,8 +96,8 @@ func (d Definition) Check() error {
 		}
 	case d.Closed && d.Unconfined:
 		return fmt.Errorf("server %s: without the sandbox nothing closes its network", d.Name)
-	case len(d.Headers) > 0 || d.SSE:
-		return fmt.Errorf("server %s: headers and sse are for servers with a url, and it has a command", d.Name)
+	case len(d.Headers) > 0 || d.SSE || d.ClientID != "" || d.ClientSecret != "":
+		return fmt.Errorf("server %s: headers, client_id, client_secret and sse are for servers with a url, and it has a command", d.Name)
 	}
 	for _, p := range slices.Concat(d.Tools, d.Hidden) {
 		if _, err := path.Match(p, ""); err != nil {
@@ -175,6 +180,7 @@ func (d Definition) Expand(getenv func(string) (string, bool)) (Definition, erro
 		return m
 	}
 	d.Command, d.URL, d.Dir = expand(d.Command), expand(d.URL), expand(d.Dir)
+	d.ClientID, d.ClientSecret = expand(d.ClientID), expand(d.ClientSecret)
 	d.Args = slices.Clone(d.Args)
 	for i := range d.Args {
 		d.Args[i] = expand(d.Args[i])

@@ -10,25 +10,36 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// base returns what reaches servers elsewhere.
+func (s *Servers) base() http.RoundTripper {
+	if s.opt.HTTP == nil {
+		return http.DefaultTransport
+	}
+	return s.opt.HTTP
+}
+
+// staysThere lets an authorization server redirect within its own place.
+func staysThere(to *http.Request, via []*http.Request) error {
+	if len(via) >= 5 {
+		return errors.New("it redirects again and again")
+	}
+	if from := via[0].URL; from.Host != to.URL.Host || from.Scheme != to.URL.Scheme {
+		return fmt.Errorf("it redirects to another place, %s://%s: name that in its url if you want it", to.URL.Scheme, to.URL.Host)
+	}
+	return nil
+}
+
 // remoteTransport returns the transport to a server elsewhere.
 func (r *Remote) remoteTransport(d Definition) sdk.Transport {
-	base := r.all.opt.HTTP
-	if base == nil {
-		base = http.DefaultTransport
-	}
-	client := &http.Client{
-		Transport: &headers{base, d.Headers, d.URL},
-		CheckRedirect: func(_ *http.Request, via []*http.Request) error {
-			if len(via) >= 5 {
-				return errors.New("it redirects again and again")
-			}
-			return nil
-		},
-	}
+	client := &http.Client{Transport: &headers{r.all.base(), d.Headers, d.URL}}
 	if d.SSE {
 		return &sdk.SSEClientTransport{Endpoint: d.URL, HTTPClient: client, MaxEventSize: maxIncoming}
 	}
-	return &sdk.StreamableClientTransport{Endpoint: d.URL, HTTPClient: client, MaxEventSize: maxIncoming}
+	t := &sdk.StreamableClientTransport{Endpoint: d.URL, HTTPClient: client, MaxEventSize: maxIncoming}
+	if a := r.auth(); a != nil {
+		t.OAuthHandler = a
+	}
+	return t
 }
 
 // headers adds the headers of a definition to requests and bounds answers. What a server names of another place, in
@@ -36,11 +47,11 @@ func (r *Remote) remoteTransport(d Definition) sdk.Transport {
 type headers struct {
 	base http.RoundTripper
 	add  map[string]string
-	url  string
+	url  string // of the server; empty: it may be any place
 }
 
 func (h *headers) RoundTrip(req *http.Request) (*http.Response, error) {
-	if own, err := url.Parse(h.url); err != nil || own.Host != req.URL.Host || own.Scheme != req.URL.Scheme {
+	if own, err := url.Parse(h.url); h.url != "" && (err != nil || own.Host != req.URL.Host || own.Scheme != req.URL.Scheme) {
 		return nil, fmt.Errorf("it leads to another place, %s://%s: name that in its url if you want it", req.URL.Scheme, req.URL.Host)
 	}
 	req = req.Clone(req.Context())

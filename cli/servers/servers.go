@@ -1,4 +1,5 @@
-// Package servers has the commands about MCP servers: pawl mcp list, show, test, add and rm.
+// Package servers has the commands about MCP servers: pawl mcp list, show, test, add, rm, login and
+// logout.
 package servers
 
 import (
@@ -18,7 +19,7 @@ import (
 
 // Add adds the commands about MCP servers to pawl mcp.
 func Add(cmd *cobra.Command, inv *command.Invocation) {
-	for _, c := range []func(*command.Invocation) *cobra.Command{listCommand, showCommand, testCommand, addCommand, rmCommand} {
+	for _, c := range []func(*command.Invocation) *cobra.Command{listCommand, showCommand, testCommand, addCommand, rmCommand, loginCommand, logoutCommand} {
 		cmd.AddCommand(c(inv))
 	}
 }
