@@ -413,6 +413,7 @@ func (r *Remote) call(ctx context.Context, workspace, name string, args json.Raw
 	delete(l.progress, token)
 	l.calls--
 	refused, answered := errors.AsType[*jsonrpc.Error](err)
+	answered = answered && refused.Message != notSent
 	needed, _ := errors.AsType[*loginNeeded](err)
 	l.doomed = l.doomed || limited.Err() != nil && l.process != nil || err != nil && !answered && l.process == nil
 	last := l.doomed && l.calls == 0
@@ -432,10 +433,17 @@ func (r *Remote) call(ctx context.Context, workspace, name string, args json.Raw
 	case answered:
 		return nil, fmt.Errorf("the server %s has refused the call: %s", r.Name, refused.Message)
 	case err != nil:
+		if unreached, is := errors.AsType[*url.Error](err); is {
+			err = unreached.Err
+		}
 		return nil, fmt.Errorf("the server %s has not answered the call: %w. Whether the call has done anything is unknown", r.Name, err)
 	}
 	return res, nil
 }
+
+// notSent is the message of an error of the SDK that stands for one of the transport; it is of the type of what servers
+// answer. Source: ErrRejected in its internal/jsonrpc2/wire.go, v1.8.0.
+const notSent = "rejected by transport"
 
 // notCalled is why a call was not made.
 type notCalled struct{ error }

@@ -48,8 +48,11 @@ type authorizer struct {
 	server string // its address, without variables
 	http   *http.Client
 
+	asking sync.Mutex // held while the person is asked
+
 	mu    sync.Mutex
 	login auth.OAuthHandler // nil: no person logs in
+	got   string            // the token that the login has brought; empty: none yet
 	kept  *kept             // as it was last read or stored; nil: there was none
 }
 
@@ -145,15 +148,15 @@ func (a *authorizer) refresh() error {
 
 // Authorize decides about a request that the server has refused: nil means that it is sent again.
 func (a *authorizer) Authorize(ctx context.Context, req *http.Request, res *http.Response) error {
+	sent := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if login := a.login; login != nil {
 		a.mu.Unlock() // it stores what it gets
 		defer a.mu.Lock()
-		return login.Authorize(ctx, req, res)
+		return a.ask(ctx, login, sent, req, res)
 	}
 	defer res.Body.Close()
-	sent := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
 	k := a.read()
 	if k != nil && k.Token.AccessToken != sent {
 		return nil // another process has logged in or refreshed
@@ -177,6 +180,19 @@ func (a *authorizer) Authorize(ctx context.Context, req *http.Request, res *http
 		}
 	}
 	return &loginNeeded{"it wants a login: pawl mcp login " + a.r.Name}
+}
+
+// ask lets the person log in, unless that was done since the request was sent: several may be refused at once.
+func (a *authorizer) ask(ctx context.Context, login auth.OAuthHandler, sent string, req *http.Request, res *http.Response) error {
+	a.asking.Lock()
+	defer a.asking.Unlock()
+	a.mu.Lock()
+	done := a.got != "" && a.got != sent
+	a.mu.Unlock()
+	if done {
+		return res.Body.Close()
+	}
+	return login.Authorize(ctx, req, res)
 }
 
 func suffix(err error) string {
@@ -297,7 +313,8 @@ func (a *authorizer) config(d Definition, redirect string, l Login, fetch func(c
 			if granted, _ := token.Extra("scope").(string); granted != "" {
 				k.Scopes = strings.Fields(granted)
 			}
-			return a, a.store(k)
+			a.got = token.AccessToken
+			return oauth2.StaticTokenSource(token), a.store(k)
 		},
 		AuthorizationCodeFetcher: func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 			v, err := fetch(ctx, args.URL)
@@ -325,7 +342,7 @@ func (a *authorizer) set(login auth.OAuthHandler) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.read()
-	a.login = login
+	a.login, a.got = login, ""
 }
 
 // auth returns what authorizes the requests to the server; nil: its definition does, or nothing.
