@@ -62,8 +62,8 @@ func TestATaskThatWaitsForALimitIsCancelledOrResumed(t *testing.T) {
 	}
 }
 
-// A run that does not wait for limits fails at one, and so does one that has waited too often in a row. The sentence
-// names the command that tries again.
+// A run that does not wait for limits fails at one, and so does one that has waited too often in a row. What a
+// person can do is to continue in the same conversation, or to begin anew.
 func TestATaskFailsAtALimitThatIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)
@@ -77,8 +77,9 @@ func TestATaskFailsAtALimitThatIsNotWaitedFor(t *testing.T) {
 	}
 	k.must("", limited("w", at))
 	k.wantStatus(Failed)
-	if want := ": `pawl task retry " + string(k.s.Created.Task) + "`"; !strings.HasSuffix(k.s.Status.Detail, "continue after 15:00"+want) {
-		t.Errorf("it has failed with %q", k.s.Status.Detail)
+	if id := string(k.s.Created.Task); !strings.HasSuffix(k.s.Status.Detail, "continue after 15:00") || k.s.Advice() != "pawl task say "+id+" \"…\"" ||
+		k.s.NextStep() != "continue in the same conversation with `"+k.s.Advice()+"`, or begin anew with `pawl task retry "+id+"`" {
+		t.Errorf("it has failed with %q; next: %s", k.s.Status.Detail, k.s.NextStep())
 	}
 
 	k = newCard(t, Created{Budget: Budget{Cost: 1}})

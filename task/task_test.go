@@ -337,6 +337,27 @@ func TestABudgetIsShownWithAllItsDigits(t *testing.T) {
 	}
 }
 
+// Where a budget is spent, what can be done next begins with a higher one, and then goes on as the status has it.
+func TestABudgetThatIsSpentIsRaisedBeforeTheNextStep(t *testing.T) {
+	t.Parallel()
+	k := newCard(t, Created{Budget: Budget{Cost: 0.6}})
+	k.planned()
+	spends := ended("w", run.Completed)
+	spends.Usage = run.Usage{Output: 1, Cost: 1, Priced: true}
+	k.must("anna", Start{Run: "w", Agent: "developer"})
+	k.must("", Prompt{"w", 1, 1})
+	k.must("", submit("w", 1, aReport))
+	k.must("", spends)
+	k.wantStatus(Completed)
+	if next := k.s.Advice(); next != `pawl task edit t1 --budget … && pawl task say t1 "…"` {
+		t.Errorf("a person may next %s", next)
+	}
+	k.must("anna", Reopen{})
+	if next := k.s.Advice(); next != `pawl task edit t1 --budget … && pawl task start t1` {
+		t.Errorf("a person may next %s", next)
+	}
+}
+
 func TestABudgetThatIsSpentStartsNothing(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{Budget: Budget{Cost: 0.6}})

@@ -299,11 +299,7 @@ func (a End) do(s State) ([]Event, error) {
 		if r.Kind == Planner {
 			events = append(events, Event{Run: a.Run, Payload: PlanningFailed{Reason: x.Reason, Detail: x.Detail}})
 		}
-		detail := x.Detail
-		if a.End.End == run.EndFailed && x.Result == Broken {
-			detail += fmt.Sprintf(": `pawl task retry %s`", s.Created.Task)
-		}
-		return s.moved(x.Trigger, Failed, StatusChanged{Reason: x.Reason, Detail: detail}, events...)
+		return s.moved(x.Trigger, Failed, StatusChanged{Reason: x.Reason, Detail: x.Detail}, events...)
 	}
 	if a.End.End == run.Asked && a.Question.Question != "" {
 		events = append(events, Event{Run: a.Run, Payload: a.Question})

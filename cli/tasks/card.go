@@ -539,6 +539,9 @@ func taskPage(s tasks.State, stands bool, stored map[tasks.Permission]*request.D
 	if at := s.Status.Until; !at.IsZero() {
 		line("%s by itself, in a process that drives it (`pawl serve`, `pawl task watch`); `pawl task resume %s` does not wait", report.ContinuesAt(at, time.Now()), s.Created.Task)
 	}
+	if next := s.NextStep(); next != "" && s.Status.Until.IsZero() {
+		line("%s", next)
+	}
 	if len(s.Labels) > 0 {
 		line("labels %s", strings.Join(s.Labels, ", "))
 	}
@@ -550,9 +553,6 @@ func taskPage(s tasks.State, stands bool, stored map[tasks.Permission]*request.D
 			b += fmt.Sprintf(", used: %s and %d tokens", view.Money(u), u.Total())
 		}
 		line("budget %s", b)
-	}
-	if s.Starts() {
-		line("starts by itself, when the tasks that it depends on are completed")
 	}
 	for _, d := range s.DependsOn {
 		line("depends on %s", d)

@@ -427,16 +427,12 @@ type TaskResultForm struct {
 
 // taskResult prints how a task stands, and what a person can do, and returns the exit code.
 func taskResult(inv *command.Invocation, s tasks.State, asJSON bool) error {
-	id := s.Created.Task
 	code := command.ExitDone
-	var hint string
 	switch st := s.Status; st.Name {
 	case tasks.AwaitingInput:
-		code, hint = command.ExitPerson, fmt.Sprintf("answer with `pawl task answer %s \"…\"`, one argument for each question", id)
-	case tasks.Planned:
-		hint = fmt.Sprintf("look at the plan with `pawl task show %s`, and start it with `pawl task start %[1]s`", id)
+		code = command.ExitPerson
 	case tasks.Waiting:
-		code, hint = command.ExitPerson, fmt.Sprintf("continue with `%s`", s.Advice())
+		code = command.ExitPerson
 		switch run.End(st.Reason) {
 		case run.LimitReached:
 			code = command.ExitLimit
@@ -444,10 +440,7 @@ func taskResult(inv *command.Invocation, s tasks.State, asJSON bool) error {
 			code = command.ExitLoop
 		}
 	case tasks.Failed:
-		code, hint = command.ExitFailed, fmt.Sprintf("look at it with `pawl task show %s`, and try again with `pawl task retry %[1]s`", id)
-	}
-	if s.Starts() {
-		hint = "it starts when the tasks that it depends on are completed, in a process that watches all tasks: `pawl task watch`"
+		code = command.ExitFailed
 	}
 	if asJSON {
 		if err := inv.Encode(TaskResultForm{"result", forms.TaskFormOf(s)}); err != nil {
@@ -476,9 +469,7 @@ func taskResult(inv *command.Invocation, s tasks.State, asJSON bool) error {
 			return err
 		}
 	}
-	if hint != "" {
-		inv.Hint(hint)
-	}
+	inv.Hint(s.NextStep())
 	return command.Exit{Code: code}
 }
 
