@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"pawl/run"
 )
@@ -157,6 +158,11 @@ type claudeLine struct {
 		Status string `json:"status"`
 	} `json:"mcp_servers"`
 	Model string `json:"model"`
+	// of a limit of a subscription; of an account of the API it says nothing
+	Limit struct {
+		Status string `json:"status"`
+		Resets int64  `json:"resetsAt"` // seconds since 1970
+	} `json:"rate_limit_info"`
 	// of a retry
 	Error       string `json:"error"`
 	ErrorStatus int    `json:"error_status"`
@@ -192,6 +198,10 @@ func (s *claudeStream) line(b []byte, r *report) {
 		r.conversation = l.Session
 	}
 	switch l.Type {
+	case "rate_limit_event":
+		if r.resets = (time.Time{}); l.Limit.Status == "rejected" && l.Limit.Resets > 0 {
+			r.resets = time.Unix(l.Limit.Resets, 0)
+		}
 	case "system":
 		r.lines++
 		switch l.Subtype {

@@ -42,6 +42,7 @@ type Kind struct {
 	Title   string // for people
 	Program string // the name of the executable
 	Install string // the command that installs it
+	Login   string // the command that logs a person in
 	// Obeys are the files and folders, of a workspace and of the folders above it, that the program
 	// obeys whatever its flags say, with code that it runs. It must not start where they are not
 	// trusted.
@@ -76,7 +77,7 @@ const DefaultModel = "default"
 
 // Kinds are the programs, by name.
 var Kinds = []Kind{
-	{Name: "claude-code", Title: "Claude Code", Program: "claude", Install: "npm install -g @anthropic-ai/claude-code", PermissionTool: true,
+	{Name: "claude-code", Title: "Claude Code", Program: "claude", Install: "npm install -g @anthropic-ai/claude-code", Login: "claude auth login", PermissionTool: true,
 		keys:  []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"},
 		login: []string{"$CLAUDE_CONFIG_DIR/.credentials.json", ".claude/.credentials.json"}, chooses: true, prefix: "mcp__pawl__",
 		forms: []schema.Target{schema.AnthropicTool},
@@ -84,7 +85,7 @@ var Kinds = []Kind{
 			"default": "it asks pawl before it uses a tool of its own, and pawl's rules decide",
 			"bypass":  "only pawl's deny rules hold over its own tools",
 		}, adapter: claude{}},
-	{Name: "codex", Title: "Codex", Program: "codex", Install: "npm install -g @openai/codex",
+	{Name: "codex", Title: "Codex", Program: "codex", Install: "npm install -g @openai/codex", Login: "codex login",
 		keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, login: []string{"$CODEX_HOME/auth.json", ".codex/auth.json"}, prefix: "mcp__pawl__",
 		forms: []schema.Target{schema.OpenAI},
 		bounds: map[string]string{
@@ -92,7 +93,7 @@ var Kinds = []Kind{
 			"plan":    "pawl's rules decide before each use of a tool, and its own sandbox lets commands change nothing (read-only)",
 			"bypass":  "only pawl's deny rules hold over its own tools (danger-full-access)",
 		}, tools: codexTools, adapter: codex{}},
-	{Name: "gemini-cli", Title: "Gemini CLI", Program: "gemini", Install: "npm install -g @google/gemini-cli",
+	{Name: "gemini-cli", Title: "Gemini CLI", Program: "gemini", Install: "npm install -g @google/gemini-cli", Login: "gemini",
 		Obeys: []string{".gemini"},
 		keys:  []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, login: []string{".gemini/oauth_creds.json"}, chooses: true, prefix: "mcp_pawl_",
 		forms: []schema.Target{schema.Gemini},
@@ -100,7 +101,7 @@ var Kinds = []Kind{
 			"default": "pawl's rules decide before each use of a tool",
 			"bypass":  "only pawl's deny rules hold over its own tools",
 		}, tools: geminiTools, unreached: []byte("Error during discovery for MCP server '" + ServerName + "':"), adapter: gemini{}},
-	{Name: "opencode", Title: "OpenCode", Program: "opencode", Install: "npm install -g opencode-ai",
+	{Name: "opencode", Title: "OpenCode", Program: "opencode", Install: "npm install -g opencode-ai", Login: "opencode auth login",
 		Obeys: []string{".opencode", "opencode.json", "opencode.jsonc"},
 		keys:  []string{"*"}, login: []string{"$XDG_DATA_HOME/opencode/auth.json", ".local/share/opencode/auth.json"}, prefix: "pawl_",
 		unreached: []byte(`message="server unavailable" key=` + ServerName + " "),

@@ -345,7 +345,7 @@ func TestHowTheEndOfAProgramIsTold(t *testing.T) {
 		{stopped, ending{report: done}, "end_turn Done."},
 		{stopped, ending{report: failed("x")}, "aborted Codex was stopped: a person wanted it"},
 		{t.Context(), ending{report: failed("x"), silence: time.Minute}, "timeout Codex was stopped: it had printed nothing for 1m0s"},
-		{t.Context(), ending{report: failed(" no\x1b[2J key ")}, "auth Codex: no key"},
+		{t.Context(), ending{report: failed(" no\x1b[2J key ")}, "auth Codex: no key; log in with `codex login`, or set a valid key"},
 		{t.Context(), ending{report: failed(""), how: "exit code 1"}, "auth Codex: it says no more (exit code 1)"},
 		{t.Context(), ending{report: newReport(), how: "signal: killed"}, "broken_stream Codex ended before its turn was over (signal: killed)"},
 		{t.Context(), ending{report: newReport(), how: "exit code 1", stderr: "401"}, "auth Codex ended before its turn was over (exit code 1): 401"},
@@ -397,7 +397,7 @@ func TestTheKindsOfFailures(t *testing.T) {
 
 func TestWhenALimitEnds(t *testing.T) {
 	t.Parallel()
-	now := time.Unix(1800000000, 0)
+	now := time.Unix(1800000000, 0).UTC() // 8:00 on 15 January 2027
 	for reason, want := range map[string]time.Duration{
 		"Claude AI usage limit reached|1800003600":         time.Hour,
 		"Claude AI usage limit reached|1700000000":         0,
@@ -407,6 +407,11 @@ func TestWhenALimitEnds(t *testing.T) {
 		"Try again in 1.2.3 s":                             0,
 		"Retry in 500ms":                                   500 * time.Millisecond,
 		"429":                                              0,
+		"Attempt 1 failed. Retry after 5s · Attempt 2 failed. Retry after 7s": 7 * time.Second,
+		"You’ve hit your usage limit. Visit x or try again at 10:15 AM.":      2*time.Hour + 16*time.Minute,
+		"You’ve hit your usage limit. Try again at Jan 17th, 2027 8:00 AM.":   48*time.Hour + time.Minute,
+		"You’ve hit your usage limit. Try again at 7:00 AM.":                  0,
+		"You’ve hit your usage limit. Try again at Foo 44th, 2027 19:00 PM.":  0,
 	} {
 		if got := asked(reason, now); got != want {
 			t.Errorf("%s: %v", reason, got)

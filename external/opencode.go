@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"pawl/run"
 )
@@ -120,6 +121,12 @@ type opencodeLine struct {
 		} `json:"tokens"`
 		Cost float64 `json:"cost"`
 	} `json:"part"`
+	// of a line of the plugin's: what the session does
+	Status struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+		Next    int64  `json:"next"` // of a retry: when it is, in milliseconds since 1970
+	} `json:"status"`
 	Error struct {
 		Name string `json:"name"`
 		Data struct {
@@ -165,6 +172,12 @@ func (s *opencodeStream) line(b []byte, r *report) {
 			reason = l.Error.Name
 		}
 		r.failed(kindOf(l.Error.Data.Status, kindOfText(reason)), reason)
+	case "pawl_status": // it says nothing of waiting, and has no end of that
+		if at := time.UnixMilli(l.Status.Next); l.Status.Type == "retry" && time.Until(at) > run.DefaultRetry {
+			r.resets, r.waits = at, true
+			r.failed(run.ErrRateLimited, l.Status.Message)
+		}
+		r.lines--
 	default:
 		r.lines--
 	}

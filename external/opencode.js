@@ -9,6 +9,9 @@ export const Pawl = async ({ directory }) => {
         .sort(([, a], [, b]) => b.length - a.length) // "a_b_tool" is of a server a_b, if there is one, and not of a
       if (relaxes) config.permission = "allow"
     },
+    event: async ({ event }) => {
+      if (event.type === "session.status") process.stdout.write(JSON.stringify({ ...event.properties, type: "pawl_status" }) + "\n")
+    },
     "tool.execute.before": (input, output) =>
       new Promise((allow, deny) => {
         let reason = ""

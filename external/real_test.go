@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -302,6 +304,37 @@ func TestRealProgramsSayWhatWentWrongWithARequest(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A limit of the provider that lasts longer than a program waits ends the turn, with the time that is left of it. Each
+// program says that in its own way: Claude Code, of a subscription, with an event, Gemini CLI on standard error, and
+// OpenCode, which would wait for it without a word, to pawl's plugin.
+func TestRealProgramsSayWhenALimitEnds(t *testing.T) {
+	t.Parallel()
+	replies := map[string]externaltest.Reply{
+		"claude-code": {Text: "Too many.", Header: fmt.Sprintf("anthropic-ratelimit-unified-status: rejected\nanthropic-ratelimit-unified-representative-claim: five_hour\n"+
+			"anthropic-ratelimit-unified-reset: %d", time.Now().Add(2*time.Hour).Unix())},
+		"codex": {Error: fmt.Sprintf(`{"error":{"type":"usage_limit_reached","message":"The usage limit has been reached","plan_type":"plus","resets_at":%d}}`, time.Now().Add(2*time.Hour).Unix())},
+		"gemini-cli": {Error: `{"error":{"code":429,"message":"You exceeded your current quota. Please retry in 7200.5s.","status":"RESOURCE_EXHAUSTED","details":[
+			{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]},
+			{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"7200s"}]}}`},
+		"opencode": {Text: "Too many.", Header: "retry-after: 7200"},
+	}
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			reply := replies[kind]
+			reply.Status = http.StatusTooManyRequests
+			turn, _ := real(t, kind, func(externaltest.Request) externaltest.Reply { return reply })
+			turn.Env = append(slices.DeleteFunc(turn.Env, func(v string) bool { return strings.HasPrefix(v, "ANTHROPIC_API_KEY=") }), "CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-dummy")
+			turn.Server, turn.Silence = external.Server{Hook: []string{os.Args[0]}}, 5*time.Minute
+			o := perform(t.Context(), t, turn)
+			f, ok := o.final.(run.RequestFailed)
+			if !ok || f.Kind != run.ErrRateLimited || f.Asked < time.Hour || f.Asked > 3*time.Hour {
+				t.Errorf("asked to wait %v, of %s", f.Asked, o)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package external
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -31,6 +32,9 @@ type report struct {
 	done  bool               // the event at the end of a turn has come
 	fail  *run.RequestFailed // it, or an error before it, says that the turn has failed
 	model string
+	// resets is when the limit ends that was reached last; zero: it is not known.
+	resets time.Time
+	waits  bool // the program waits for that, longer than it should, and is to be stopped
 
 	calls map[string]bool // that were reported and are open; false: the hook is not asked about it
 	own   map[string]bool // of them, those of pawl's own tools, which the run's log has
@@ -135,11 +139,22 @@ func (r *report) failed(kind run.ErrorKind, reason string) {
 // seconds since 1970.
 var waits = lazy.Regexp(`(?i)(?:again|retry|resets?) (?:in|after) ([0-9.]+) ?(ms|s|m|h|d)|limit reached\|([0-9]{10})\b`)
 
-// asked returns how long a failed request asks to wait; 0: it does not say.
-func asked(reason string, now time.Time) time.Duration {
-	m := waits().FindStringSubmatch(reason)
+// until is what Codex says of the end of a limit: the time of the day, and the day if it is another one.
+var until = lazy.Regexp(`again at (?:([A-Z][a-z]{2} [0-9]+)(?:st|nd|rd|th), ([0-9]{4}) )?([0-9]+:[0-9]{2} [AP]M)`)
+
+// asked returns how long a failed request asks to wait, as what a program has printed says last; 0: it does not say.
+func asked(printed string, now time.Time) time.Duration {
+	var m []string
+	if all := waits().FindAllStringSubmatch(printed, -1); len(all) > 0 {
+		m = all[len(all)-1]
+	}
 	if m == nil {
-		return 0
+		m = until().FindStringSubmatch(printed)
+		if m == nil {
+			return 0
+		}
+		at, _ := time.ParseInLocation("Jan 2 2006 3:04 PM", cmp.Or(m[1], now.Format("Jan 2"))+" "+cmp.Or(m[2], now.Format("2006"))+" "+m[3], now.Location()) // zero: it is none
+		return max(0, at.Add(time.Minute).Sub(now))                                                                                                          // without its seconds
 	}
 	if at, err := strconv.ParseInt(m[3], 10, 64); err == nil {
 		return max(0, time.Unix(at, 0).Sub(now))

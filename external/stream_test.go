@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"pawl/internal/golden"
 	"pawl/run"
@@ -55,6 +56,35 @@ func TestRecordedStreams(t *testing.T) {
 		fmt.Fprintf(&all, "== %s\n%s", name, play(kinds[program], content))
 	}
 	golden.Compare(t, "streams.golden", []byte(all.String()))
+}
+
+// A limit that is over counts no more, and one that ends soon is waited for by the program.
+func TestWhatStreamsSayOfALimit(t *testing.T) {
+	t.Parallel()
+	soon, later := time.Now().Add(time.Minute), time.Now().Add(time.Hour).Truncate(time.Second)
+	claude := `{"type":"rate_limit_event","rate_limit_info":{"status":%q,"resetsAt":%d}}`
+	opencode := `{"sessionID":"s","status":{"type":%q,"attempt":1,"message":"Too many.","next":%d},"type":"pawl_status"}`
+	for _, c := range []struct {
+		kind   string
+		lines  []string
+		resets time.Time
+		waits  bool
+	}{
+		{"claude-code", []string{fmt.Sprintf(claude, "rejected", later.Unix())}, later, false},
+		{"claude-code", []string{fmt.Sprintf(claude, "rejected", later.Unix()), fmt.Sprintf(claude, "allowed_warning", later.Unix())}, time.Time{}, false},
+		{"claude-code", []string{fmt.Sprintf(claude, "rejected", 0)}, time.Time{}, false},
+		{"opencode", []string{fmt.Sprintf(opencode, "retry", later.UnixMilli())}, later, true},
+		{"opencode", []string{fmt.Sprintf(opencode, "retry", soon.UnixMilli()), fmt.Sprintf(opencode, "busy", later.UnixMilli())}, time.Time{}, false},
+	} {
+		k, _, _ := Split(c.kind)
+		s, r := k.adapter.stream(), newReport()
+		for _, line := range c.lines {
+			s.line([]byte(line), r)
+		}
+		if !r.resets.Equal(c.resets) || r.waits != c.waits || (r.fail != nil) != c.waits {
+			t.Errorf("%s: %v: resets %v, waits %v, failed %v", c.kind, c.lines, r.resets, r.waits, r.fail)
+		}
+	}
 }
 
 // What is not known, cut or not JSON is passed over, in every stream.

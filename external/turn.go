@@ -151,8 +151,13 @@ func (t Turn) attempt(ctx context.Context, conversation string, resume bool, yie
 	s := t.Kind.adapter.stream()
 	named := conversation
 	for line := range lines(p.stdout) {
+		if r.waits {
+			continue // what it says of being stopped
+		}
 		quiet.Reset(t.Silence)
-		s.line(line, r)
+		if s.line(line, r); r.waits {
+			p.stop()
+		}
 		if r.used && len(t.Server.Hook) > 0 && t.Server.Permission == "" && !e.unasked {
 			if _, err := os.Stat(t.hooked()); err != nil {
 				e.unasked = true
@@ -221,8 +226,13 @@ func (e *ending) final(ctx context.Context, k Kind) run.Payload {
 	r := e.report
 	failed := func(kind run.ErrorKind, reason string) run.RequestFailed {
 		f := run.RequestFailed{Kind: kind, Reason: reason, Usage: r.usage}
-		if kind == run.ErrRateLimited {
-			f.Asked = asked(reason, time.Now())
+		switch now := time.Now(); {
+		case kind == run.ErrAuth:
+			f.Reason += fmt.Sprintf("; log in with `%s`, or set a valid key", k.Login)
+		case kind == run.ErrRateLimited && !r.resets.IsZero():
+			f.Asked = max(0, r.resets.Sub(now))
+		case kind == run.ErrRateLimited: // Gemini CLI says it on standard error alone
+			f.Asked = cmp.Or(asked(reason, now), asked(e.stderr, now))
 		}
 		return f
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -151,8 +152,12 @@ func (s *State) gaveUp(e Event, p RequestFailed) Ended {
 	case s.Turn.Failures > 0:
 		detail += fmt.Sprintf("; gave up after %d attempts in %v", s.Turn.Failures+1, tried.Round(time.Second))
 	}
-	if next := afterFailure[p.Kind]; next != "" {
-		detail += "; " + next
+	next := afterFailure[p.Kind]
+	if r.Purpose == ForAgent && p.Kind == ErrAuth { // the program's login is named
+		next = "then continue"
+	}
+	if next != "" {
+		detail = strings.TrimSuffix(detail, ".") + "; " + next
 	}
 	return Ended{End: EndFailed, Reason: string(p.Kind), Detail: detail}
 }

@@ -24,8 +24,10 @@ type Request struct {
 
 // A Reply is what the model answers: a call if Tool is set, else text.
 type Reply struct {
-	Status int  // of an error; 0: none
-	Cut    bool // the connection ends in the middle
+	Status int    // of an error; 0: none
+	Error  string // the JSON of it; empty: it has Text as its message
+	Header string // of an error: NAME: VALUE, a line each
+	Cut    bool   // the connection ends in the middle
 	Text   string
 	Tool   string
 	Args   string // JSON, or what a tool of Codex's takes that has no JSON
@@ -105,7 +107,15 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if reply.Status != 0 {
 		w.Header().Set("Content-Type", "application/json")
+		for line := range strings.Lines(reply.Header) {
+			name, value, _ := strings.Cut(line, ":")
+			w.Header().Set(name, strings.TrimSpace(value))
+		}
 		w.WriteHeader(reply.Status)
+		if reply.Error != "" {
+			_, _ = w.Write([]byte(reply.Error))
+			return
+		}
 		fmt.Fprintf(w, `{"type":"error","error":{"type":"invalid_request_error","message":%q,"code":%d,"status":"X"}}`, reply.Text, reply.Status)
 		return
 	}
