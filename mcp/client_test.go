@@ -36,6 +36,12 @@ func TestMain(m *testing.M) {
 
 var playedServers = map[string]func(){
 	"good": func() { serveStdio(goodServer()) },
+	"conformance": func() {
+		if err := conform(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	},
 	"banner": func() {
 		fmt.Println("Server v1.2 is starting …")
 		serveStdio(goodServer())

@@ -271,6 +271,9 @@ func (r *Remote) Login(ctx context.Context, l Login) (Status, error) {
 	}
 	a.set(handler)
 	defer a.set(nil)
+	r.mu.Lock()
+	r.failed = nil // it may be tried now
+	r.mu.Unlock()
 	s, err := r.List(ctx)
 	if err == nil && !asked {
 		err = fmt.Errorf("the server %s asks for no login", r.Name)

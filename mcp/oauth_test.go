@@ -164,14 +164,19 @@ func (a *authority) revoke(all bool) {
 func follow(t *testing.T) Login {
 	return Login{Show: func(link string) {
 		go func() {
-			res, err := http.Get(link)
-			if err != nil {
+			if err := follows(link); err != nil {
 				t.Error(err)
-				return
 			}
-			res.Body.Close()
 		}()
 	}}
+}
+
+func follows(link string) error {
+	res, err := http.Get(link)
+	if err != nil {
+		return err
+	}
+	return res.Body.Close()
 }
 
 // elsewhere is a browser on another machine: where it is sent cannot be reached, so the person pastes the address.

@@ -1,0 +1,133 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pawl/run"
+	"pawl/tool"
+)
+
+// notRequired are scenarios of the suite that pawl's client does not pass, with the reason.
+var notRequired = map[string]string{
+	"auth/client-credentials-jwt":               "an extension for programs without a person",
+	"auth/client-credentials-basic":             "an extension for programs without a person",
+	"auth/cross-app-access-complete-flow":       "an extension for companies",
+	"elicitation-sep1034-client-defaults":       "servers cannot ask the person yet",
+	"auth/2025-03-26-oauth-metadata-backcompat": "of a revision before protected resource metadata; the library does not do it whole",
+}
+
+// The real suite of the protocol's authors, @modelcontextprotocol/conformance, against pawl's client.
+func TestRealConformanceOfTheClient(t *testing.T) {
+	suite, err := exec.LookPath("conformance")
+	if err != nil {
+		t.Skip("needs the npm package @modelcontextprotocol/conformance in PATH, and node 22")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), suite, "client", "--command", self, "--suite", "all", "-o", out)
+	cmd.Env, cmd.Dir = append(os.Environ(), "SERVER=conformance"), out
+	said, _ := cmd.CombinedOutput() // its exit code counts scenarios that are not required too
+	files, err := filepath.Glob(out + "/*/checks.json")
+	if err == nil {
+		var further []string
+		further, err = filepath.Glob(out + "/*/*/checks.json")
+		files = append(files, further...)
+	}
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d scenarios have run: %v\n%s", len(files), err, said)
+	}
+	passed, all, odd := 0, 0, 0
+	for _, file := range files {
+		var checks []struct{ ID, Status, ErrorMessage string }
+		content, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(content, &checks)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.ToSlash(filepath.Dir(strings.TrimPrefix(file, out+"/")))
+		reason := ""
+		for scenario, why := range notRequired {
+			if strings.Contains(name, strings.ReplaceAll(scenario, "/", "-")) || strings.Contains(name, scenario) {
+				reason = why
+			}
+		}
+		for _, c := range checks {
+			switch c.Status {
+			case "SUCCESS":
+				passed++
+				all++
+			case "FAILURE":
+				all++
+				if reason == "" {
+					t.Errorf("%s: %s: %s", name, c.ID, c.ErrorMessage)
+				} else {
+					odd++
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d checks of %d scenarios pass; %d that do not are of scenarios that are not required", passed, all, len(files), odd)
+}
+
+// conform is the client that the suite starts, with the address of its server. It does what a run does: it lists
+// tools and calls each, and a person logs in where the server wants that.
+func conform() error {
+	var given struct {
+		ID     string `json:"client_id"`
+		Secret string `json:"client_secret"`
+	}
+	_ = json.Unmarshal([]byte(cmp.Or(os.Getenv("MCP_CONFORMANCE_CONTEXT"), "{}")), &given)
+	d := Definition{Name: "suite", URL: os.Args[len(os.Args)-1], ClientID: given.ID, ClientSecret: given.Secret}
+	if os.Getenv("MCP_CONFORMANCE_SCENARIO") == "auth/basic-cimd" {
+		d.ClientID = "https://conformance-test.local/client-metadata.json"
+	}
+	s := NewServers([]Definition{d}, Options{Workspace: os.TempDir(), Getenv: os.LookupEnv, Environ: os.Environ, Version: "test"})
+	defer s.Close()
+	ctx, r := context.Background(), s.Get("suite")
+	login := func() error {
+		_, err := r.Login(ctx, Login{Show: func(link string) { go func() { _ = follows(link) }() }})
+		return err
+	}
+	if _, err := r.List(ctx); err != nil {
+		if err := login(); err != nil {
+			return err
+		}
+	}
+	tools, left := s.Tools()
+	if len(left) > 0 {
+		return fmt.Errorf("left out: %s", strings.Join(left, "; "))
+	}
+	for _, t := range tools {
+		args := json.RawMessage("{}")
+		if t.Spec().Name == "mcp__suite__add_numbers" {
+			args = json.RawMessage(`{"a":5,"b":3}`)
+		}
+		for try := range 3 {
+			res, err := t.Run(ctx, tool.Env{}, tool.Call{Args: args})
+			text := run.PlainText(res.Content)
+			if err != nil || !res.IsError {
+				break
+			}
+			if !strings.Contains(text, "pawl mcp login") || try == 2 {
+				return fmt.Errorf("%s", text)
+			}
+			if err := login(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
