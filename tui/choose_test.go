@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"pawl/render"
 	"pawl/run"
 	"pawl/runlog"
 	"pawl/tool"
@@ -65,6 +66,32 @@ func TestEscapeAsksBeforeItClears(t *testing.T) {
 	case <-p.done:
 	case <-time.After(patience):
 		t.Fatal("it did not leave")
+	}
+}
+
+// A mode that is chosen while the first prompt is on its way is that of the run which it begins.
+func TestAModeThatIsChosenAsARunBeginsHolds(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "Hello.", "repeat": true}`, setting{})
+	defer p.leaves()
+	for _, chooses := range []func(c *scene) []effect{
+		func(c *scene) []effect { return c.command("/mode plan") },
+		func(c *scene) []effect { return append(c.key("shift+tab", ""), c.key("shift+tab", "")...) },
+	} {
+		c := newScene(t, 80, 24, render.Style{})
+		b := &backend{ws: p.ws, post: func(message) {}}
+		for _, e := range append(c.send("hello"), chooses(c)...) {
+			if err := e.do(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		open, _ := b.current()
+		if mode := configOf(open).Mode; mode != "plan" {
+			t.Errorf("the run is in mode %q", mode)
+		}
+		if err := b.leave(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -310,9 +310,6 @@ var (
 
 func (m *model) setMode(mode string) []effect {
 	m.wish.Mode, m.chosenMode = mode, mode
-	if m.id == "" {
-		return nil
-	}
 	return []effect{inOrder(func(ctx context.Context, b *backend) error { return b.setMode(ctx, mode) })}
 }
 
@@ -354,13 +351,12 @@ func (m *model) modelCommand(args string) []effect {
 }
 
 func (m *model) setModel(name string) []effect {
-	id := m.id
 	return []effect{inOrder(func(ctx context.Context, b *backend) error {
 		change, err := b.ws.ModelChange(ctx, name)
 		if err != nil {
 			return err
 		}
-		if c, _ := b.current(); c != nil && id != "" {
+		if c, _ := b.current(); c != nil { // also one that was about to open
 			return c.Configure(ctx, change)
 		}
 		b.post(modelChosen{*change.Model})
