@@ -84,6 +84,8 @@ func TestNoAttackOfTheListRuns(t *testing.T) {
 		{id: "H35", allow: []string{"go test *"}, want: ask, commands: []string{"go test -run --args -exec='sh -c x' ./...", "go test -args -exec=x", "go test -ldflags '-s -extld=x'", "go test --test.outputdir=x"}},
 		{id: "H36", allow: []string{"npm run *", "curl *", "tar *"}, want: ask, commands: []string{"npm run e -script-shell=./evil", "npm run e -script-sh ./evil", "npm run e --script-shell ./evil", "npm run e -prefix /x", "npm run e -node-options=x"}},
 		{id: "H37", allow: []string{"git *"}, want: ask, commands: []string{"git add -fA", "git add -Af", "git add --force .env", "git add -f x", "git add --forc x"}},
+		{id: "a plugin", allow: []string{"cargo *", "kubectl *", "helm *", "gh *", "docker *", "brew *", "dotnet *"}, want: ask, commands: []string{"cargo x", "cargo -q x", "cargo --color always x", "cargo --frob build x", "kubectl x", "kubectl -n get x", "kubectl --as get x", "kubectl -n prod x y", "helm x", "gh x", "docker x", "docker -c ps x", "brew x", "dotnet x"}},
+		{id: "a program of make's", allow: []string{"make *"}, want: ask, commands: []string{"make RM=./e clean", "make 'AR := e' x", "make x X='; e'", "make x X='a | e'", "make x 'X=a\" e'", "make PKG_CONFIG=e"}},
 		{id: "make's text", allow: []string{"make *"}, want: ask, commands: []string{"make -E '$(shell touch FLAG)' x", "make -sE x y", "make --ev=x", "make '.SHELLFLAGS=-c touch FLAG;' x", "make 'X!=touch FLAG' x", "make 'CFLAGS=$(shell touch FLAG)'", "make MAKE=./e"}},
 		{id: "a linker", allow: []string{"cargo *"}, want: ask, commands: []string{"cargo rustc -- -Clinker=./e", "cargo clippy -- -C linker=./e", "cargo -C x build"}},
 		{id: "git's input", allow: []string{"git *"}, want: ask, commands: []string{"git hash-object -w --stdin-paths", "git stash -a", "git stash push -qa", "git stash save --all", "git read-tree --index-output=F HEAD", "git interpret-trailers --in-place F"}},
@@ -186,11 +188,14 @@ func TestInModeBypassADenyRuleHoldsOverProgramsThatRunOthers(t *testing.T) {
 // The trick taken out, the same commands run.
 func TestTheControlsOfTheListRun(t *testing.T) {
 	t.Parallel()
-	rs := rules(t, permission.Allow, "go test *", "npm run *", "git add *", "git commit *", "git rebase *", "git clone *", "git fetch *", "make *", "curl *", "./x.sh")
+	rs := rules(t, permission.Allow, "go test *", "npm run *", "git add *", "git commit *", "git rebase *", "git clone *", "git fetch *", "make *", "curl *", "./x.sh",
+		"cargo *", "cargo x *", "kubectl *", "helm *", "gh *", "docker *", "brew *", "dotnet *")
 	for _, command := range []string{
 		"git status", "git diff", "git log -p -1", "git show HEAD:a", "git grep -n x", "git grep -il x", "git describe --dirty", "git show --stat", "git -C sub status", "git branch -a",
 		"ls", "cat a", "cat a.go b.go | head -5", "grep -r x docs", "grep -R x docs", "rg -n x", "jq . a.json", "jq -r '.a[]' a.json", "jq '.env' a.json", "zcat a.gz", "man ls", "printf '%s\\n' a", "printf '%d%%\\n' 5", "wc a", "diff -r a b", "ps aux", "ps -ef",
 		"go test -run X ./...", "go test -v -run 'TestA$' ./... 2>&1 | tail -20", "go version", "go list ./...", "npm run e", "npm run build -- --watch", "make x", "./x.sh",
+		"make x V=1", "make x ARGS='-run X -v'", "make x PKG=./a/...", "make ENV=test x", "cargo x", "cargo -q test", "cargo test --no-run x", "cargo --color always build",
+		"kubectl -n prod get pods", "kubectl get pods -o yaml", "helm list -A", "gh pr list --limit 3", "docker ps -a", "brew list", "dotnet build -c Release",
 		"git rebase -q main", "git clone -q https://example.com/a b", "git add -A", "git add -u", "git commit -am 'x'", "git fetch -q origin", "echo a # comment", "cat <<'EOF'\n$(x) `y` \\\nEOF", "for f in a b; do wc -l $f; done", "x=1; echo done", "git stash list", "find . -name '*.go' | sort | uniq -c",
 	} {
 		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Class: permission.Classify(command).Class, Sandboxed: true, EnforcesReadOnly: true}

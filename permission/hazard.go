@@ -62,10 +62,17 @@ func hazardsOf(name string, words []word) []string {
 	if len(words) > 2 && words[0].text == "-m" && words[1].text == "pytest" {
 		found = hazardsOf("pytest", words[2:])
 	}
+	if own, ok := known.words[plugins], known.is(plugins); ok {
+		at, _, _, unknown := known.wrapper.command(append([]word{{}}, words...))
+		found = append(found, unknown...)
+		if at--; at < len(words) && !has(own, words[at].text) {
+			found = append(found, words[at].text)
+		}
+	}
 	operand, options := 0, false
 	for _, w := range words {
 		t := w.text
-		if h.names(t) || h.names(asAssignment(name, t)) || is(name, optionFiles) && strings.HasPrefix(t, "@") {
+		if h.names(t) || endsCommand(name, t) || h.names(asAssignment(name, t)) || is(name, optionFiles) && strings.HasPrefix(t, "@") {
 			found = append(found, t)
 		}
 		if strings.HasPrefix(t, "-") {
@@ -107,6 +114,13 @@ func asAssignment(name, word string) string {
 		return word
 	}
 	return strings.Trim(variable, " \t:+?") + "=" + value
+}
+
+// endsCommand reports whether a word of make sets a variable to what would begin another command in the text of
+// shell that a recipe puts it into.
+func endsCommand(name, word string) bool {
+	_, value, ok := strings.Cut(word, "=")
+	return ok && has("make gmake", name) && strings.ContainsAny(value, ";|&<>()`$\n\"'")
 }
 
 // abbreviates reports whether npm may take a word for one of commands. That some are short for

@@ -54,13 +54,14 @@ const (
 	wraps
 	flags
 	commands
+	plugins
 	short
 	long
 	single
 	prefixes
 	within
 
-	anyHazard = commands | short | long | single | prefixes | within
+	anyHazard = commands | plugins | short | long | single | prefixes | within
 )
 
 var facts = map[string]fact{
@@ -72,7 +73,7 @@ var facts = map[string]fact{
 	"texts": takesTexts, "runs input": runsInput, "runs packages": runsPackages, "goes through": goesThrough,
 	"changes folder": changesFolder,
 	"finds":          findsBy, "input": hasInput, "version": saysVersion, "means": means, "quiet": quiet,
-	"reads": reads, "values": values, "lists": lists, "wraps": wraps, "flags": flags, "commands": commands,
+	"reads": reads, "values": values, "lists": lists, "wraps": wraps, "flags": flags, "commands": commands, "plugins": plugins,
 	"short": short, "long": long, "single": single, "prefixes": prefixes, "within": within,
 }
 
