@@ -68,6 +68,11 @@ func (p *Policy) fence(g places, f Fence, level run.Confinement) (left bool) {
 			case p.tracks(real) && git():
 				left = true
 			default:
+				for inside, n := range g {
+					if n.kind == helper.Writable && isBelow(inside, real) {
+						g.put(grant{path: inside, source: n.source, kind: helper.ReadOnly, pinned: true})
+					}
+				}
 				g.put(grant{path: real, source: real, kind: helper.ReadOnly, pinned: true})
 				p.pin(g, real)
 			}

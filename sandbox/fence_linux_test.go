@@ -56,6 +56,24 @@ echo evil > docs/a.md; rm -f docs/a.md; mv docs/b.txt docs/a.md; echo new > docs
 	}
 }
 
+// A fence around the whole workspace holds for the folders of its repository too, and not for those that the
+// program itself owns.
+func TestAFenceHoldsForTheRepositoryInIt(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.committed(t)
+	o := s.fenced(t, run.WithNetwork, sandbox.Fence{Fixed: []string{s.workspace}}, "sh", "-c",
+		"mkdir .git/made; echo x >.git/description; echo x >made; echo x >$TMPDIR/made && echo temporary; git log -1 --format=%s")
+	if !strings.Contains(o.printed, "temporary") || !strings.Contains(o.printed, "one") {
+		t.Errorf("it printed %s", o.printed)
+	}
+	for _, path := range []string{".git/made", "made"} {
+		if _, err := os.Lstat(filepath.Join(s.workspace, path)); err == nil {
+			t.Errorf("it made %s", path)
+		}
+	}
+}
+
 // committed makes a repository with two branches whose conf/tracked differs.
 func (s *stage) committed(t *testing.T) {
 	t.Helper()

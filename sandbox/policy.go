@@ -106,6 +106,9 @@ type Options struct {
 	// Objects are the folders of the objects that it shares: commands read them.
 	Copy    bool
 	Objects []string
+	// Reads are further files and folders that commands read, and Owns folders that they change too, unguarded: those
+	// of a program that works in the sandbox as a whole.
+	Reads, Owns []string
 	// Getenv is [os.Getenv], or what stands for it.
 	Getenv func(name string) string
 	// IsSecret reports whether a file or folder holds secrets by its name: a path
@@ -189,7 +192,8 @@ func For(workspace string, o Options) (*Policy, error) {
 	}
 	p.Writable, p.Programs = h.caches()
 	p.Readable = append(p.Readable, toolchains(p.Writable)...)
-	p.Readable = append(p.Readable, o.Objects...)
+	p.Readable = slices.Concat(p.Readable, o.Objects, o.Reads)
+	p.Writable = append(p.Writable, o.Owns...)
 	p.git = findGit(p.safePath(getenv("PATH")))
 	for _, folder := range p.workFolders() {
 		dir := p.git.folder(folder)
