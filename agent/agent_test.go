@@ -39,7 +39,7 @@ Report them all.
 
 func TestEveryKeyOfAFileIsRead(t *testing.T) {
 	t.Parallel()
-	a, err := agent.Parse("/x/auditor.md", []byte(whole))
+	a, err := agent.Parse("/x/auditor.md", []byte(whole), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func texts(a agent.Agent) any {
 
 func TestAFileThatWasWrittenIsReadAsItWas(t *testing.T) {
 	t.Parallel()
-	a, err := agent.Parse("auditor.md", []byte(whole))
+	a, err := agent.Parse("auditor.md", []byte(whole), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestAFileThatWasWrittenIsReadAsItWas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := agent.Parse(a.Name+".md", text)
+		again, err := agent.Parse(a.Name+".md", text, nil)
 		a.Source, a.Internal = "", false
 		if diff := cmp.Diff(texts(a), texts(again)); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s\n(-was +is)\n%s", a.Name, err, text, diff)
@@ -112,7 +112,7 @@ func TestAnAgentCanBeJSON(t *testing.T) {
 	"limits": {"cost": 2, "time": "90s"},
 	"output": {"schema": {"type": "object", "properties": {"n": {"type": "number", "minimum": 1e3}}}},
 	"instructions": "You look for risks.\nAll of them."
-}`))
+}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestMistakesInAFileNameTheLineAndWhatWouldBeRight(t *testing.T) {
 		{"a.md", strings.Repeat("x", 40<<10), "the instructions have more than 32 KB: they go into every request"},
 		{"a.txt", "", `an agent is a file .md or .json, not ".txt"`},
 	} {
-		_, err := agent.Parse(c.file, []byte(c.content))
+		_, err := agent.Parse(c.file, []byte(c.content), nil)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%.60q:\n got %v\nwant %s", c.content, err, c.want)
 		}
@@ -199,7 +199,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("a.md", whole)
 	f.Add("a.json", `{"tools":["read"],"limits":{"steps":1}}`)
 	f.Fuzz(func(t *testing.T, file, content string) {
-		a, err := agent.Parse(file, []byte(content))
+		a, err := agent.Parse(file, []byte(content), nil)
 		if err != nil {
 			return
 		}
@@ -210,7 +210,7 @@ func FuzzParse(f *testing.F) {
 		if len(text) > 60<<10 {
 			return // what stood there in a shorter form may be too long
 		}
-		again, err := agent.Parse(a.Name+".md", text)
+		again, err := agent.Parse(a.Name+".md", text, nil)
 		if err != nil {
 			t.Fatalf("%q became\n%s\n%v", content, text, err)
 		}

@@ -36,9 +36,10 @@ var keys = []string{"name", "description", "kind", "provider", "model", "tools",
 // Parse reads the file of an agent: Markdown with YAML front matter (.md), or one JSON object
 // with the same keys and the instructions under "instructions" (.json). The base of the
 // file's name is the name of the agent. The error joins all mistakes, each with its line.
+// programs are the external agents that it may name in addition to pawl's own.
 //
 // Source and Path are the caller's to set.
-func Parse(file string, content []byte) (Agent, error) {
+func Parse(file string, content []byte, programs external.Registry) (Agent, error) {
 	base := path.Base(strings.ReplaceAll(file, `\`, "/"))
 	ext := path.Ext(base)
 	a := Agent{Name: strings.TrimSuffix(base, ext), Kind: submission.Worker}
@@ -52,7 +53,7 @@ func Parse(file string, content []byte) (Agent, error) {
 	}
 	content = bytes.TrimPrefix(content, []byte("\ufeff"))
 	content = bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))
-	r := reader{agent: &a}
+	r := reader{agent: &a, programs: programs}
 	var root *yaml.Node
 	var err error
 	switch ext {
@@ -104,6 +105,7 @@ func cutFrontMatter(content []byte) (front, body []byte, err error) {
 // A reader reads the tree of a file into an agent and collects what is wrong with it.
 type reader struct {
 	agent    *Agent
+	programs external.Registry
 	first    int // lines before the tree
 	markdown bool
 	problems []error
@@ -229,7 +231,7 @@ func (r *reader) file(root *yaml.Node) {
 		}
 	})
 	switch {
-	case a.Model == "" && external.Is(provider):
+	case a.Model == "" && r.programs.Is(provider):
 		a.Model = provider + "/" + external.DefaultModel
 	case provider != "" && a.Model == "":
 		r.wrong(root, "a provider without a model")

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/external"
 	"pawl/internal/atomicfile"
 	"pawl/internal/inside"
 	"pawl/internal/owner"
@@ -41,6 +42,8 @@ type Options struct {
 	Policy *policy.Policy
 	// Workspace is the folder of the workspace, for the paths of its files.
 	Workspace string
+	// Programs are the external agents that a person has described.
+	Programs external.Registry
 	// Tools returns the names of the tools that runs can have; nil: they are not checked.
 	Tools func() []string
 	// Model returns why a model cannot be used now; an empty model is the one that a run has
@@ -236,7 +239,7 @@ func checkFile(info fs.FileInfo) error {
 func (r *Roster) parse(from Source, file string, content []byte, err error) Agent {
 	a, parseErr := Agent{Name: strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))}, error(nil)
 	if err == nil {
-		a, parseErr = Parse(filepath.ToSlash(file), content)
+		a, parseErr = Parse(filepath.ToSlash(file), content, r.o.Programs)
 	} else if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
 	}
@@ -318,7 +321,7 @@ func (r *Roster) Save(a Agent, to Source) (file string, err error) {
 
 // SaveFile is Save for the content of a file, as a person wrote it.
 func (r *Roster) SaveFile(name string, content []byte, to Source) (file string, err error) {
-	a, err := Parse(name, content)
+	a, err := Parse(name, content, r.o.Programs)
 	if err == nil && name != filepath.Base(name) {
 		err = errors.New("the name of a file, not a path")
 	}

@@ -33,7 +33,7 @@ var seeds = sync.OnceValue(func() []Agent {
 		content, err := seedFiles.ReadFile("seeds/" + e.Name())
 		if err == nil {
 			var a Agent
-			if a, err = Parse(e.Name(), content); err == nil {
+			if a, err = Parse(e.Name(), content, nil); err == nil {
 				a.Source, a.Internal = BuiltIn, a.Name == Validator
 				all = append(all, a)
 				continue

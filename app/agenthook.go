@@ -36,7 +36,7 @@ func (w *Workspace) AgentHook(ctx context.Context, id run.ID, input []byte, pati
 	if err != nil {
 		return nil, err
 	}
-	k, _, _ := external.Split(state.Config.Model)
+	k, _, _ := w.External(state.Config.Model)
 	asked, ok, err := k.Asked(input)
 	if err != nil || !ok {
 		return nil, err

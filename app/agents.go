@@ -8,7 +8,6 @@ import (
 
 	"pawl/agent"
 	"pawl/config"
-	"pawl/external"
 	"pawl/internal/build"
 	"pawl/internal/visible"
 	"pawl/permission"
@@ -29,7 +28,7 @@ func (w *Workspace) Agents() (*agent.Roster, error) {
 func (w *Workspace) roster(s *settings) *agent.Roster {
 	return agent.New(agent.Options{
 		User:   filepath.Join(w.env.UserDir(), "agents"),
-		Policy: s.policy, Workspace: w.Dir,
+		Policy: s.policy, Workspace: w.Dir, Programs: s.programs,
 		Tools: ToolNames,
 		Model: func(_ context.Context, model string) error {
 			if model = cmp.Or(model, s.Get("model")); model == "" {
@@ -55,7 +54,7 @@ func (w *Workspace) delegation(s *settings) agent.Delegation {
 func (s *settings) changeFor(a agent.Agent) run.ConfigChange {
 	c := a.Change()
 	if a.Model != "" {
-		to := modelChange(a.Model, s.Get("control"), s.models)
+		to := modelChange(s.programs, a.Model, s.Get("control"), s.models)
 		c.Model, c.Window, c.Control = to.Model, to.Window, to.Control
 	}
 	return c
@@ -109,7 +108,7 @@ func (w *Workspace) begin(ctx context.Context, s *settings, a agent.Agent, t Tas
 		c.Mode = string(permission.AcceptEdits) // what it changes is a copy, which the person looks at before it is merged
 	}
 	dir := cmp.Or(t.Dir, w.Dir)
-	return run.Created{Workspace: dir, Agent: a.Name, External: external.Is(c.Model), System: w.systemFor(s, dir, a, c.Model, t.Output) + appended, Config: c, Version: build.Version()}, nil
+	return run.Created{Workspace: dir, Agent: a.Name, External: s.programs.Is(c.Model), System: w.systemFor(s, dir, a, c.Model, t.Output) + appended, Config: c, Version: build.Version()}, nil
 }
 
 // modelOf returns the model that is named for a run of an agent; empty: that of the settings.
@@ -127,7 +126,7 @@ func (w *Workspace) systemFor(s *settings, dir string, a agent.Agent, model stri
 	if a.Kind == submission.Planner || a.Tools.Has("agent") || a.Tools.Has("handoff") {
 		others = w.roster(s).Listing(context.Background(), a.Name)
 	}
-	if k, _, ok := external.Split(model); ok {
+	if k, _, ok := s.programs.Split(model); ok {
 		return externalPrompt(dir, w.Instructions().Text, k, a, others, o)
 	}
 	return systemPrompt(dir, w.Instructions().Text, a, others, o)

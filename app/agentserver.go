@@ -45,7 +45,7 @@ type agentTool struct {
 // are not, a sentence each: their schemas have no form that the agent's provider takes. The
 // error says that of the tool that submits the result, without which a turn is of no use.
 func (w *Workspace) agentTools(s *settings, state run.State) (tools []agentTool, omitted []string, err error) {
-	k, _, _ := external.Split(state.Config.Model)
+	k, _, _ := w.External(state.Config.Model)
 	all := w.withServed(registry(nil, tool.ShellOptions{}, w.delegation(s)))
 	granted := state.Config.Tools
 	all = all.For(granted, state.Created.Agent != "").With(permissionTool{})

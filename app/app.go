@@ -94,6 +94,9 @@ type Workspace struct {
 	taskRuns     map[run.ID]bool // that were opened here for their tasks
 
 	logger func() *slog.Logger // for diagnostics
+
+	// programs reads the descriptions of external agents, once.
+	programs func() (external.Registry, error)
 }
 
 // settings are what holds in a workspace.
@@ -101,6 +104,8 @@ type settings struct {
 	*config.Config
 	policy *policy.Policy
 	models *provider.Providers
+	// programs are the external agents that a person has described.
+	programs external.Registry
 	// confinement is what commands run in; nil: nothing confines them.
 	confinement *sandbox.Policy
 	// withDirs are those of runs in copies and with further folders, the one used last at the end.
@@ -156,7 +161,8 @@ func CheckPrivate(env config.Env, workspace string) error {
 
 func open(dir string, opt Options) *Workspace {
 	w := &Workspace{Dir: dir, State: opt.Env.WorkspaceState(dir), opt: opt, env: opt.Env,
-		logger: sync.OnceValue(func() *slog.Logger { return newLogger(opt.Env) })}
+		logger:   sync.OnceValue(func() *slog.Logger { return newLogger(opt.Env) }),
+		programs: sync.OnceValues(func() (external.Registry, error) { return external.Load(opt.Env.ProgramsDir()) })}
 	w.Reader = runlog.NewReader(w.reading, w.RunsAbove)
 	return w
 }
@@ -247,6 +253,9 @@ func (w *Workspace) loaded() (*settings, error) {
 // complete adds the models and the rules.
 func (s *settings) complete(w *Workspace) (err error) {
 	s.serves = w.opt.Serves
+	if s.programs, err = w.programs(); err != nil {
+		return config.Errorf("%w", err)
+	}
 	if s.models, err = provider.Load(w.env); err != nil {
 		return err
 	}
@@ -385,7 +394,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 		Provider: func(model string) (llm.Provider, string, error) {
 			return s.models.Open(model, provider.Options{Workspace: w.Dir, IdleTimeout: s.Duration("idle_timeout"), Cache: s.On("cache"), Log: w.logger()})
 		},
-		Agent: externalAgents{w}, External: external.Is, AgentTools: []tool.Tool{permissionTool{}},
+		Agent: externalAgents{w}, External: s.programs.Is, AgentTools: []tool.Tool{permissionTool{}},
 		Authorizer: s.policy,
 		Check: func(c run.Config) error {
 			return mayBypass(permission.Mode(c.Mode), w.asRoot(), s.confinement)
@@ -484,7 +493,7 @@ func (s *settings) fallback(given bool) *run.Fallback {
 	case model == "none":
 		return &run.Fallback{}
 	}
-	c := modelChange(model, s.Get("control"), s.models)
+	c := modelChange(s.programs, model, s.Get("control"), s.models)
 	return &run.Fallback{Model: *c.Model, Window: *c.Window, Control: *c.Control}
 }
 
@@ -505,7 +514,7 @@ func (s *settings) wished(model, given string) run.ConfigChange {
 
 // withModel returns c with a model, and what comes with it.
 func (s *settings) withModel(c run.ConfigChange, model string) run.ConfigChange {
-	to := modelChange(model, s.Get("control"), s.models)
+	to := modelChange(s.programs, model, s.Get("control"), s.models)
 	c.Model, c.Control = to.Model, to.Control
 	if c.Window == nil {
 		c.Window = to.Window

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pawl/agent"
@@ -24,6 +25,7 @@ import (
 	"pawl/internal/atomicfile"
 	"pawl/internal/text"
 	"pawl/internal/visible"
+	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
 	"pawl/submission"
@@ -36,7 +38,7 @@ var externalText string
 // checkModel returns what is missing before a model, or the program of an external agent, can
 // be used. It does not touch the network.
 func (w *Workspace) checkModel(s *settings, model string) error {
-	k, _, ok := external.Split(model)
+	k, _, ok := s.programs.Split(model)
 	if !ok {
 		return s.models.Check(model, w.Dir)
 	}
@@ -48,7 +50,8 @@ func (w *Workspace) checkModel(s *settings, model string) error {
 
 // obeyed returns the files and folders that programs of external agents on this machine obey.
 func (w *Workspace) obeyed() (names []string) {
-	for _, k := range external.Kinds {
+	programs, _ := w.programs() // an error is that of the settings
+	for _, k := range programs.All() {
 		if len(k.Obeys) == 0 {
 			continue
 		}
@@ -92,8 +95,15 @@ func (w *Workspace) checkObeyed(p *policy.Policy, k external.Kind, workspace str
 // externalPrompt returns what an external agent is told at the beginning of its conversation.
 // It has a system prompt of its own, and tools of its own.
 func externalPrompt(workspace, instructions string, k external.Kind, a agent.Agent, others string, o run.Output) string {
-	prompt := promptOf(externalText, workspace, instructions, a, others, o)
-	if o.Schema != "" {
+	text := externalText
+	if k.Calls {
+		text = strings.Replace(text, "through the MCP server `pawl`", "by the command `\"$PAWL\" mcp call TOOL 'JSON'`", 1)
+	}
+	prompt := promptOf(text, workspace, instructions, a, others, o)
+	switch {
+	case o.Schema != "" && k.Calls:
+		prompt += fmt.Sprintf("\nYou have it as the command `\"$PAWL\" mcp call %s 'JSON'`. The JSON fits this schema: %s\n", submission.Wire(o.Tool), o.Schema)
+	case o.Schema != "":
 		prompt += fmt.Sprintf("\nYou have it as the tool %s of the MCP server %s.\n", k.ToolName(submission.Wire(o.Tool)), external.ServerName)
 	}
 	return prompt
@@ -118,9 +128,9 @@ func (x externalAgents) Turn(ctx context.Context, t worker.AgentTurn) iter.Seq2[
 // with its token are refused.
 func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(), err error) {
 	w := x.w
-	k, model, ok := external.Split(t.Model)
+	k, model, ok := w.External(t.Model)
 	if !ok {
-		return turn, nil, fmt.Errorf("the run is one of an external agent, and its model %s is not one: there are %s", visible.Quote(t.Model), externalNames())
+		return turn, nil, fmt.Errorf("the run is one of an external agent, and its model %s is not one: there are %s", visible.Quote(t.Model), w.externalNames())
 	}
 	program, err := k.Find(w.env.Get("PATH"), w.Dir, w.copies(), t.Workspace)
 	if err != nil {
@@ -177,8 +187,25 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(
 	if err != nil {
 		return turn, nil, err
 	}
+	done = func() { _ = os.Remove(w.tokenFile(t.Run)) } // the next turn replaces it
+	if k.Described {
+		if !slices.ContainsFunc([]string{"edit", "write", "shell"}, state.Config.Tools.Has) {
+			turn.Mode = string(permission.Plan) // an agent that only reads, such as a planner
+		}
+		open, err := w.confineProgram(s, &turn, state.Config.Dirs)
+		if err != nil {
+			return turn, nil, err
+		}
+		address, stop, err := w.offerTools(t.Run)
+		if err != nil {
+			open()
+			return turn, nil, err
+		}
+		turn.Notice, turn.Server.Env[external.AddressVariable] = t.Notice, address
+		done = func() { stop(); open(); _ = os.Remove(w.tokenFile(t.Run)) }
+	}
 	if t.Conversation == "" && t.Summary == "" {
-		t.Notice(k.Bounds(t.Mode))
+		t.Notice(k.Bounds(turn.Mode))
 	}
 	for _, note := range omitted {
 		t.Notice(note)
@@ -189,7 +216,7 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(
 			turn.Server.Permission = tool.wire
 		}
 	}
-	return turn, func() { _ = os.Remove(w.tokenFile(t.Run)) }, nil // the next turn replaces it
+	return turn, done, nil
 }
 
 func (w *Workspace) externalState() string { return external.State(w.State) }
@@ -233,9 +260,16 @@ func ownProgram() string {
 	return self
 }
 
-func externalNames() string {
+// External splits a model of an external agent: see [external.Registry.Split].
+func (w *Workspace) External(model string) (k external.Kind, name string, ok bool) {
+	programs, _ := w.programs() // an error is that of the settings
+	return programs.Split(model)
+}
+
+func (w *Workspace) externalNames() string {
 	var names []string
-	for _, k := range external.Kinds {
+	programs, _ := w.programs()
+	for _, k := range programs.All() {
 		names = append(names, k.Name)
 	}
 	return strings.Join(names, ", ")

@@ -65,7 +65,7 @@ func (w *Workspace) findModel(ctx context.Context, s *settings, model string) (c
 			}
 		}()
 	}
-	if model = cmp.Or(model, s.Get("model")); external.Is(model) {
+	if model = cmp.Or(model, s.Get("model")); s.programs.Is(model) {
 		return model, "", w.checkModel(s, model)
 	}
 	chosen, note, err = s.models.Choose(ctx, model, w.Dir)
@@ -79,8 +79,8 @@ func (w *Workspace) findModel(ctx context.Context, s *settings, model string) (c
 
 // modelChange returns the change to another model: with it come the size of its window, and
 // how it is asked for what to do.
-func modelChange(model, control string, ps *provider.Providers) run.ConfigChange {
-	if external.Is(model) { // its window and how it is asked are its own
+func modelChange(programs external.Registry, model, control string, ps *provider.Providers) run.ConfigChange {
+	if programs.Is(model) { // its window and how it is asked are its own
 		window, control := int64(0), run.Native
 		return run.ConfigChange{Model: &model, Window: &window, Control: &control}
 	}

@@ -118,7 +118,7 @@ func (w *Workspace) ModelChange(ctx context.Context, model string) (run.ConfigCh
 	if err := ps.Check(model, w.Dir); err != nil {
 		return run.ConfigChange{}, err
 	}
-	return modelChange(model, run.Auto, ps), nil
+	return modelChange(nil, model, run.Auto, ps), nil
 }
 
 // Set changes the configuration of a run from its next step on, whichever process drives it. It returns when

@@ -9,7 +9,6 @@ import (
 
 	"pawl/agent"
 	"pawl/config"
-	"pawl/external"
 	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
@@ -177,12 +176,12 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 	}
 	given := ""
 	if set.Has("model", true) && !set.serves && !t.Keeps {
-		if given = set.Get("model"); !external.Is(given) {
+		if given = set.Get("model"); !set.programs.Is(given) {
 			if given, err = set.models.Resolve(ctx, given); err != nil {
 				return nil, err
 			}
 		}
-		if external.Is(given) != s.Created.External {
+		if set.programs.Is(given) != s.Created.External {
 			return nil, config.Errorf("--model %s: a run stays one of pawl's own or one of an external agent; start a new run", given)
 		}
 	}

@@ -111,7 +111,8 @@ func agentsListCommand(inv *command.Invocation) *cobra.Command {
 func programs(inv *command.Invocation) string {
 	var b strings.Builder
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, x := range external.Programs(config.Env(inv.Env).Get("PATH"), "") {
+	described, _ := external.Load(config.Env(inv.Env).ProgramsDir()) // what is wrong is said when the settings are read
+	for _, x := range described.Programs(config.Env(inv.Env).Get("PATH"), "") {
 		if x.Path == "" {
 			continue
 		}

@@ -67,7 +67,7 @@ func proveAgent(ctx context.Context, ws *app.Workspace, name string, told func(a
 	p.verdict("")
 
 	state, err := p.turn(ctx, fmt.Sprintf("This is a test of what you can do. Remember the word %s. First run the command `touch %s` once with your shell tool; it may be refused, then go on. Then submit the word with the tool.", p.word, p.mark))
-	if end := state.Turn.End; err == nil && state.Submission().Value == "" && end.End == run.EndFailed && state.Usage.Total() == 0 {
+	if end := state.Turn.End; err == nil && state.Submission().Value == "" && end.End == run.EndFailed && state.Usage.Total() == 0 && !answered(state) {
 		p.fail(cmp.Or(end.Detail, end.Reason))
 		return p.s.ID(), nil
 	}
@@ -86,7 +86,7 @@ func (p *prover) task(name string) (app.Task, error) {
 	t := app.Task{Agent: name, Mode: string(permission.Default), Name: "test of " + name, Limits: run.Limits{Wall: proofPatience},
 		Output: run.Output{Tool: "test-report", ByTool: true, Schema: `{"type":"object","properties":{"word":{"type":"string"}},"required":["word"],"additionalProperties":false}`},
 		Rules:  []permission.Rule{{Effect: permission.Ask, Tool: "shell", Pattern: "touch *", Why: "a test of the agent"}}}
-	if k, model, ok := external.Split(name); ok {
+	if k, model, ok := p.ws.External(name); ok {
 		t.Agent, t.Model = "", k.Name+"/"+model
 		return t, nil
 	}
@@ -95,6 +95,11 @@ func (p *prover) task(name string) (app.Task, error) {
 		_, err = r.Get(name)
 	}
 	return t, err
+}
+
+// answered reports whether an agent has said anything. Not all programs say what they have used.
+func answered(state run.State) bool {
+	return slices.ContainsFunc(state.Heard(), func(m run.Message) bool { return m.Role == run.Assistant && run.PlainText(m.Parts) != "" })
 }
 
 // say tells of the next part.

@@ -151,7 +151,7 @@ func TestTheExamplesAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := agent.Parse(file.Name(), content); err != nil {
+		if _, err := agent.Parse(file.Name(), content, nil); err != nil {
 			t.Errorf("agents/%s: %v", file.Name(), err)
 		}
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"pawl/cli/command"
 	"pawl/cli/servers"
 	"pawl/cli/tasks"
+	"pawl/config"
 	"pawl/external"
 	"pawl/run"
 )
@@ -29,7 +31,7 @@ may do is decided like any call; rules name them mcp__SERVER__TOOL.`,
   pawl run -p "which files are here?" --allow mcp__files__list_directory`,
 	})
 	servers.Add(cmd, inv)
-	cmd.AddCommand(mcpServeCommand(inv), mcpHookCommand(inv))
+	cmd.AddCommand(mcpServeCommand(inv), mcpCallCommand(inv), mcpHookCommand(inv))
 	return cmd
 }
 
@@ -91,7 +93,7 @@ themselves, with the token of their turn in PAWL_RUN_TOKEN: any other run, and o
 		opt.Drives, opt.Serves, opt.Asks = true, true, true
 		return app.Open(opt)
 	}
-	return command.InWorkspace(cmd, open, func(ctx context.Context, ws *app.Workspace, _ []string) error {
+	serve := command.InWorkspace(cmd, open, func(ctx context.Context, ws *app.Workspace, _ []string) error {
 		if *id == "" {
 			return tasks.Serve(ctx, inv, ws)
 		}
@@ -102,6 +104,51 @@ themselves, with the token of their turn in PAWL_RUN_TOKEN: any other run, and o
 		}
 		return server.Serve(ctx, inv.Stdin, inv.Stdout)
 	})
+	here := serve.RunE
+	serve.RunE = func(cmd *cobra.Command, args []string) error {
+		address, ok := inv.Env(external.AddressVariable)
+		if !ok || *id == "" {
+			return here(cmd, args)
+		}
+		return app.PassTools(cmd.Context(), address, config.Env(inv.Env).Get(external.TokenVariable), inv.Stdin, inv.Stdout)
+	}
+	return serve
+}
+
+func mcpCallCommand(inv *command.Invocation) *cobra.Command {
+	return &cobra.Command{
+		Use:   "call TOOL [JSON]",
+		Short: "Call a tool of the run, from an external agent without MCP",
+		Long: `Calls a tool of pawl's, such as completion_report, planner_output or ask, from a program that a person has
+described as an external agent. The arguments are one JSON object, or come on standard input. The answer is
+printed; exit code 1 says that the call has failed, and standard error why. pawl tells the program its run with
+the variables ` + external.AddressVariable + ` and ` + external.TokenVariable + `, and with PAWL where pawl is.`,
+		Example: `  "$PAWL" mcp call completion_report '{"status": "failed", "summary": "No go."}'`,
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			address, ok := inv.Env(external.AddressVariable)
+			if !ok {
+				return command.Usage("%s is not set: this is for programs that pawl has started as external agents", external.AddressVariable)
+			}
+			var arguments []byte
+			if len(args) == 2 {
+				arguments = []byte(args[1])
+			} else {
+				var err error
+				if arguments, err = io.ReadAll(inv.Stdin); err != nil {
+					return err
+				}
+			}
+			if !json.Valid(arguments) {
+				return command.Usage("the arguments of %s must be one JSON object", args[0])
+			}
+			answer, err := app.CallTools(cmd.Context(), address, config.Env(inv.Env).Get(external.TokenVariable), args[0], arguments)
+			if err == nil {
+				_, err = fmt.Fprintln(inv.Stdout, answer)
+			}
+			return err
+		},
+	}
 }
 
 // inRun gives cmd the form of a command for one run, which has to be named with --run: what says

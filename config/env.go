@@ -37,6 +37,9 @@ func (e Env) UserFile() string { return filepath.Join(e.UserDir(), "config.toml"
 // ModelsFile returns the path of the user's file of providers and models.
 func (e Env) ModelsFile() string { return filepath.Join(e.UserDir(), "models.toml") }
 
+// ProgramsDir returns the path of the user's folder of descriptions of external agents.
+func (e Env) ProgramsDir() string { return filepath.Join(e.UserDir(), "programs") }
+
 // StateDir returns the folder for everything pawl keeps.
 func (e Env) StateDir() string {
 	dir := e.Get("PAWL_STATE_DIR")

@@ -20,6 +20,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,6 +33,7 @@ import (
 
 	"pawl/internal/proc"
 	"pawl/run"
+	"pawl/sandbox"
 	"pawl/schema"
 )
 
@@ -50,8 +52,16 @@ type Kind struct {
 	// PermissionTool: the program has permissions of its own, and asks a tool of pawl's about what
 	// they do not allow. The others use what their hook does not deny.
 	PermissionTool bool
+	// Described: a person has described it ([Load]). It works in pawl's sandbox, and asks nothing.
+	Described bool
+	// Calls: it takes no MCP server, and calls pawl's tools with `pawl mcp call`.
+	Calls bool
+	// Reads and Writes are files and folders of its own that a described program reads, and folders that it
+	// changes; ~/ is the person's home. Keys are variables that it gets though they may be secret.
+	Reads, Writes, Keys []string
 
-	prefix string // of the names of pawl's tools, for its model
+	version []string // arguments with which a described program says its version; nil: it does not
+	prefix  string   // of the names of pawl's tools, for its model
 	// tools are the program's own, by name: what Claude Code calls the one that does the same,
 	// and, THEIRS=OURS, the members of its input that have another name. An empty one does nothing by
 	// itself. Those that are not here are asked about by their own names.
@@ -114,9 +124,11 @@ var Kinds = []Kind{
 
 // Split splits a model of the form KIND/MODEL. ok is false if it is not one of an external
 // agent.
-func Split(model string) (k Kind, name string, ok bool) {
+func Split(model string) (k Kind, name string, ok bool) { return split(Kinds, model) }
+
+func split(kinds []Kind, model string) (k Kind, name string, ok bool) {
 	kind, name, _ := strings.Cut(model, "/")
-	for _, k := range Kinds {
+	for _, k := range kinds {
 		if k.Name == kind {
 			if name == "" {
 				name = DefaultModel
@@ -137,13 +149,18 @@ func Is(model string) bool {
 type MissingError struct{ Kind Kind }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s is not installed: the program %s is not found in PATH; install it with `%s`", e.Kind.Title, e.Kind.Program, e.Kind.Install)
+	install := ""
+	if e.Kind.Install != "" {
+		install = "; install it with `" + e.Kind.Install + "`"
+	}
+	return fmt.Sprintf("%s is not installed: the program %s is not found in PATH%s", e.Kind.Title, e.Kind.Program, install)
 }
 
 // Find returns the path of the program in a PATH. One in the folders not, in which agents
 // write, is not the person's. The error is a [*MissingError].
 func (k Kind) Find(path string, not ...string) (string, error) {
-	file, err := proc.Find(k.Program, path, not...)
+	dir, name := filepath.Split(k.Program)
+	file, err := proc.Find(name, cmp.Or(dir, path), not...)
 	if err != nil {
 		return "", &MissingError{k}
 	}
@@ -181,9 +198,15 @@ func (k Kind) loggedIn(env func(name string) string) bool {
 // ToolName returns what the program's model calls a tool of pawl's.
 func (k Kind) ToolName(tool string) string { return k.prefix + tool }
 
-// Bounds says, in a sentence, what bounds the program in a permission mode: it works outside of
-// pawl's sandbox.
+// Bounds says, in a sentence, what bounds the program in a permission mode.
 func (k Kind) Bounds(mode string) string {
+	if k.Described {
+		changes := "changes only this folder and temporary files"
+		if mode == "plan" {
+			changes = "changes nothing but temporary files"
+		}
+		return fmt.Sprintf("%s works in pawl's sandbox and is not asked about its tools: it %s, and has the network", k.Title, strings.Join(append([]string{changes}, k.Writes...), ", "))
+	}
 	what := k.bounds[mode]
 	if what == "" {
 		what = k.bounds["default"]
@@ -210,13 +233,19 @@ const versionPatience = 20 * time.Second
 
 // Version asks the program at path for its version.
 func (k Kind) Version(path string, env []string) (string, error) {
+	args := k.version
+	if !k.Described {
+		args = []string{"--version"}
+	} else if args == nil {
+		return "", nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), versionPatience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = k.environment(env), string(filepath.Separator), time.Second // some read files of the folder that they are started in
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("%s --version: %w", path, err)
+		return "", fmt.Errorf("%s %s: %w", path, strings.Join(args, " "), err)
 	}
 	for word := range strings.FieldsSeq(string(out)) {
 		if word[0] >= '0' && word[0] <= '9' {
@@ -256,6 +285,9 @@ type Turn struct {
 	// Patience is how long a stopped agent has after SIGINT, and again after SIGTERM; 0:
 	// DefaultPatience.
 	Patience time.Duration
+	// Confine puts the program into a sandbox; nil: it has none. Notice is told what the sandbox has undone.
+	Confine func(proc.Command) (proc.Command, *sandbox.Session, error)
+	Notice  func(sentence string)
 }
 
 // DefaultPatience is between the signals that stop an agent.
@@ -341,6 +373,8 @@ type invocation struct {
 	args []string
 	env  []string // beside the person's
 	log  string   // the file that the program writes its log to, in the run's folder; empty: none
+	// prompted: the prompt is in args, or in a file that they name.
+	prompted bool
 }
 
 // Confines reports whether commands of the program run in a sandbox of its own, in a permission mode,

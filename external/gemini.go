@@ -59,7 +59,7 @@ func (gemini) invoke(t Turn, conversation string, resume bool) (invocation, erro
 		// It says only in its log which server could not be started. One that the person has asked for stays theirs.
 		if lookup(t.Env, geminiLog) == "" {
 			log := filepath.Join(t.folder(), "gemini.log")
-			return invocation{args, append(env, geminiLog+"="+log), log}, nil
+			return invocation{args: args, env: append(env, geminiLog+"="+log), log: log}, nil
 		}
 	}
 	return invocation{args: args, env: env}, nil

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"pawl/internal/proc"
+	"pawl/sandbox"
 )
 
 // A process is the program of a turn with all processes that it starts.
@@ -18,6 +22,9 @@ type process struct {
 	patience time.Duration
 	stdout   *pipe
 	stderr   *tail
+
+	confined *proc.Process    // the program in a sandbox, which ends with its tree; nil: cmd is the program
+	session  *sandbox.Session // nil: there is no sandbox
 
 	exited chan struct{} // closed when the program has ended, and its tree
 
@@ -45,7 +52,10 @@ func (t Turn) start(inv invocation, prompt string) (*process, error) {
 	errs, stderr, errsErr := newPipe()
 	defer stderr.Close()
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	if err = errors.Join(err, errsErr); err == nil {
+	switch err = errors.Join(err, errsErr); {
+	case err == nil && t.Confine != nil:
+		p.session, err = t.confine(p, cmd)
+	case err == nil:
 		err = cmd.Start()
 	}
 	if err != nil {
@@ -61,14 +71,42 @@ func (t Turn) start(inv invocation, prompt string) (*process, error) {
 		errs.Close()
 	}()
 	go func() {
-		_ = cmd.Wait() // how it ended is in its state
-		p.kill()
+		if p.confined != nil {
+			<-p.confined.Done()
+			for _, undone := range p.session.End() {
+				t.Notice(undone)
+			}
+		} else {
+			_ = cmd.Wait() // how it ended is in its state
+			p.kill()
+		}
 		out.finish()
 		errs.finish()
 		<-read
 		close(p.exited)
 	}()
 	return p, nil
+}
+
+// attach is a script that makes descriptors 3 to 5 the standard input and outputs of a program.
+const attach = `exec "$@" <&3 >&4 2>&5 3<&- 4>&- 5>&-`
+
+// confine starts the program of cmd in a sandbox.
+func (t Turn) confine(p *process, cmd *exec.Cmd) (session *sandbox.Session, err error) {
+	var files []*os.File
+	for _, f := range []any{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
+		files = append(files, f.(*os.File)) // as start has set them
+	}
+	command, session, err := t.Confine(proc.Command{Argv: append([]string{"sh", "-c", attach, "sh"}, cmd.Args...), Dir: cmd.Dir, Env: cmd.Env, Extra: files, Grace: p.patience})
+	if err != nil {
+		return nil, err
+	}
+	if p.confined, err = proc.Start(context.Background(), command); err != nil {
+		session.End()
+		return nil, err
+	}
+	session.StopOn(p.confined.Stop)
+	return session, nil
 }
 
 // A pipe is the end from which the output of a program is read.
@@ -139,6 +177,10 @@ func promptFile(prompt string) (*os.File, error) {
 // stop begins to stop the tree: SIGINT, then SIGTERM, then SIGKILL. It does not wait.
 func (p *process) stop() {
 	p.stopping.Do(func() {
+		if p.confined != nil {
+			p.confined.Stop("stopped")
+			return
+		}
 		go func() {
 			p.look() // what the program has started is not found any more when it ends first
 			for _, send := range []func(){func() { interrupt(p.cmd.Process.Pid) }, func() { terminateTree(p.mark, p.cmd.Process.Pid) }} {
@@ -173,6 +215,10 @@ func (p *process) kill() {
 // wait waits for the program to end, and returns how it ended in words.
 func (p *process) wait() string {
 	<-p.exited
+	if p.confined != nil {
+		status, _ := p.confined.Wait()
+		return fmt.Sprintf("exit code %d", status.Code)
+	}
 	return strings.ReplaceAll(p.cmd.ProcessState.String(), "exit status", "exit code")
 }
 

@@ -16,13 +16,14 @@ type Program struct {
 // Programs returns the programs of external agents that there are on this machine, asking
 // each for its version, all at once; none that is in dir, the folder that agents work in ("":
 // the current one). path is the value of PATH. Whether a person is logged in is not looked at.
-func Programs(path, dir string) []Program {
-	all := make([]Program, len(Kinds))
+func (r Registry) Programs(path, dir string) []Program {
+	kinds := r.All()
+	all := make([]Program, len(kinds))
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
 	done := make(chan struct{})
-	for i, k := range Kinds {
+	for i, k := range kinds {
 		go func() {
 			defer func() { done <- struct{}{} }()
 			x := Program{Kind: k}
@@ -40,3 +41,7 @@ func Programs(path, dir string) []Program {
 
 // TokenVariable is the variable in which the server of a run's tools gets its token.
 const TokenVariable = "PAWL_RUN_TOKEN"
+
+// AddressVariable is the variable in which a program in the sandbox gets the address of the tools of its run: it
+// can neither open the store nor reach the sockets of the process that drives the run.
+const AddressVariable = "PAWL_RUN_ADDRESS"

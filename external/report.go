@@ -35,6 +35,7 @@ type report struct {
 	// resets is when the limit ends that was reached last; zero: it is not known.
 	resets time.Time
 	waits  bool // the program waits for that, longer than it should, and is to be stopped
+	clean  bool // the program has ended, with exit code 0
 
 	calls map[string]bool // that were reported and are open; false: the hook is not asked about it
 	own   map[string]bool // of them, those of pawl's own tools, which the run's log has

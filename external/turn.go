@@ -134,7 +134,11 @@ func (t Turn) attempt(ctx context.Context, conversation string, resume bool, yie
 	if err := errors.Join(os.MkdirAll(t.folder(), 0o700), os.RemoveAll(t.hooked())); err != nil {
 		return nil, err
 	}
-	p, err := t.start(inv, t.prompt(!resume))
+	prompt := ""
+	if !inv.prompted {
+		prompt = t.prompt(!resume)
+	}
+	p, err := t.start(inv, prompt)
 	if err != nil {
 		return nil, err
 	}
@@ -186,6 +190,7 @@ func (t Turn) attempt(ctx context.Context, conversation string, resume bool, yie
 		}
 	}
 	e.how = p.wait()
+	r.clean = e.how == "exit code 0"
 	e.stderr = p.stderr.String()
 	if silent.Load() {
 		e.silence = t.Silence

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -80,6 +81,26 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		return nil
 	}
 	return err
+}
+
+// CallOnce makes one call over a connection to a server, which it closes.
+func CallOnce(ctx context.Context, c io.ReadWriteCloser, tool string, arguments json.RawMessage) (Result, error) {
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "pawl"}, nil).Connect(ctx, &sdk.IOTransport{Reader: c, Writer: c, MaxLineLength: maxMessage}, nil)
+	if err != nil {
+		return Result{}, errors.Join(err, c.Close())
+	}
+	defer session.Close()
+	answer, err := session.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: arguments})
+	if err != nil {
+		return Result{}, err
+	}
+	r := Result{IsError: answer.IsError}
+	for _, part := range answer.Content {
+		if text, ok := part.(*sdk.TextContent); ok {
+			r.Text += text.Text
+		}
+	}
+	return r, nil
 }
 
 type nopCloser struct{ io.Writer }

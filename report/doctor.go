@@ -99,10 +99,11 @@ func sortChecks(checks []Check) {
 func checkFiles(env config.Env) (checks []Check, ok bool) {
 	ok = true
 	_, modelsErr := provider.Load(env)
+	_, programsErr := external.Load(env.ProgramsDir())
 	for _, f := range []struct {
 		name, path string
 		err        error
-	}{{"configuration", env.UserFile(), env.CheckUserFile()}, {"models", env.ModelsFile(), modelsErr}} {
+	}{{"configuration", env.UserFile(), env.CheckUserFile()}, {"models", env.ModelsFile(), modelsErr}, {"programs", env.ProgramsDir(), programsErr}} {
 		c := Check{Topic: "pawl", Name: f.name, State: Good, Detail: f.path}
 		if _, err := os.Stat(f.path); errors.Is(err, fs.ErrNotExist) {
 			c.State, c.Detail = Absent, f.path+" does not exist (optional)"
@@ -289,7 +290,7 @@ func (r *Report) checkChoice(ctx context.Context, opt app.Options, answers []pro
 		return c
 	}
 	c.Detail = fmt.Sprintf("%s (%s)", r.Model, r.Source)
-	if external.Is(r.Model) {
+	if _, _, ok := w.External(r.Model); ok {
 		if err := w.CheckModel(r.Model); err != nil {
 			c.Detail += ": " + err.Error()
 			return c
@@ -341,8 +342,9 @@ func lists(names []string, model string) bool {
 // logged in is for each program to say.
 func checkExternals(opt app.Options) []Check {
 	var checks []Check
-	for _, x := range external.Programs(opt.Env.Get("PATH"), opt.Dir) {
-		c := Check{Topic: "external agents", Name: x.Name, State: Good, Detail: fmt.Sprintf("%s %s, %s", x.Title, x.Version, x.Path)}
+	programs, _ := external.Load(opt.Env.ProgramsDir()) // checkFiles says what is wrong
+	for _, x := range programs.Programs(opt.Env.Get("PATH"), opt.Dir) {
+		c := Check{Topic: "external agents", Name: x.Name, State: Good, Detail: fmt.Sprintf("%s, %s", strings.TrimSpace(x.Title+" "+x.Version), x.Path)}
 		switch {
 		case x.Path == "":
 			c.State, c.Detail, c.Next = Absent, x.Title+": the program "+x.Program+" is not in PATH (optional)", x.Install

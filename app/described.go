@@ -1,0 +1,178 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pawl/config"
+	"pawl/external"
+	"pawl/internal/proc"
+	"pawl/mcp"
+	"pawl/permission"
+	"pawl/run"
+	"pawl/sandbox"
+)
+
+// confineProgram puts a turn of a described program into a sandbox of its own: it changes the workspace, but
+// for mode plan, the further folders dirs and those that its description names. done is to be called after the turn.
+func (w *Workspace) confineProgram(s *settings, turn *external.Turn, dirs []string) (done func(), err error) {
+	k, plan := turn.Kind, turn.Mode == string(permission.Plan)
+	report := sandbox.Probe()
+	switch {
+	case !report.Confines():
+		return nil, config.Errorf("%s works in pawl's sandbox alone, and there is none on this machine: `pawl doctor` says what is missing", k.Title)
+	case plan && !report.Abilities.Tree:
+		return nil, config.Errorf("%s cannot be kept from changing files on this machine, as mode plan requires: `pawl doctor` says what is missing", k.Title)
+	}
+	o := w.folderOptions(turn.Workspace, s.sockets)
+	o.Folders = dirs
+	home := func(path string) string {
+		if rest, ok := strings.CutPrefix(path, "~/"); ok {
+			return filepath.Join(w.env.Get("HOME"), rest)
+		}
+		return path
+	}
+	for _, path := range k.Writes {
+		if err := os.MkdirAll(home(path), 0o700); err != nil {
+			return nil, err
+		}
+		real, err := sandbox.CheckFolder(home(path), turn.Workspace, o)
+		if err != nil {
+			return nil, config.Errorf("the folders that %s changes: %w", k.Title, err)
+		}
+		o.Owns = append(o.Owns, real)
+	}
+	if err := os.MkdirAll(turn.Own(), 0o700); err != nil {
+		return nil, err
+	}
+	o.Owns = append(o.Owns, turn.Own())
+	for _, path := range k.Reads {
+		o.Reads = append(o.Reads, home(path))
+	}
+	o.Reads = append(o.Reads, turn.Program, ownProgram())
+	if real, err := filepath.EvalSymlinks(turn.Program); err == nil {
+		if i := strings.Index(real, "/node_modules/"); i >= 0 { // what it requires is beside it
+			o.Reads = append(o.Reads, real[:i]+"/node_modules")
+		}
+	}
+	p, err := sandbox.For(turn.Workspace, o)
+	if err == nil && o.Copy {
+		err = w.putBack(p)
+	}
+	if err != nil {
+		return nil, config.Errorf("%w", err)
+	}
+	rules, err := s.policy.Rules(turn.Run)
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	var fence sandbox.Fence
+	fence.Hidden, fence.Fixed = rules.Fenced(append([]string{turn.Workspace}, dirs...)...)
+	if plan {
+		fence.Fixed = append(append(fence.Fixed, turn.Workspace), dirs...)
+	}
+	turn.Confine = func(c proc.Command) (proc.Command, *sandbox.Session, error) {
+		return p.Start(c, run.WithNetwork, fence)
+	}
+	turn.Server.Hook = nil
+	environ := os.Environ()
+	turn.Env = slices.DeleteFunc(turn.Env, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(environ, v) && !slices.Contains(k.Keys, name) && len(s.shellOptions().Passed([]string{v})) == 0
+	})
+	return p.Close, nil
+}
+
+// tokenPatience is how long a client may take to say its token.
+const tokenPatience = 10 * time.Second
+
+// offerTools serves the tools of a run on loopback, to clients that begin with the run's token. stop ends that.
+func (w *Workspace) offerTools(id run.ID) (address string, stop func(), err error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var clients sync.WaitGroup
+	clients.Go(func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return // it was closed
+			}
+			clients.Go(func() {
+				defer c.Close()
+				defer context.AfterFunc(ctx, func() { c.Close() })()
+				r := bufio.NewReader(c)
+				_ = c.SetReadDeadline(time.Now().Add(tokenPatience))
+				token, err := r.ReadSlice('\n')
+				_ = c.SetReadDeadline(time.Time{})
+				if err != nil {
+					return
+				}
+				server, err := w.AgentServer(id, strings.TrimSpace(string(token)), AgentPatience)
+				if err == nil {
+					_ = server.Serve(ctx, r, c) // an error is of the client that has gone
+				}
+			})
+		}
+	})
+	return listener.Addr().String(), func() { cancel(); listener.Close(); clients.Wait() }, nil
+}
+
+// dialTools connects to what [Workspace.offerTools] serves.
+func dialTools(ctx context.Context, address, token string) (*net.TCPConn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("the tools of the run cannot be reached: %w", err)
+	}
+	if _, err := io.WriteString(c, token+"\n"); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c.(*net.TCPConn), nil
+}
+
+// PassTools passes a session of MCP on to the tools at an address.
+func PassTools(ctx context.Context, address, token string, in io.Reader, out io.Writer) error {
+	c, err := dialTools(ctx, address, token)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	go func() {
+		_, _ = io.Copy(c, in) // what follows is the end of the session
+		_ = c.CloseWrite()
+	}()
+	_, err = io.Copy(out, c)
+	return err
+}
+
+// CallTools makes one call of a tool at an address, and returns its answer. An error is that of the call, or says
+// that there is no answer.
+func CallTools(ctx context.Context, address, token, tool string, arguments json.RawMessage) (string, error) {
+	c, err := dialTools(ctx, address, token)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	answer, err := mcp.CallOnce(ctx, c, tool, arguments)
+	if err == nil && answer.IsError {
+		err = errors.New(answer.Text)
+	}
+	return answer.Text, err
+}
