@@ -144,15 +144,6 @@ func (w *Workspace) Specs() []tool.Spec {
 	return specs
 }
 
-// Grant changes the tools that a run may call, from its next call on; see [Workspace.Grants].
-func (s *Session) Grant(ctx context.Context, add, remove []string) error {
-	to, err := s.w.Grants(s.State(), add, remove)
-	if err != nil {
-		return err
-	}
-	return s.Configure(ctx, run.ConfigChange{Tools: &to})
-}
-
 // Grants returns the grants of a run with more tools and without some. A run that could call
 // every tool keeps the others that there are for it.
 func (w *Workspace) Grants(s run.State, add, remove []string) (run.Grants, error) {

@@ -199,21 +199,30 @@ func TestGrantsChangeWhileARunWorks(t *testing.T) {
 	s := p.start(ws)
 	ok(t, s.Prompt(t.Context(), run.Text("go")))
 	rest(t, s)
-	ok(t, s.Grant(t.Context(), nil, []string{"list"}))
+	ok(t, grant(t, ws, s, nil, []string{"list"}))
 	ok(t, s.Prompt(t.Context(), run.Text("yes")))
 	if got := resultsOf(rest(t, s)); !strings.Contains(got, "not granted: this run does not have the tool list. Granted: agent, ask, edit, fetch, glob, handoff, read,") {
 		t.Errorf("%s", got)
 	}
-	ok(t, s.Grant(t.Context(), []string{"list"}, nil))
+	ok(t, grant(t, ws, s, []string{"list"}, nil))
 	ok(t, s.Prompt(t.Context(), run.Text("again")))
 	if state := rest(t, s); state.Answer() != "Done." || strings.Count(resultsOf(state), "not granted") != 1 {
 		t.Errorf("ended %+v\n%s", state.Turn.End, resultsOf(state))
 	}
-	ok(t, s.Grant(t.Context(), nil, []string{"handoff"}))
+	ok(t, grant(t, ws, s, nil, []string{"handoff"}))
 	if tools := s.State().Config.Tools; !tools.Has("agent") || tools.Has("handoff") {
 		t.Errorf("handoff was revoked, and the run has %q", tools)
 	}
-	if err := s.Grant(t.Context(), []string{"lst"}, nil); err == nil || !strings.Contains(err.Error(), `there is no tool "lst"; did you mean "list"?`) {
+	if err := grant(t, ws, s, []string{"lst"}, nil); err == nil || !strings.Contains(err.Error(), `there is no tool "lst"; did you mean "list"?`) {
 		t.Errorf("%v", err)
 	}
+}
+
+// grant changes the tools that the run of a session may call.
+func grant(t *testing.T, ws *app.Workspace, s *app.Session, add, remove []string) error {
+	to, err := ws.Grants(s.State(), add, remove)
+	if err != nil {
+		return err
+	}
+	return s.Configure(t.Context(), run.ConfigChange{Tools: &to})
 }

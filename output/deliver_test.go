@@ -235,7 +235,7 @@ func TestFormatsAreRecognized(t *testing.T) {
 			if got := stored(t, s).Meta.Format; got != want {
 				t.Errorf("%q is stored as %s, want %s", s, got, want)
 			}
-			if got := plain(t, s).Format(); got != want {
+			if got := plain(t, s).format; got != want {
 				t.Errorf("%q is read as %s, want %s", s, got, want)
 			}
 		}

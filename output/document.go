@@ -37,9 +37,6 @@ type Document struct {
 	err  error           // why there is no view
 }
 
-// Format returns the format of the document.
-func (d *Document) Format() Format { return d.format }
-
 // File returns a file as a document without an index. The caller closes the file.
 func File(name string, f *os.File) (*Document, error) {
 	info, err := f.Stat()

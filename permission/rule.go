@@ -167,19 +167,6 @@ func Merge(lists ...Rules) Rules {
 	return all
 }
 
-// Revoke returns the rules without those that are as r is: same effect, text,
-// scope and sandbox. It fails for a managed rule and for one that is not there.
-func (rs Rules) Revoke(r Rule) (Rules, error) {
-	if r.Scope == Managed {
-		return rs, fmt.Errorf("rule %q is an administrator's and cannot be revoked here", r)
-	}
-	left := slices.DeleteFunc(slices.Clone(rs), r.same)
-	if len(left) == len(rs) {
-		return rs, fmt.Errorf("there is no rule to %s %q in the scope %q; list them to see how it is written", r.Effect, r, r.Scope)
-	}
-	return left, nil
-}
-
 // ModeOf returns the mode that a configuration names; "" is [Default].
 func ModeOf(name string) Mode { return Mode(cmp.Or(name, string(Default))) }
 

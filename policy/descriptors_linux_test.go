@@ -39,7 +39,7 @@ func TestNoFileIsLeftOpen(t *testing.T) {
 	}
 	must(p.ReplaceFile(".pawl/agents/b.md", []byte("B.")))
 	must(p.Check())
-	p.Trusted()
+	trusted(p)
 	p.List()
 	p.Notes()
 	p.WorkspaceConfig()

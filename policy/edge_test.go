@@ -53,7 +53,7 @@ func TestFoldersThatAreNoneAreSaid(t *testing.T) {
 		p.Add(rule(t, permission.Deny, "shell(x)", permission.FromRepository), "")} {
 		r.has(err, "the workspace cannot be opened")
 	}
-	if files, not := p.TrustedFiles(".pawl/commands"); files != nil || not != nil || p.Trusted() {
+	if files, not := p.TrustedFiles(".pawl/commands"); files != nil || not != nil || trusted(p) {
 		t.Errorf("without a workspace there are %v and %v", files, not)
 	}
 	r.expect(p, "without a workspace", map[string]permission.Verdict{"ls": permission.Ask})
@@ -112,7 +112,7 @@ func TestRulesThatCannotBeStored(t *testing.T) {
 			if err := p.Trust([]policy.Change{{File: ".pawl/x", Now: []byte("x")}}); err == nil {
 				t.Error("trust was stored")
 			}
-			if p.Trusted() {
+			if trusted(p) {
 				t.Error("it is trusted")
 			}
 			_, err := p.Revoke()
@@ -146,7 +146,7 @@ func TestWhatIsWrongWithTheRecordOfTrustIsSaid(t *testing.T) {
 		for _, err := range []error{pending, records, revoked, reviewed, p.Check(), errors.New(why), p.Trust(nil)} {
 			r.has(err, says)
 		}
-		if config || p.Trusted() {
+		if config || trusted(p) {
 			t.Errorf("%q: it is trusted", content)
 		}
 		if files, not := p.TrustedFiles(".pawl"); len(files) != 0 || !slices.Equal(not, []string{".pawl/config.toml"}) {
@@ -639,7 +639,7 @@ func TestContentThatCannotBeKeptIsNotTrusted(t *testing.T) {
 	if err := os.MkdirAll(r.config+"/trust/"+changes[0].Sum+"/in the way", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Trust(changes); err == nil || p.Trusted() {
+	if err := p.Trust(changes); err == nil || trusted(p) {
 		t.Errorf("it is trusted: %v", err)
 	}
 	if left, err := filepath.Glob(r.config + "/trust/.*"); err != nil || len(left) > 0 {

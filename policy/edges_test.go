@@ -334,7 +334,7 @@ func TestRecordsAreSorted(t *testing.T) {
 	if got := strings.Join(kinds, ", "); err != nil || got != "changed .pawl/agents/a.md x, removed .pawl/config.toml x" {
 		t.Errorf("pending are %s: %v", got, err)
 	}
-	if err := p.Trust(changes); err != nil || !p.Trusted() {
+	if err := p.Trust(changes); err != nil || !trusted(p) {
 		t.Errorf("not trusted: %v", err)
 	}
 	if kept, err := os.ReadDir(r.config + "/trust"); err != nil || len(kept) != 2 {

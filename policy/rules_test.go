@@ -103,7 +103,7 @@ func TestAddedRulesAreThereForTheNextProcess(t *testing.T) {
 	for _, p := range []*policy.Policy{p, r.open()} {
 		r.expect(p, "added", map[string]permission.Verdict{
 			"user x": permission.Allow, "workspace x": permission.Allow, "run x": permission.Allow, "repository x": permission.Allow})
-		if !p.Trusted() {
+		if !trusted(p) {
 			t.Error("the person's own addition to the repository is not trusted")
 		}
 		rules := p.List()

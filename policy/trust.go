@@ -114,13 +114,6 @@ func (p *Policy) Unreviewed(dir, of string, names []string) ([]string, error) {
 	return found, nil
 }
 
-// Trusted reports whether the configuration of this workspace is as a person has
-// trusted it; also if it has none.
-func (p *Policy) Trusted() bool {
-	changes, err := p.Pending()
-	return err == nil && len(changes) == 0
-}
-
 // Trust stores a person's word that changes, which they were shown, may count. From
 // when it returns they do.
 func (p *Policy) Trust(changes []Change) error {

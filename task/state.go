@@ -131,16 +131,6 @@ type Handed struct {
 	At time.Time `json:"at"`
 }
 
-// Clone returns a copy of s that shares nothing that is written to.
-func (s State) Clone() State {
-	s.Questions = slices.Clone(s.Questions)
-	s.Attachments = slices.Clone(s.Attachments)
-	s.Chain = slices.Clone(s.Chain)
-	s.Messages = slices.Clone(s.Messages)
-	s.Permissions = slices.Clone(s.Permissions)
-	return s
-}
-
 // Title returns the first line of the description that is not blank, cut to 80 characters.
 func (s State) Title() string {
 	for line := range strings.Lines(s.Description) {

@@ -851,3 +851,13 @@ agent_handoff_completed completion_report_submitted tool_executed permission_req
 		t.Error("a newer version is known")
 	}
 }
+
+// Clone returns a copy of s that shares nothing that is written to.
+func (s State) Clone() State {
+	s.Questions = slices.Clone(s.Questions)
+	s.Attachments = slices.Clone(s.Attachments)
+	s.Chain = slices.Clone(s.Chain)
+	s.Messages = slices.Clone(s.Messages)
+	s.Permissions = slices.Clone(s.Permissions)
+	return s
+}

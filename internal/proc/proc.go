@@ -178,9 +178,6 @@ func (p *Process) Wait() (Status, error) {
 // Done is closed when [Process.Wait] would return at once.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Isolation returns how this command is held together.
-func (p *Process) Isolation() string { return p.isolation }
-
 // Stop ends the command and all it started: what handles TERM gets it, and KILL after
 // the grace; the rest ends at once. It returns at once and may be called again; the
 // first reason counts.

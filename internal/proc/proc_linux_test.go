@@ -213,8 +213,8 @@ func startTree(t *testing.T, ctx context.Context, isolation, part string) (*Proc
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Isolation() != isolation {
-		t.Fatalf("isolation %q, want %q", p.Isolation(), isolation)
+	if p.isolation != isolation {
+		t.Fatalf("isolation %q, want %q", p.isolation, isolation)
 	}
 	return p, mark
 }

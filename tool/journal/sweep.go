@@ -194,9 +194,6 @@ type Usage struct {
 	Shared   int64 // of a run: those that other runs refer to too
 }
 
-// Bytes returns the sum of what would be freed.
-func (u Usage) Bytes() int64 { return u.Entries + u.Contents }
-
 // Usage returns what the whole journal occupies.
 func (j Journal) Usage() Usage {
 	return Usage{Entries: diskuse.Tree(j.entries()), Contents: diskuse.Tree(j.blobs())}

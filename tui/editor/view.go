@@ -47,11 +47,6 @@ func (e *Editor) View(width, maxRows int) (lines []string, row, col int) {
 	return lines, row - e.top, col
 }
 
-// Hidden returns how many rows the last View did not show.
-func (e *Editor) Hidden() (above, below int) {
-	return e.top, max(0, len(e.layout.rows)-e.top-e.visible)
-}
-
 // rows returns the rows of the text. There is at least one.
 func (e *Editor) rows(width int) []row {
 	if e.layout.rows != nil && e.layout.width == width && e.layout.text == e.text {

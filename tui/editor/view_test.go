@@ -118,3 +118,8 @@ func BenchmarkKey(b *testing.B) {
 		e.View(80, 10)
 	}
 }
+
+// Hidden returns how many rows the last View did not show.
+func (e *Editor) Hidden() (above, below int) {
+	return e.top, max(0, len(e.layout.rows)-e.top-e.visible)
+}
