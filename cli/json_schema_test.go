@@ -55,6 +55,7 @@ var jsonForms = map[string][]any{
 	"init":                {initForm{}},
 	"mcp add":             {forms.ServerFileForm{}},
 	"mcp rm":              {forms.ServerFileForm{}},
+	"mcp import":          {forms.List[forms.ImportForm]{}},
 	"mcp list":            {forms.List[forms.ServerForm]{}},
 	"mcp show":            {forms.ServerForm{}},
 	"mcp test":            {forms.ServerForm{}},

@@ -215,6 +215,7 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 	servers := filepath.Join(folder, "mcp.json")
 	is(pawl(0, "mcp", "add", "mine", "--json", "--", "no-such-program"), "name", "mine")
 	is(pawl(0, "mcp", "rm", "mine", "--json"), "name", "mine")
+	pawl(0, "mcp", "import", "--json")
 	pawl(0, "mcp", "list", "--mcp-config", servers, "--json")
 	is(pawl(0, "mcp", "show", "away", "--mcp-config", servers, "--json"), "known", false)
 	is(pawl(1, "mcp", "test", "away", "--mcp-config", servers, "--json"), "name", "away")

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -189,6 +190,20 @@ func (e Env) AddServer(d mcp.Definition) (path string, err error) {
 		}
 		return append(content, serverText(d)...), nil
 	})
+}
+
+// UserServers returns the names of the MCP servers in the user's configuration file.
+func (e Env) UserServers() (names []string, err error) {
+	path := e.UserFile()
+	content, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	found, err := parseServers(path, content)
+	for _, d := range found {
+		names = append(names, d.Name)
+	}
+	return names, err
 }
 
 // serverText returns the table of a definition.

@@ -45,6 +45,15 @@ type ServerFileForm struct {
 	File string `json:"file"`
 }
 
+// An ImportForm is an MCP server of another agent, as JSON.
+type ImportForm struct {
+	Name   string `json:"name"`
+	Source string `json:"source"` // the file
+	Is     string `json:"is"`     // what is started or reached
+	Taken  bool   `json:"taken"`
+	Why    string `json:"why,omitempty"` // it is left
+}
+
 // ServerFormOf returns a server as JSON. took is how long it took to start, if that was tried.
 func ServerFormOf(r *mcp.Remote, s mcp.Status, took time.Duration) ServerForm {
 	f := ServerForm{Name: r.Name, Source: r.Source, Command: r.Command, Args: r.Args, Env: slices.Sorted(maps.Keys(r.Env)), Dir: r.Dir, URL: r.URL, Headers: slices.Sorted(maps.Keys(r.Headers)),

@@ -1,5 +1,5 @@
-// Package servers has the commands about MCP servers: pawl mcp list, show, test, add, rm, login and
-// logout.
+// Package servers has the commands about MCP servers: pawl mcp list, show, test, add, rm, import, login
+// and logout.
 package servers
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // Add adds the commands about MCP servers to pawl mcp.
 func Add(cmd *cobra.Command, inv *command.Invocation) {
-	for _, c := range []func(*command.Invocation) *cobra.Command{listCommand, showCommand, testCommand, addCommand, rmCommand, loginCommand, logoutCommand} {
+	for _, c := range []func(*command.Invocation) *cobra.Command{listCommand, showCommand, testCommand, addCommand, rmCommand, importCommand, loginCommand, logoutCommand} {
 		cmd.AddCommand(c(inv))
 	}
 }

@@ -1,0 +1,94 @@
+package servers
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/cli/command"
+	"pawl/config"
+	"pawl/forms"
+)
+
+func importCommand(inv *command.Invocation) *cobra.Command {
+	agents := strings.Join(config.ForeignAgents, ", ")
+	cmd := &cobra.Command{
+		Use:   "import [AGENT...]",
+		Short: "Take the MCP servers that you have in another agent",
+		Long: "Shows the MCP servers in your own files of other agents (" + agents + `), and with --yes adds those that pawl does
+not have to your config.toml. Servers of repositories are not among them: pawl reads .mcp.json itself.`,
+		Example:   "  pawl mcp import\n  pawl mcp import claude --yes",
+		ValidArgs: config.ForeignAgents,
+	}
+	yes := cmd.Flags().Bool("yes", false, "add them")
+	asJSON := command.JSONFlag(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		for _, a := range args {
+			if !slices.Contains(config.ForeignAgents, a) {
+				return command.Usage("pawl knows no servers of %s; it reads those of %s", command.Quoted(a), agents)
+			}
+		}
+		if *yes {
+			if err := inv.AsPerson("imports MCP servers"); err != nil {
+				return err
+			}
+		}
+		env := config.Env(inv.Env)
+		found, notes := env.ForeignServers(args...)
+		for _, note := range notes {
+			inv.Notice(note)
+		}
+		have, err := env.UserServers()
+		if err != nil {
+			return err
+		}
+		list := forms.List[forms.ImportForm]{Items: []forms.ImportForm{}}
+		rows := [][]string{{"NAME", "FROM", "IS", ""}}
+		open, taken := 0, 0
+		for _, s := range found {
+			f := forms.ImportForm{Name: s.Name, Source: s.Source, Is: s.String(), Why: s.Why}
+			if slices.Contains(have, s.Name) {
+				f.Why = "you have one of that name"
+			}
+			if f.Why == "" {
+				have = append(have, s.Name)
+				open++
+				if *yes {
+					if _, err := env.AddServer(s.Definition); err != nil {
+						f.Why = err.Error()
+					} else {
+						f.Taken = true
+						taken++
+					}
+				}
+			}
+			list.Items = append(list.Items, f)
+			rows = append(rows, []string{command.Visible(f.Name), command.Visible(f.Source), command.OneLine(f.Is, 100), importState(f, *yes)})
+		}
+		if *asJSON {
+			return inv.Encode(list)
+		}
+		switch {
+		case len(list.Items) == 0:
+			inv.Hint("no MCP servers were found in the files of " + agents)
+			return nil
+		case *yes:
+			inv.Hint(command.Plural(taken, "server") + " added to " + env.UserFile())
+		case open > 0:
+			inv.Hint("nothing is changed yet: pawl mcp import --yes adds " + command.Plural(open, "server"))
+		}
+		return inv.PrintLines(command.TableLines(rows, inv.TableWidth()))
+	}
+	return cmd
+}
+
+func importState(f forms.ImportForm, yes bool) string {
+	switch {
+	case f.Why != "":
+		return "left: " + command.Visible(f.Why)
+	case yes:
+		return "added"
+	}
+	return "new"
+}
