@@ -64,6 +64,7 @@ type description struct {
 	Title   string            `toml:"title"`
 	Program string            `toml:"program"`
 	Install string            `toml:"install"`
+	Login   string            `toml:"login"`
 	Version []string          `toml:"version"`
 	Start   []any             `toml:"start"`
 	Resume  []any             `toml:"resume"`
@@ -166,7 +167,7 @@ func describe(name string, content []byte) (k Kind, err error) {
 	if d.MCP.File+d.MCP.Text+d.MCP.Prefix != "" {
 		p.uses["mcp"] = true
 	}
-	return Kind{Name: name, Title: cmp.Or(d.Title, name), Program: d.Program, Install: d.Install, Obeys: d.Obeys, Reads: d.Reads, Writes: d.Writes, Keys: d.Keys,
+	return Kind{Name: name, Title: cmp.Or(d.Title, name), Program: d.Program, Install: d.Install, Login: d.Login, Obeys: d.Obeys, Reads: d.Reads, Writes: d.Writes, Keys: d.Keys,
 		keys: d.Keys, version: d.Version, chooses: chooses, prefix: d.MCP.Prefix, forms: []schema.Target{schema.AnthropicTool, schema.OpenAI, schema.Gemini},
 		Described: true, Calls: !p.uses["mcp"], adapter: p}, err
 }
@@ -178,7 +179,7 @@ func wrongToml(err error) error {
 	if unknown, ok := errors.AsType[*toml.StrictMissingError](err); ok && len(unknown.Errors) > 0 {
 		line, _ := unknown.Errors[0].Position()
 		key := strings.Join(unknown.Errors[0].Key(), ".")
-		return fmt.Errorf("line %d: there is no key %s%s", line, visible.Quote(key), text.DidYouMean(key, []string{"title", "program", "install", "version", "start", "resume", "env", "keys", "reads", "writes", "obeys",
+		return fmt.Errorf("line %d: there is no key %s%s", line, visible.Quote(key), text.DidYouMean(key, []string{"title", "program", "install", "login", "version", "start", "resume", "env", "keys", "reads", "writes", "obeys",
 			"mcp", "mcp.file", "mcp.text", "mcp.prefix", "event"}))
 	}
 	if at, ok := errors.AsType[*toml.DecodeError](err); ok {

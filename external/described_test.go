@@ -63,6 +63,9 @@ func TestMistakesInADescriptionAreSaid(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "bad.toml"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if got := (&ending{report: &report{fail: &run.RequestFailed{Kind: run.ErrAuth, Reason: "no key"}}}).final(t.Context(), describedKind(t, head)); got.(run.RequestFailed).Reason != "prober: no key; log in, or set a valid key" {
+		t.Error(got)
+	}
 	if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "bad.toml")+": line 1: ") {
 		t.Error(err)
 	}

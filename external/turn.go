@@ -232,6 +232,8 @@ func (e *ending) final(ctx context.Context, k Kind) run.Payload {
 	failed := func(kind run.ErrorKind, reason string) run.RequestFailed {
 		f := run.RequestFailed{Kind: kind, Reason: reason, Usage: r.usage}
 		switch now := time.Now(); {
+		case kind == run.ErrAuth && k.Login == "":
+			f.Reason += "; log in, or set a valid key"
 		case kind == run.ErrAuth:
 			f.Reason += fmt.Sprintf("; log in with `%s`, or set a valid key", k.Login)
 		case kind == run.ErrRateLimited && !r.resets.IsZero():

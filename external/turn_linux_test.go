@@ -127,7 +127,7 @@ func TestTheEndOfTheStreamIsTheSuccessAndNotTheExitCode(t *testing.T) {
 	for do, want := range map[string]string{
 		"lies":  "replied end_turn Done.\n",
 		"crash": "text half\nfailed broken_stream Claude Code ended before its turn was over (exit code 3): something broke\n",
-		"error": "failed auth Claude Code: API Error: no key\n",
+		"error": "failed auth Claude Code: API Error: no key; log in with `claude auth login`, or set a valid key\n",
 	} {
 		t.Run(do, func(t *testing.T) {
 			t.Parallel()
