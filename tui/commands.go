@@ -43,6 +43,7 @@ func commands() []command {
 		{"help", "", "keys and commands", (*model).help},
 		{"init", "", "write a first AGENTS.md for this folder", pawl("init")},
 		{"login", "", "store the key of a model provider", (*model).login},
+		{"mcp", "", "the MCP servers: which run, and what is wrong with the others", (*model).showServers},
 		{"mode", "[MODE]", "what runs without a question", (*model).modeCommand},
 		{"model", "[MODEL]", "choose the model", (*model).modelCommand},
 		{"outputs", "[ID]", "list stored outputs, show the call c_4, or query as `pawl outputs` does", (*model).outputs},
@@ -61,7 +62,7 @@ func commands() []command {
 var otherCommands = map[string]string{
 	"theme": "the colours are those of the terminal; NO_COLOR=1 is none", "config": "settings are in a file: pawl config", "settings": "settings are in a file: pawl config",
 	"new": "use /clear", "exit": "use /quit", "usage": "use /cost", "status": "use /doctor", "rewind": "press esc twice", "history": "press ctrl+r", "approvals": "use /permissions",
-	"allowed-tools": "use /permissions", "review": "say what to review", "vim": "ctrl+g opens your editor", "mcp": "pawl's tools are built in", "logout": "use /login",
+	"allowed-tools": "use /permissions", "review": "say what to review", "vim": "ctrl+g opens your editor", "logout": "use /login",
 }
 
 // command carries out a line that begins with a slash.
@@ -239,6 +240,42 @@ func (m *model) showCost(string) []effect {
 	m.say(fmt.Sprintf("this run: %s input tokens (%s cached), %s output tokens, %s",
 		text.Commas(u.Input+u.CacheRead+u.CacheWrite), text.Commas(u.CacheRead), text.Commas(u.Output), view.Money(u)))
 	return nil
+}
+
+// showServers says how the MCP servers of the folder are, as this process knows it.
+func (m *model) showServers(string) []effect {
+	style, width := m.Style, m.width
+	return []effect{later(func(_ context.Context, b *backend) error {
+		servers, err := b.ws.Servers()
+		if err != nil {
+			return err
+		}
+		var lines []string
+		for _, r := range servers.All() {
+			s := r.Status()
+			offered := 0
+			for _, t := range s.Tools {
+				if t.As != "" {
+					offered++
+				}
+			}
+			state := "is started when it is called"
+			switch {
+			case s.Running:
+				state = "runs"
+			case s.Failed != "":
+				state = s.Failed
+			case !s.Known:
+				state = "has not listed its tools yet"
+			}
+			lines = append(lines, fmt.Sprintf("%s: %s; %s", r.Name, text.Plural(int64(offered), "tool"), state))
+		}
+		if len(lines) == 0 {
+			lines = []string{"no MCP servers: `pawl mcp add` in a shell adds one"}
+		}
+		b.post(printed{append([]string{""}, wrapped(style, strings.Join(lines, "\n"), width)...)})
+		return nil
+	})}
 }
 
 // resumeTurn continues the run without words.

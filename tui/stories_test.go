@@ -1083,6 +1083,23 @@ func TestADenialNamesItsRule(t *testing.T) {
 	p.leaves()
 }
 
+func TestTheServersOfTheFolderAreListed(t *testing.T) {
+	t.Parallel()
+	servers := filepath.Join(t.TempDir(), "servers.json")
+	if err := os.WriteFile(servers, []byte(`{"mcpServers":{"away":{"command":"no-such-program"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := sit(t, `{"text": "Hello."}`, setting{width: 120, height: 30, flags: map[string][]string{"mcp_config": {servers}}})
+	p.says("/mcp")
+	p.sees("away: 0 tools; has not listed its tools yet")
+	p.says("hello")
+	p.sees("Hello.", "completed")
+	p.rests()
+	p.says("/mcp")
+	p.sees(`away: 0 tools; the server away cannot be used: there is no program "no-such-program" in PATH`)
+	p.leaves()
+}
+
 // What commands of the terminal agent say and do, one after the other.
 func TestCommandsSayWhatTheyDo(t *testing.T) {
 	t.Parallel()
@@ -1100,7 +1117,7 @@ func TestCommandsSayWhatTheyDo(t *testing.T) {
 		{"/outputs", "nothing has been stored yet"}, {"/export", "there is nothing to export yet"}, {"/compact", "there is nothing to compact yet"},
 		{"/fork", "there is nothing to fork yet"}, {"/undo", "there is nothing to undo"}, {"/continue", "there is nothing to continue"},
 		{"/effort high", "send a prompt first"}, {"/rename it", "once it has begun"}, {"/mode yolo", "is not a mode"}, {"/mode plan", "mode plan"},
-		{"/mode default", "mode default"}, {"/permissions", "it ran permissions list"}, {"/agents", "it ran agents list"}, {"/tasks", "it ran task list"},
+		{"/mode default", "mode default"}, {"/permissions", "it ran permissions list"}, {"/agents", "it ran agents list"}, {"/tasks", "it ran task list"}, {"/mcp", "no MCP servers: `pawl mcp add`"},
 	} {
 		p.says(c[0])
 		p.sees(c[1])
