@@ -3,6 +3,7 @@ package app
 import (
 	"testing"
 
+	"pawl/mcp"
 	"pawl/permission"
 	"pawl/sandbox"
 )
@@ -23,6 +24,21 @@ func TestBypassAsRootNeedsASandboxOrAWord(t *testing.T) {
 	} {
 		if err := mayBypass(c.mode, c.root, c.sandbox); (err != nil) != c.refused {
 			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+func TestAServerOfARepositoryNeedsTheSandbox(t *testing.T) {
+	t.Parallel()
+	for file, content := range map[string]string{".mcp.json": `{"mcpServers":{"it":{"command":"sh"}}}`, "own.json": `{"mcpServers":{"it":{"command":"sh"}}}`} {
+		found, err := mcp.ParseFile([]byte(content), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range found {
+			if err := mayBeUnconfined(d); (err != nil) != (file == ".mcp.json") {
+				t.Errorf("of %s: %v", file, err)
+			}
 		}
 	}
 }

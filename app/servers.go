@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,6 +58,9 @@ func (w *Workspace) serversOf(s *settings) *mcp.Servers {
 				return c, nil, err
 			}
 			confined, err := w.confineIn(s, workspace)
+			if err == nil && confined == nil {
+				err = mayBeUnconfined(d)
+			}
 			if err != nil {
 				return c, nil, err
 			}
@@ -67,6 +71,15 @@ func (w *Workspace) serversOf(s *settings) *mcp.Servers {
 		Changed: func() { w.offerServers() },
 	})
 	return w.servers
+}
+
+// mayBeUnconfined says why a server is not started on a machine without a sandbox: trust in a repository is in what
+// starts its servers, and the sandbox bounds what they do. A nil error: it is a person's own.
+func mayBeUnconfined(d mcp.Definition) error {
+	if d.Source != config.ServersFile {
+		return nil
+	}
+	return errors.New("it is a server of the repository, and no sandbox can be had on this machine (pawl doctor says why)")
 }
 
 // ownServersDir is the folder that the servers of a person work in if their definitions name none. In that of
