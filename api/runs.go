@@ -277,7 +277,8 @@ func (s *Server) removeRun(ctx context.Context, in *removeRunInput) (forms.Remov
 
 type itemsInput struct {
 	RunInput
-	Results bool `query:"results" doc:"With the results of calls"`
+	Results bool  `query:"results" doc:"With the results of calls"`
+	After   int64 `query:"after" minimum:"0" doc:"Only items that an event after this one has made or changed"`
 }
 
 func (s *Server) runItems(ctx context.Context, in *itemsInput) (forms.ShownRun, error) {
@@ -285,7 +286,7 @@ func (s *Server) runItems(ctx context.Context, in *itemsInput) (forms.ShownRun, 
 	if len(events) == 0 {
 		return forms.ShownRun{}, err
 	}
-	return forms.ShowRun(ctx, s.ws, events, state, in.Results) // as far as a damaged log can be read
+	return forms.ShowRun(ctx, s.ws, events, state, in.Results, in.After) // as far as a damaged log can be read
 }
 
 type logInput struct {

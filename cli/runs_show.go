@@ -144,7 +144,7 @@ func showJSON(ctx context.Context, inv *command.Invocation, ws *app.Workspace, i
 	if len(events) == 0 {
 		return damage
 	}
-	f, err := forms.ShowRun(ctx, ws, events, s, results)
+	f, err := forms.ShowRun(ctx, ws, events, s, results, 0)
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ type EndForm struct {
 
 // ShowRun returns a run with these events, which lead to s, in that form; results says whether
 // the results of calls are part of it.
-func ShowRun(ctx context.Context, w *app.Workspace, events []run.Event, s run.State, results bool) (ShownRun, error) {
+func ShowRun(ctx context.Context, w *app.Workspace, events []run.Event, s run.State, results bool, after int64) (ShownRun, error) {
 	c := s.Created
 	owner, driven, err := w.Owner(ctx, c.Run)
 	if err != nil {
@@ -116,7 +116,7 @@ func ShowRun(ctx context.Context, w *app.Workspace, events []run.Event, s run.St
 		f.PID = owner.PID
 	}
 	for _, i := range view.Items(events) {
-		if i.Kind != view.KindRun {
+		if i.Kind != view.KindRun && i.Seq > after {
 			f.Items = append(f.Items, itemFormOf(i, results))
 		}
 	}

@@ -111,7 +111,14 @@ func (s *State) dropQuestions() {
 }
 
 func (p PlanningStarted) apply(s *State, e Event) error { return s.assign(e, Planner, p.Assigned) }
-func (p AgentStarted) apply(s *State, e Event) error    { return s.assign(e, Worker, p.Assigned) }
+func (p AgentStarted) apply(s *State, e Event) error {
+	if s.Copy != nil && s.Copy.Merged != "" {
+		c := *s.Copy
+		c.WorkedOn = true
+		s.Copy = &c
+	}
+	return s.assign(e, Worker, p.Assigned)
+}
 
 func (s *State) assign(e Event, k Kind, p Assigned) error {
 	r := s.change(e.Run)
@@ -352,7 +359,7 @@ func (p CopyMerged) apply(s *State, _ Event) error {
 		return refuse("a merge without a copy")
 	}
 	c := *s.Copy
-	c.Merged = p.Commit
+	c.Merged, c.WorkedOn = p.Commit, false
 	s.Copy = &c
 	return nil
 }

@@ -44,6 +44,9 @@ type State struct {
 type Copy struct {
 	CopyMade
 	Merged string `json:"merged,omitempty"` // the commit that was merged last
+
+	// WorkedOn: an agent was started since then.
+	WorkedOn bool `json:"worked_on,omitempty"`
 }
 
 // A Question is what an agent asks, with its answer once that is given.
@@ -339,6 +342,10 @@ type Summary struct {
 	Owes bool `json:"owes"`
 	// Starts: it is planned, or its plan carried out, without another word of a person.
 	Starts bool `json:"starts,omitempty"`
+	// Branch is that of its copy of the repository; empty: it has none.
+	Branch string `json:"branch,omitempty"`
+	// Merged: the branch was fetched into the repository, and no agent was started since.
+	Merged bool `json:"merged,omitempty"`
 }
 
 // Summary returns the summary of the task.
@@ -347,6 +354,9 @@ func (s State) Summary() Summary {
 		Priority: s.Priority, DependsOn: s.DependsOn, Created: s.CreatedAt, Updated: s.At, Seq: s.Seq, Usage: s.Usage(), Owes: s.Owes(), Starts: s.Starts()}
 	if w, ok := s.Work(); ok {
 		sum.Agent, sum.Run = w.Agent, w.Run
+	}
+	if s.Copy != nil {
+		sum.Branch, sum.Merged = s.Copy.Branch, s.Copy.Merged != "" && !s.Copy.WorkedOn
 	}
 	switch s.Status.Name {
 	case AwaitingInput:
