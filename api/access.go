@@ -14,7 +14,7 @@ func (s *Server) accessOperations() {
 		})
 	s.guard.open["POST "+Prefix+"/sessions"] = true
 	handle(s, operation{method: http.MethodPost, path: "/sessions", id: "create-session", tag: "access", status: http.StatusCreated,
-		summary: "Exchange the code of a login link for a session", more: "It needs no token. What it returns is sent as Authorization: Bearer; it ends with the server."},
+		summary: "Exchange the code of a login link for a session", more: "It needs no token. What it returns is sent as Authorization: Bearer; it ends after seven days."},
 		func(_ context.Context, in *struct{ Body loginCode }) (Session, error) {
 			if takeLink(s.ws.State, in.Body.Code, s.guard.now()) {
 				return s.newSession(s.guard.now()), nil
@@ -24,6 +24,23 @@ func (s *Server) accessOperations() {
 			}
 			return Session{}, &Problem{Status: http.StatusUnauthorized, Code: "LINK_EXPIRED", Message: "the link was used before, or is too old: `pawl serve link` makes a new one"}
 		})
+	s.guard.open["POST "+Prefix+"/sessions/proof"] = true
+	handle(s, operation{method: http.MethodPost, path: "/sessions/proof", id: "prove-session", tag: "access",
+		summary: "Prove to a page that this is the server of its session", more: "It needs no token. The proof is the HMAC-SHA-256 of the host and port of the address, a blank and the nonce, with the token of the session as the key."},
+		func(ctx context.Context, in *struct{ Body proofInput }) (Proof, error) {
+			return Proof{s.proof(in.Body.Session, in.Body.Nonce, requestOf(ctx).host)}, nil
+		})
+}
+
+// A proofInput is what a page sends before it trusts a server that was away.
+type proofInput struct {
+	Session string `json:"session" maxLength:"100" doc:"The token of the session without its last part"`
+	Nonce   string `json:"nonce" minLength:"32" maxLength:"100" doc:"Random"`
+}
+
+// A Proof is the answer to it.
+type Proof struct {
+	Proof string `json:"proof"`
 }
 
 // A loginCode is the code of a login link.

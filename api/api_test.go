@@ -2,11 +2,13 @@ package api_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -21,6 +23,7 @@ import (
 	"pawl/app"
 	"pawl/board"
 	"pawl/metrics"
+	"pawl/web"
 	"pawl/worker"
 )
 
@@ -35,6 +38,17 @@ type served struct {
 	ws  *app.Workspace
 	api *api.Server
 	url string // of the server, without a path
+
+	server  *httptest.Server
+	address string // where it is started again; empty: anywhere
+}
+
+// stop stops the server, as its end does. What is started next is at its address.
+func (s *served) stop() {
+	s.t.Helper()
+	must(s.t, s.api.Close())
+	s.server.Close()
+	s.address = strings.TrimPrefix(s.url, "http://")
 }
 
 // patience is how long a test waits for what must come, so that only what never comes fails.
@@ -69,7 +83,7 @@ func (s *served) start() { s.t.Helper(); s.startWith(api.Options{Rate: 1 << 20})
 func (s *served) startWith(o api.Options) {
 	s.t.Helper()
 	s.ws = s.open()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", cmp.Or(s.address, "127.0.0.1:0"))
 	must(s.t, err)
 	o.Token, o.Hosts = token, api.HostsOf(l.Addr())
 	s.api, err = api.New(s.ws, o)
@@ -79,7 +93,7 @@ func (s *served) startWith(o api.Options) {
 		return ctx
 	}}}
 	server.Start()
-	s.url = server.URL
+	s.server, s.url = server, server.URL
 	s.t.Cleanup(func() { s.api.Close(); server.Close() })
 }
 
@@ -128,7 +142,7 @@ func without(name string) header { return func(r *http.Request) { r.Header.Del(n
 // do sends a request with the token of the person. A body that is not empty is JSON.
 func (s *served) do(method, path, body string, change ...header) answer {
 	s.t.Helper()
-	if path != "/" && path != "/index.js" && path != "/session.js" {
+	if _, err := fs.Stat(web.Files, strings.TrimPrefix(path, "/")); path != "/" && err != nil {
 		path = api.Prefix + path
 	}
 	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))

@@ -59,7 +59,6 @@ type Server struct {
 	operations map[string]operation // by pattern
 
 	guard    *guard
-	started  string // random: sessions are those of one start
 	keys     *keyStore
 	feed     *feed
 	sessions sessions
@@ -82,7 +81,7 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{ws: ws, board: board.Of(ws), opt: opt, log: opt.Log, mux: http.NewServeMux(), operations: map[string]operation{}, slowest: slowest, started: rand.Text()}
+	s := &Server{ws: ws, board: board.Of(ws), opt: opt, log: opt.Log, mux: http.NewServeMux(), operations: map[string]operation{}, slowest: slowest}
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	s.guard = newGuard(opt)
 	var err error
@@ -278,7 +277,7 @@ func (s *Server) serve(writer http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &httpRequest{id: id}))
+	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &httpRequest{id: id, host: r.Host}))
 	defer func() {
 		if p := recover(); p != nil && p != http.ErrAbortHandler {
 			s.log.Error("a request failed", "request", id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -388,6 +387,7 @@ func cleanPath(path string) bool {
 // An httpRequest is what is known of one while it is served.
 type httpRequest struct {
 	id     string
+	host   string // that it was sent to, one of the server's
 	caller caller
 	key    string // a hash of its Idempotency-Key and its caller; empty: it has none
 	// repeats is what repeats with its key are answered; nil: the same as it was.

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -177,22 +178,31 @@ type Session struct {
 	Expires time.Time `json:"expires_at"`
 }
 
-// newSession returns a session. It ends with the server, so that a program which later serves
-// the same address has nothing of it.
+// newSession returns a session. It outlives the server, for seven days or until the token is another one. A page
+// asks for a proof before it sends it to a server that was away: another program may serve the same address by then.
 func (s *Server) newSession(now time.Time) Session {
 	expires := now.Add(sessionLife).UTC().Truncate(time.Second)
 	until := strconv.FormatInt(expires.Unix(), 10)
 	nonce := strings.ToLower(rand.Text())
-	return Session{sessionPrefix + until + "." + nonce + "." + s.sign("session", s.started, until, nonce), expires}
+	id := sessionPrefix + until + "." + nonce
+	return Session{id + "." + s.sign("session", id), expires}
 }
 
-// isSession reports whether a token is that of a session that was made by this server and has
+// proof shows who knows the session with an id, and is the server at an address, that it is this one. It is of no use
+// at another address, so that a program which stands there cannot get it from this server.
+func (s *Server) proof(id, nonce, host string) string {
+	m := hmac.New(sha256.New, []byte(id+"."+s.sign("session", id)))
+	_, _ = io.WriteString(m, host+" "+nonce) // a hash takes everything
+	return hex.EncodeToString(m.Sum(nil))
+}
+
+// isSession reports whether a token is that of a session that was made by a server with this token and has
 // not expired.
 func (s *Server) isSession(token string, now time.Time) bool {
-	parts := strings.Split(strings.TrimPrefix(token, sessionPrefix), ".")
-	if len(parts) != 3 || !strings.HasPrefix(token, sessionPrefix) || !equal(parts[2], s.sign("session", s.started, parts[0], parts[1])) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 || !strings.HasPrefix(token, sessionPrefix) || !equal(parts[2], s.sign("session", parts[0]+"."+parts[1])) {
 		return false
 	}
-	until, err := strconv.ParseInt(parts[0], 10, 64)
+	until, err := strconv.ParseInt(strings.TrimPrefix(parts[0], sessionPrefix), 10, 64)
 	return err == nil && now.Unix() < until
 }

@@ -20,7 +20,8 @@ func serveCommand(inv *command.Invocation) *cobra.Command {
 		Use:   "serve",
 		Short: "Serve this folder over HTTP and let the agents of its tasks work",
 		Long: `Serves the tasks and runs of this folder over HTTP (docs/api.md) and lets the agents of its
-tasks work, as pawl task watch does. Other commands work beside it.
+tasks work, as pawl task watch does. Other commands work beside it. At its address is the
+board, to see, steer and review the tasks in a browser (docs/board.md).
 
 It listens on this machine alone. Another address needs --tls-cert and --tls-key, or
 --insecure-address, and --host with the name that clients call it by. Every request needs
@@ -69,6 +70,11 @@ continues them.`,
 		o.Log = ws.Log()
 		o.Ready = func(url string) {
 			fmt.Fprintf(inv.Stderr, "serving %s at %s\nthe token: `pawl serve token`; a browser: `pawl serve link`; end with Ctrl-C\n", command.Visible(ws.Dir), url)
+			if _, terminal := command.TerminalFile(inv.Stderr); terminal {
+				if link, err := api.NewLink(ws.State, url, time.Now()); err == nil { // else `pawl serve link` says why
+					fmt.Fprintf(inv.Stderr, "the board, for one browser and five minutes: %s\n", link.URL)
+				}
+			}
 		}
 		ctx := cmd.Context()
 		if err := api.Serve(ctx, ws, o); err != nil {
@@ -119,7 +125,7 @@ func serveLinkCommand(inv *command.Invocation) *cobra.Command {
 		Use:     "link",
 		Short:   "Print an address that logs a browser in, once",
 		Long:    "Prints an address of the running server that logs the browser in that opens it. It works once, for five minutes.",
-		Example: "  xdg-open \"$(pawl serve link)\"",
+		Example: "  xdg-open \"$(pawl serve link)\"   # opens the board",
 		Args:    cobra.NoArgs,
 	}
 	asJSON := command.JSONFlag(cmd)

@@ -1,0 +1,326 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// A browser is a page of a real browser, used as a person does: by what can be seen.
+type browser struct {
+	t   testing.TB
+	ctx context.Context
+}
+
+// browse opens a page that is logged in to the board. width is that of the window.
+func (s *served) browse(width int64) browser {
+	s.t.Helper()
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		s.t.Skip("needs chromium")
+	}
+	home := s.t.TempDir()
+	all, stop := chromedp.NewExecAllocator(s.t.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.NoSandbox,
+		chromedp.Env("HOME="+home), chromedp.UserDataDir(filepath.Join(home, "profile")), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(patience))...)
+	s.t.Cleanup(stop)
+	ctx, stop := chromedp.NewContext(all)
+	s.t.Cleanup(stop)
+	b := browser{s.t, ctx}
+	var size []chromedp.EmulateViewportOption
+	if width < 600 {
+		size = append(size, chromedp.EmulateMobile)
+	}
+	b.do(chromedp.EmulateViewport(width, 800, size...), chromedp.Navigate(s.do("POST", "/login-links", "").is(201).text("url")))
+	return b
+}
+
+func (b browser) do(actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, actions...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// until waits until an expression is true in the page.
+func (b browser) until(expression string) {
+	b.t.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(0))); err != nil {
+		text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string]("document.body.innerText"))
+		b.t.Fatalf("waiting for %s: %v; the page shows\n%s", expression, err, text)
+	}
+}
+
+// seen is a JavaScript expression of the elements in sight that begin with a text.
+func seen(selector, text string) string {
+	return fmt.Sprintf(`[...document.querySelectorAll(%q)].filter((e) => e.textContent.trim().startsWith(%q) && e.checkVisibility() && !e.closest("fieldset:disabled"))`, selector, text)
+}
+
+// sees waits until a text is in sight.
+func (b browser) sees(text string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf("document.body.innerText.includes(%q)", text))
+}
+
+// click clicks what begins with a text and can be clicked, when it is there and enabled.
+func (b browser) click(text string) {
+	b.t.Helper()
+	found := seen("button:enabled, a, summary, label", text)
+	b.until(found + ".length > 0")
+	b.do(chromedp.Evaluate[chromedp.Void](found + "[0].click()"))
+}
+
+// write writes into the field with a name.
+func (b browser) write(name, text string) {
+	b.t.Helper()
+	field := fmt.Sprintf(`[...document.querySelectorAll("input, textarea")].find((e) => [e.ariaLabel, e.placeholder].some((n) => (n || "").includes(%q)) && e.checkVisibility() && !e.closest("fieldset:disabled"))`, name)
+	b.until("Boolean(" + field + ")")
+	b.do(chromedp.Evaluate[chromedp.Void](field+".focus()"), chromedp.KeyEvent(text))
+}
+
+// press presses a key where the focus is. A key that opens a field is not typed into it, which DevTools would do.
+func (b browser) press(key string) {
+	b.t.Helper()
+	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(document.activeElement || document.body).dispatchEvent(new KeyboardEvent("keydown", { key: %q, bubbles: true, cancelable: true }))`, key)))
+}
+
+// value returns what an expression is in the page.
+func (b browser) value(expression string) any {
+	b.t.Helper()
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[any](expression))
+	must(b.t, err)
+	return v
+}
+
+const boardReplies = `
+{"when":{"first":"Plan this task","contains":"1. Which list?\nThe short one."},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Write the list.","requirements":[],"acceptanceCriteria":["it is there"],"plan":["write it"]}}]}
+{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Which list?"]}}]}
+{"when":{"first":"Carry out this task","contains":"\"comment\": \"And three?\""},"calls":[{"tool":"write","args":{"path":"b.txt","content":"one\nTWO\nthree\n"}},{"tool":"completion-report","args":{"status":"complete","summary":"Three lines now.","output":""}}]}
+{"when":{"first":"Carry out this task","contains":"ran it"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"The list is **written**.","output":""}}]}
+{"when":{"first":"Carry out this task"},"text":"I write <b>it</b>.","calls":[{"tool":"write","args":{"path":"b.txt","content":"one\nTWO\n"}},{"tool":"shell","args":{"command":"touch made; echo ran it"}}]}
+`
+
+// A person who has read nothing lets a task be planned, answers, starts it, permits a command, reviews the changes with a
+// comment, has them corrected, and merges them: at a desk with the keyboard and at the width of a phone.
+func TestATaskIsCarriedOutInTheBrowserAlone(t *testing.T) {
+	for name, width := range map[string]int64{"at a desk": 1400, "on a phone": 360} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, boardReplies)
+			s.repository()
+			s.env["PAWL_MODE"] = "accept-edits"
+			s.start()
+			s.drive()
+			b := s.browse(width)
+			b.sees("No task yet")
+			b.press("n")
+			b.write("what has to be done", "Write the list\nIt has too few lines.")
+			b.click("in a copy of the repository")
+			b.click("Add")
+
+			b.sees("Which list?")
+			b.click("pawl")
+			b.sees("1 thing needs you")
+			b.click("Answer")
+			b.write("answer to: Which list?", "The short one.")
+			b.click("Send")
+			b.sees("Ready 1")
+			b.click("Write the list")
+			b.sees("Write the list.")
+			b.click("Start")
+
+			b.sees("asks for permission")
+			b.sees("I write <b>it</b>.")
+			b.sees("touch made; echo ran it")
+			if width > 600 { // by the keyboard: the dialog has the focus, and has stood long enough
+				b.until(seen(".dialog button", "Allow once") + ".length === 1")
+				b.press("d")
+				b.press("y")
+			} else {
+				b.click("Allow once")
+			}
+			b.sees("Report: complete")
+			b.sees("The list is written.")
+
+			b.click("Review the changes")
+			b.sees("b.txt")
+			b.until(seen("button", "2") + ".length > 0")
+			b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector('tr[data-new="2"] button').click()`))
+			b.write("comment on line 2", "And three?")
+			b.click("Keep")
+			b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector(".file .seen input").click()`))
+			b.click("Send to the agent")
+			b.sees("three")
+			b.sees("changed since you looked")
+			b.click("Merge")
+			b.sees("The branch is in your repository")
+			b.click("Close")
+			id := s.do("GET", "/tasks", "").is(200).text("items.0.id")
+			if got := s.git("show", "pawl/"+id+":b.txt"); got != "one\nTWO\nthree" {
+				t.Errorf("the branch has %q", got)
+			}
+		})
+	}
+}
+
+// What a model, a tool and a person write is shown as text: nothing of it becomes markup, loads anything, or is obeyed.
+func TestNothingThatIsShownBecomesMarkup(t *testing.T) {
+	t.Parallel()
+	const evil = `<img src=x onerror=document.title=1><script>document.title=2</script>[a](javascript:document.title=3) [b](https://example.com/)`
+	quoted, err := json.Marshal(evil)
+	must(t, err)
+	s := serve(t, `{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":[`+string(quoted)+`]}}]}`)
+	s.drive()
+	id := s.add(evil)
+	s.do("POST", "/tasks/"+id+"/plan", "").is(200)
+	s.wait(id, "awaiting_input")
+	b := s.browse(1400)
+	b.click("Answer")
+	b.until(seen(".question", "<img") + ".length === 1")
+	b.click("<img")
+	b.until(seen(".prose", "<img") + ".length > 0")
+	if n := b.value(`document.querySelectorAll("main img, main script, a[href^='javascript' i]").length`); n != 0. {
+		t.Errorf("%v elements were made of words", n)
+	}
+	if n := b.value(`document.querySelectorAll("a[href='https://example.com/'][rel~=noopener]").length`); n == 0. {
+		t.Error("an address is no link")
+	}
+	if title := b.value("document.title"); !strings.HasPrefix(title.(string), "<img") {
+		t.Errorf("the title is %q", title)
+	}
+}
+
+// A page that stands open outlives the server: it says that it is away, and what is done meanwhile is sent once, when the
+// server is back.
+func TestAPageOutlivesItsServer(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	s.add("first")
+	b := s.browse(1400)
+	b.sees("first")
+	s.stop()
+	b.sees("The server does not answer")
+	b.press("n")
+	b.write("what has to be done", "second")
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("dialog select").value = ""`))
+	b.click("Add")
+	s.start()
+	b.sees("second")
+	b.until(`document.getElementById("away").hidden`)
+	if n := len(s.do("GET", "/tasks", "").is(200).items("items")); n != 2 {
+		t.Errorf("there are %d tasks", n)
+	}
+}
+
+// A program that takes the place of a server which has ended gets nothing of the sessions of its pages.
+func TestAProgramInThePlaceOfTheServerGetsNoSession(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	s.add("first")
+	b := s.browse(1400)
+	b.sees("first")
+	s.stop()
+	b.sees("The server does not answer")
+	l, err := net.Listen("tcp", s.address)
+	must(t, err)
+	var mu sync.Mutex
+	var sent []string
+	other := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		sent = append(sent, fmt.Sprint(r.Method, r.URL, r.Header))
+		_, _ = io.WriteString(w, `{"proof":"00"}`)
+	})}}
+	other.Start()
+	defer other.Close()
+	b.sees("the session is over")
+	mu.Lock()
+	defer mu.Unlock()
+	if all := strings.Join(sent, "\n"); !strings.Contains(all, "/sessions/proof") || strings.Contains(all, "Authorization") {
+		t.Errorf("the other program was sent %s", all)
+	}
+}
+
+// modules returns the folder with the packages of npm that tsc is from.
+func modules(t *testing.T) string {
+	t.Helper()
+	tsc, err := exec.LookPath("tsc")
+	if err != nil {
+		t.Skip("needs typescript and axe-core from npm, with node_modules/.bin in PATH")
+	}
+	return filepath.Dir(filepath.Dir(tsc))
+}
+
+// The types in the comments of the modules are right, and the forms that they use are there.
+func TestRealTypeScriptChecksThePages(t *testing.T) {
+	t.Parallel()
+	modules(t)
+	cmd := exec.CommandContext(t.Context(), "tsc", "--allowJs", "--checkJs", "--noEmit", "--strict", "--target", "es2024", "--module", "es2022",
+		"--lib", "es2024,dom,dom.iterable,dom.asynciterable", "app.js")
+	cmd.Dir = filepath.Join("..", "web")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// axe finds nothing serious on any page, in both themes and at the width of a phone.
+func TestRealAxeFindsNothingSerious(t *testing.T) {
+	t.Parallel()
+	axe, err := os.ReadFile(filepath.Join(modules(t), "axe-core", "axe.min.js"))
+	must(t, err)
+	s := serve(t, boardReplies)
+	s.repository()
+	s.env["PAWL_MODE"] = "accept-edits"
+	s.start()
+	s.drive()
+	id := s.do("POST", "/tasks", `{"description":"Write the list","isolation":"clone","labels":["bug"]}`).is(201).text("id")
+	s.do("POST", "/tasks/"+id+"/plan", "").is(200)
+	s.wait(id, "awaiting_input")
+	asked := s.add("Write another list")
+	s.do("POST", "/tasks/"+asked+"/plan", "").is(200)
+	s.do("POST", "/tasks/"+id+"/answers", `{"answers":["The short one."]}`).is(200)
+	s.wait(id, "planned")
+	s.do("POST", "/tasks/"+id+"/start", "").is(200)
+	s.until(id, "waiting for approval", func(v value) bool { return len(v.items("permissions")) == 1 })
+	run := s.do("GET", "/tasks/"+id, "").is(200).text("status.run")
+	for _, width := range []int64{1400, 360} {
+		b := s.browse(width)
+		b.do(chromedp.Evaluate[chromedp.Void](string(axe)))
+		for _, theme := range []string{"light", "dark"} {
+			b.do(emulate(theme))
+			for address, words := range map[string]string{"#/": "things need you", "#/tasks/" + id: "asks for permission", "#/tasks/" + id + "/review": "b.txt", "#/runs": run, "#/runs/" + run: "asks for permission",
+				"#/runs/" + run + "/outputs": "Outputs", "#/agents": "task-validator", "#/models": "Models", "#/rules": "What would happen to", "#/trust": "Everything that the folder brings", "#/usage": "How turns ended", "#/settings": "The API"} {
+				b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("location.hash = %q", address)))
+				b.sees(words)
+				found, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]string]("axe.run().then((r) => r.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => v.id + ': ' + v.nodes[0].html))", chromedp.EvalAwaitPromise))
+				must(t, err)
+				for _, f := range found {
+					t.Errorf("%s, %s, at %d: %s", address, theme, width, f)
+				}
+			}
+		}
+	}
+}
+
+// emulate makes a page believe that its person prefers a theme.
+func emulate(theme string) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}})
+		return chromedp.Void{}, err
+	}
+}

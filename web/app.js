@@ -1,0 +1,126 @@
+// The shell of the pages: logging in, the address, the keys that hold everywhere.
+
+import { board, step } from "./board.js";
+import { onConnection } from "./client.js";
+import { button, fill, h, said } from "./dom.js";
+import { newTask } from "./form.js";
+import { strip } from "./needs.js";
+import { outputPage } from "./outputs.js";
+import * as pages from "./pages.js";
+import { reviewPage } from "./review.js";
+import { end, loggedIn, login } from "./session.js";
+import { taskPage } from "./task.js";
+import { begin, cards, onChange } from "./tasks.js";
+
+const main = /** @type {HTMLElement} */ (document.getElementById("main"));
+const nav = /** @type {HTMLElement} */ (document.getElementById("nav"));
+const search = h("input", { type: "search", placeholder: "Search   /", "aria-label": "search tasks", hidden: true });
+
+/** @type {Record<string, [name: string, page: (place: HTMLElement, signal: AbortSignal) => any]>} */
+const side = {
+  runs: ["Runs", pages.runs], agents: ["Agents", pages.agents], models: ["Models", pages.models], rules: ["Rules", pages.rules],
+  trust: ["Trust", pages.trust], usage: ["Usage", pages.usage], settings: ["Settings", pages.settings],
+};
+
+let leave = new AbortController();
+
+/** show shows the page that the address names. */
+function show() {
+  leave.abort();
+  leave = new AbortController();
+  const { signal } = leave;
+  const [page, id, sub, more] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  document.title = "pawl";
+  for (const a of nav.querySelectorAll("a")) a.toggleAttribute("aria-current", a.hash === location.hash || a.hash === "#/" && page === "tasks");
+  search.hidden = page !== "";
+  const place = h("div", { class: "page " + (page || "board") });
+  main.replaceChildren(place);
+  scrollTo(0, 0);
+  const shown = (/** @type {Promise<any> | void} */ p) => p?.catch((error) => { if (!signal.aborted) fill(place, h("h1", null, "That is not there"), h("p", null, error.message), h("p", null, h("a", { href: "#/" }, "Back to the board"))); });
+  if (page === "") {
+    strip(place, signal);
+    const b = board(place, signal);
+    b.search(search.value);
+    search.oninput = () => b.search(search.value);
+  } else if (page === "tasks" && id) shown(sub === "review" ? reviewPage(place, id, signal) : taskPage(place, id, signal));
+  else if (page === "runs" && id && sub === "outputs") shown(more ? outputPage(place, id, more) : pages.outputs(place, id, signal));
+  else if (page === "runs" && id) shown(pages.runPage(place, id, signal));
+  else if (side[page]) shown(side[page][1](place, signal));
+  else shown(Promise.reject(new Error("There is no such page.")));
+}
+
+const help = [["j k h l", "move among the cards"], ["enter", "open"], ["esc", "back"], ["/", "search: words, label:bug, agent:claude"], ["n", "new task"], ["g b, g r, g a, g u, g s", "board, runs, agents, usage, settings"],
+  ["d", "go to what needs you"], ["y n a w", "in a question for permission: allow once, no, always (shows the rule first), stop and say"], ["?", "these keys"]];
+
+function showHelp() {
+  const dialog = h("dialog", null, h("h2", null, "Keys"), h("dl", { class: "facts" }, help.map(([keys, what]) => [h("dt", null, h("kbd", null, keys)), h("dd", null, what)]).flat()), h("form", { method: "dialog" }, h("button", { class: "act" }, "Close")));
+  document.body.append(dialog);
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.showModal();
+}
+
+let before = "";
+const places = /** @type {Record<string, string>} */ ({ b: "#/", r: "#/runs", a: "#/agents", m: "#/models", p: "#/rules", t: "#/trust", u: "#/usage", s: "#/settings" });
+
+/** @param {KeyboardEvent} e */
+function key(e) {
+  const target = /** @type {HTMLElement} */ (e.target);
+  if (e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return;
+  if (target.matches("input, textarea, select")) {
+    if (e.key === "Escape") target.blur();
+    return;
+  }
+  const after = before;
+  before = "";
+  const actions = /** @type {Record<string, () => void>} */ ({
+    j: () => step(0, 1), k: () => step(0, -1), l: () => step(1, 0), h: () => step(-1, 0),
+    "/": () => { location.hash = "#/"; requestAnimationFrame(() => search.focus()); },
+    n: () => newTask(), "?": showHelp, g: () => { before = "g"; },
+    d: () => { const first = /** @type {HTMLElement | null} */ (document.querySelector(".dialog") || document.querySelector(".needs button")); first?.focus(); },
+    Escape: () => { if (location.hash.replace(/^#\/?/, "")) history.back(); },
+  });
+  const act = after === "g" && places[e.key] ? () => { location.hash = places[e.key]; } : actions[e.key];
+  if (!act) return;
+  e.preventDefault();
+  act();
+}
+
+function loginPage(/** @type {string} */ failed) {
+  nav.hidden = true;
+  fill(main, h("div", { class: "page login" }, h("h1", null, "pawl"),
+    failed && h("p", { class: "warn" }, "The browser is not logged in: " + failed),
+    h("p", null, "This is the board of one folder. To log this browser in, run ", h("code", null, "pawl serve link"), " in that folder and open the address that it prints.")));
+}
+
+async function start() {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  let failed = "";
+  if (code) {
+    history.replaceState(null, "", location.pathname + "#/"); // the code is not kept in the history
+    failed = await login(code);
+  }
+  if (!loggedIn()) return loginPage(failed);
+  if (failed) said("The link was not used: " + failed);
+  fill(nav, h("a", { href: "#/", class: "name" }, "pawl"), search, h("span", { class: "space" }), h("span", { id: "working" }),
+    Object.entries(side).map(([page, [name]]) => h("a", { href: "#/" + page }, name)), button("Log out", () => { end(); location.reload(); }), button("+ New task", () => newTask(), { class: "act", title: "n" }));
+  const away = /** @type {HTMLElement} */ (document.getElementById("away"));
+  let ticking = 0;
+  onConnection((c, since) => {
+    clearInterval(ticking);
+    away.hidden = c === "live";
+    if (c === "out") { end(); loginPage("the session is over"); return; }
+    const tick = () => { away.textContent = `The server does not answer (${Math.round((Date.now() - since) / 1000)} s). What you do now is sent once it is back.`; };
+    if (c === "away") { tick(); ticking = setInterval(tick, 1000); }
+  });
+  onChange(() => {
+    const n = [...cards.values()].filter((c) => c.status === "active" && !c.waits_for || c.status === "planning").length;
+    /** @type {HTMLElement} */ (document.getElementById("working")).textContent = n ? n + " working" : "";
+  }, new AbortController().signal);
+  begin();
+  addEventListener("hashchange", show);
+  addEventListener("keydown", key);
+  addEventListener("new-task", (e) => newTask(/** @type {CustomEvent} */ (e).detail));
+  return show();
+}
+
+start();

@@ -1,0 +1,180 @@
+// The board: a column for each step of a task's life, a card for each task.
+
+import { get, send } from "./client.js";
+import { ago, button, h, keyed, money, plural, said, trying } from "./dom.js";
+import { cards, doing, loaded, needs, onChange } from "./tasks.js";
+
+/** @typedef {import("./tasks.js").Card} Card */
+
+/** The columns, with the statuses in them and what moves a task there. */
+const columns = [
+  { name: "Backlog", statuses: ["pending"], moves: ["retry"] },
+  { name: "Planning", statuses: ["planning", "awaiting_input"], moves: ["plan"] },
+  { name: "Ready", statuses: ["planned"], moves: ["reopen"] },
+  { name: "Working", statuses: ["active", "waiting"], moves: ["start", "resume"] },
+  { name: "Done", statuses: ["completed"], moves: ["complete"] },
+  { name: "Failed", statuses: ["failed"], moves: ["fail", "cancel"] },
+];
+
+/** What a person calls an operation. @type {Record<string, string>} */
+export const verbs = {
+  plan: "Plan", start: "Start", resume: "Continue", pause: "Pause", complete: "Mark as done", fail: "Mark as failed", cancel: "Give up",
+  retry: "Try again", reopen: "Reopen", handoff: "Hand off…", answer: "Answer", merge: "Merge", discard: "Discard the copy", edit: "Edit", remove: "Remove",
+};
+
+const page = 50; // cards of a column that are drawn at first; more come as one scrolls
+
+/** What is shown of all tasks: words, and text of labels, agents and statuses. */
+let words = "";
+/** @type {Map<string, number>} */
+const drawn = new Map();
+
+/** matches says whether a card has all words of the search. @param {Card} c */
+function matches(c) {
+  if (!words) return true;
+  const text = `${c.title} ${c.id} ${(c.labels || []).map((l) => "label:" + l).join(" ")} agent:${c.agent || ""} ${c.status.replace("_", " ")}`.toLowerCase();
+  return words.toLowerCase().split(/\s+/).every((w) => text.includes(w));
+}
+
+/** @type {AbortController | null} */
+let dragging = null;
+
+/** card makes the card of a task. @param {Card} c */
+function card(c) {
+  const need = needs(c);
+  const state = stateOf(c);
+  return h("li", { class: "card " + c.status, draggable: true,
+    ondragstart: (/** @type {DragEvent} */ e) => { e.dataTransfer?.setData("text/plain", c.id); drag(c); },
+    ondragend: () => { dragging?.abort(); dragging = null; mark([]); } },
+  h("a", { href: "#/tasks/" + c.id, class: "title" }, c.title),
+  h("p", { class: "does" }, state),
+  h("p", { class: "foot" },
+    need && h("span", { class: "need " + need }, { approve: "▲ approve", answer: "? answer", review: "◑ review", failed: "✕ failed" }[need]),
+    (c.labels || []).slice(0, 4).map((l) => h("span", { class: "label" }, l)),
+    h("span", { class: "space" }),
+    money(c.usage?.cost) && h("span", null, money(c.usage.cost)),
+    c.branch && h("span", { class: "label", title: "works in a copy of the repository, on branch " + c.branch }, "copy"),
+    h("time", { dateTime: c.updated_at, title: new Date(c.updated_at).toLocaleString() }, ago(c.updated_at))));
+}
+
+/** stateOf says in a line what a task does now. @param {Card} c */
+function stateOf(c) {
+  switch (c.status) {
+    case "planning": case "active": return [c.agent, doing.get(c.id) || (c.waits_for === "permission" ? "asks for permission" : "works")].filter(Boolean).join(" · ");
+    case "awaiting_input": return (c.agent || "the planner") + " asked";
+    case "waiting": return c.detail || (c.until ? "continues at " + new Date(c.until).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) : "paused");
+    case "failed": return c.detail || "";
+    case "pending": case "planned": {
+      const waits = (c.depends_on || []).filter((d) => cards.get(d)?.status !== "completed");
+      return waits.length ? "after " + waits.map((d) => cards.get(d)?.title || d).join(", ") : c.starts ? "starts by itself" : "";
+    }
+  }
+  return "";
+}
+
+/** drag marks the columns that take a card. @param {Card} c */
+async function drag(c) {
+  dragging = new AbortController();
+  const { signal } = dragging;
+  try {
+    const { may } = await get(`/tasks/${c.id}/status`, {}, signal);
+    if (!signal.aborted) mark(may);
+  } catch { /* it was let go, or is gone */ }
+}
+
+/** @param {string[]} may */
+function mark(may) {
+  for (const e of document.querySelectorAll(".column")) {
+    const moves = columns.find((col) => col.name === /** @type {HTMLElement} */ (e).dataset.name)?.moves || [];
+    e.classList.toggle("takes", moves.some((m) => may.includes(m)));
+  }
+}
+
+/** move lets a task go on to a column. @param {string} id @param {typeof columns[0]} to */
+async function move(id, to) {
+  await trying(async () => {
+    const { may } = await get(`/tasks/${id}/status`);
+    const by = to.moves.find((m) => may.includes(m));
+    if (!by) {
+      said(`The task cannot go to ${to.name} from where it is.`, true);
+      return;
+    }
+    await send("POST", `/tasks/${id}/${by}`, by === "fail" || by === "cancel" ? { why: "on the board" } : undefined);
+  });
+}
+
+/**
+ * board shows the columns until the signal says otherwise.
+ * @param {HTMLElement} place
+ * @param {AbortSignal} signal
+ */
+export function board(place, signal) {
+  const lists = columns.map((col) => {
+    const count = h("span", { class: "count" });
+    const list = h("ol", { class: "cards", "aria-label": col.name });
+    const more = h("p", { class: "more", hidden: true });
+    const e = h("section", { class: "column", "data-name": col.name,
+      ondragover: (/** @type {DragEvent} */ ev) => { if (e.classList.contains("takes")) ev.preventDefault(); },
+      ondrop: (/** @type {DragEvent} */ ev) => { ev.preventDefault(); const id = ev.dataTransfer?.getData("text/plain"); if (id) move(id, col); } },
+    h("h2", null, col.name, " ", count), list, more);
+    new IntersectionObserver((seen) => {
+      if (seen.some((s) => s.isIntersecting)) { drawn.set(col.name, (drawn.get(col.name) || page) + page); draw(); }
+    }).observe(more);
+    return { col, e, count, list, more };
+  });
+  const empty = h("section", { class: "empty", hidden: true });
+  place.append(h("h1", { class: "unseen" }, "Board"), h("div", { class: "columns" }, lists.map((l) => l.e)), empty);
+
+  let due = false;
+  const draw = () => {
+    if (due || signal.aborted) return;
+    due = true;
+    requestAnimationFrame(() => {
+      due = false;
+      if (signal.aborted) return;
+      const all = [...cards.values()].filter(matches);
+      for (const { col, e, count, list, more } of lists) {
+        const mine = all.filter((c) => col.statuses.includes(c.status));
+        mine.sort((a, b) => b.priority - a.priority || (a.updated_at < b.updated_at ? 1 : -1));
+        count.textContent = String(mine.length);
+        e.classList.toggle("none", mine.length === 0);
+        const most = drawn.get(col.name) || page;
+        keyed(list, mine.slice(0, most), (c) => c.id, (c) => [c.seq, doing.get(c.id), needs(c), (c.depends_on || []).map((d) => cards.get(d)?.status), ago(c.updated_at)].join("|"), card);
+        more.hidden = mine.length <= most;
+        more.textContent = plural(mine.length - most, "more task");
+      }
+      empty.hidden = !loaded || cards.size > 0;
+      if (!empty.hidden && empty.childElementCount === 0) fillEmpty(empty);
+    });
+  };
+  onChange(draw, signal);
+  const clock = setInterval(draw, 30000);
+  signal.addEventListener("abort", () => clearInterval(clock));
+  draw();
+  return {
+    /** @param {string} text */
+    search(text) { words = text; draw(); },
+  };
+}
+
+/** @param {HTMLElement} place */
+function fillEmpty(place) {
+  const examples = ["Find out why the tests are slow, and say what to do about it", "Write a test for the function that changed last", "Explain how this project is built, in a file ARCHITECTURE.md"];
+  place.append(h("h2", null, "No task yet"),
+    h("p", null, "A task is planned by an agent that asks you what is unclear, and carried out by another one. Begin with your own words, or with one of these:"),
+    h("ul", null, examples.map((text) => h("li", null, button(text, () => dispatchEvent(new CustomEvent("new-task", { detail: text })), { class: "example" })))));
+}
+
+/** step moves the focus among the cards: by one, or to the next column. @param {number} x @param {number} y */
+export function step(x, y) {
+  const all = [...document.querySelectorAll(".column")].map((c) => /** @type {HTMLElement[]} */ ([...c.querySelectorAll(".card .title")])).filter((c) => c.length > 0);
+  if (all.length === 0) return;
+  const at = all.findIndex((c) => c.includes(/** @type {HTMLElement} */ (document.activeElement)));
+  if (at < 0) {
+    all[0][0].focus();
+    return;
+  }
+  const row = all[at].indexOf(/** @type {HTMLElement} */ (document.activeElement));
+  const column = all[Math.min(all.length - 1, Math.max(0, at + x))];
+  column[Math.min(column.length - 1, Math.max(0, row + y))].focus();
+}

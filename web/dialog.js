@@ -1,0 +1,135 @@
+// What an agent asks of a person: permission for a call, or an answer. The same elements stand in the strip of the board
+// and beside the task.
+
+import { send } from "./client.js";
+import { button, fill, h, said, trying } from "./dom.js";
+import { inline } from "./markdown.js";
+import { look } from "./tasks.js";
+
+// How long a dialog stands before it takes an answer: what was typed or clicked for something else is none.
+const settle = 600; // ms
+
+/** How each place of a rule is called. @type {Record<string, string>} */
+const scopes = { workspace: "in this folder", repository: "in this repository, for everybody who trusts it", run: "in this run", user: "everywhere" };
+
+/** @param {string | undefined} level */
+const outside = (level) => level === "none" ? "runs outside the sandbox, with all that you may do" : level === "network" ? "has the network" : "";
+
+/** standing disables the buttons of a dialog until it has stood a while in sight. @param {HTMLElement} e */
+function standing(e) {
+  const fields = h("fieldset", { disabled: true }, ...e.childNodes);
+  e.append(fields);
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const seen = new IntersectionObserver((entries) => {
+    clearTimeout(timer);
+    if (entries.some((x) => x.isIntersecting)) timer = setTimeout(() => { fields.disabled = false; seen.disconnect(); }, settle);
+  });
+  seen.observe(e);
+  return e;
+}
+
+/**
+ * approval is the dialog for a call that needs permission.
+ * @param {any} task
+ * @param {any} call as the API lists it
+ * @param {(answered: string) => void} [done]
+ */
+export function approval(task, call, done = () => {}) {
+  const more = h("div", { class: "second" });
+  const asking = (call.parts || []).filter((/** @type {any} */ p) => p.verdict !== "allow");
+  const command = typeof call.input?.command === "string" ? call.input.command : "";
+  const decide = async (/** @type {any} */ body) => {
+    await trying(async () => {
+      const d = await send("POST", `/tasks/${task.id}/runs/${call.run}/calls/${call.call}/decision`, { digest: call.digest, ...body });
+      said(`${{ allow: "Allowed once", no: "Refused once", always: "Allowed, and the rule is stored", never: "Refused, and the rule is stored", wait: "Stopped" }[/** @type {string} */ (body.answer)]}: ${call.title}`
+        + (d.taken ? "" : ". The agent takes the answer as soon as it can."));
+      done(body.answer);
+    });
+    look(task);
+  };
+  const store = (/** @type {"always" | "never"} */ answer) => {
+    const rules = (answer === "always" ? call.proposed : call.denying) || [];
+    const lifts = rules.map((/** @type {any} */ r) => outside(r.sandbox)).find(Boolean);
+    const rule = h("input", { value: rules[0]?.rule || "", size: 60, spellcheck: false, "aria-label": "the rule" });
+    const scope = h("select", { "aria-label": "where the rule holds" }, Object.entries(scopes).map(([value, name]) => h("option", { value }, name)));
+    const words = h("input", { size: 40, placeholder: "words for the agent (may be empty)", "aria-label": "words for the agent" });
+    fill(more,
+      h("p", null, rules.length > 1 ? "These rules are stored:" : answer === "always" ? "Allow, from now on, whatever this rule covers:" : "Never allow what this rule covers:"),
+      rules.length > 1 ? h("ul", null, rules.map((/** @type {any} */ r) => h("li", null, h("code", null, r.rule)))) : h("p", null, rule),
+      lifts && h("p", { class: "warn" }, "What the rule allows " + lifts + "."),
+      answer === "always" && call.exact && h("p", { class: "quiet" }, "It covers exactly this call."),
+      h("p", null, scope),
+      answer === "never" && h("p", null, words),
+      h("p", null, button(answer === "always" ? "Store the rule and allow" : "Store the rule and refuse", () => {
+        const changed = rules.length === 1 && rule.value !== rules[0].rule ? { rule: rule.value } : {};
+        decide({ answer, scope: scope.value, ...changed, ...(words.value ? { message: words.value } : {}) });
+      }, { class: "act" }), button("Back", () => fill(more))));
+    rule.focus();
+  };
+  const wait = () => {
+    const words = h("textarea", { rows: 2, placeholder: "What should it do instead? (may be empty: it stops and waits for you)", "aria-label": "what it should do instead" });
+    fill(more, words, h("p", null, button("Stop the agent and say this", () => decide({ answer: "wait", ...(words.value ? { message: words.value } : {}) }), { class: "act" }), button("Back", () => fill(more))));
+    words.focus();
+  };
+  return standing(h("div", { class: "dialog approve", "data-dialog": "", tabIndex: -1, "aria-label": "permission for " + call.title,
+    onkeydown: keys({ y: () => decide({ answer: "allow" }), n: () => decide({ answer: "no" }), a: () => store("always"), w: wait }) },
+  outside(call.sandbox) && h("p", { class: "warn" }, "▲ It " + outside(call.sandbox) + "."),
+  h("ul", { class: "reasons" }, asking.length > 0 ? asking.map((/** @type {any} */ p) => h("li", null, !p.reason.includes(p.text) && [h("code", null, p.text), " "], inline(p.reason))) : h("li", null, inline(call.reason || "no rule covers it"))),
+  h("pre", { class: "whole", tabIndex: 0 }, command || call.tool + " " + JSON.stringify(call.input, null, 2)),
+  call.dir && h("p", { class: "quiet" }, "in " + call.dir),
+  h("p", { class: "choices" },
+    button("No", () => decide({ answer: "no" }), { title: "n: refuse this call, once" }),
+    button("Allow once", () => decide({ answer: "allow" }), { class: "act", title: "y: let this call run" }),
+    button("Always…", () => store("always"), { title: "a: shows the rule first" }),
+    button("Never…", () => store("never")),
+    button("Stop and say…", wait, { title: "w" })), more));
+}
+
+/**
+ * keys are the keys of a dialog while it has the focus itself: in its fields letters are letters.
+ * @param {Record<string, () => void>} of
+ */
+function keys(of) {
+  return (/** @type {KeyboardEvent} */ e) => {
+    const target = /** @type {HTMLElement} */ (e.target);
+    const dialog = /** @type {HTMLElement} */ (e.currentTarget);
+    if (e.ctrlKey || e.metaKey || e.altKey || e.repeat || target.matches("input, textarea, select") || dialog.querySelector("fieldset")?.disabled) return;
+    if (!of[e.key]) return;
+    e.preventDefault();
+    e.stopPropagation();
+    of[e.key]();
+  };
+}
+
+/**
+ * answers is the form for the questions of an agent.
+ * @param {any} task
+ * @param {(answered: string) => void} [done]
+ */
+export function answers(task, done = () => {}) {
+  const open = task.questions.filter((/** @type {any} */ q) => !q.answered);
+  const name = "q" + Math.random();
+  const given = open.map((/** @type {any} */ q, /** @type {number} */ i) => {
+    const text = h("textarea", { rows: 1, placeholder: q.options?.length ? "another answer" : "your answer", "aria-label": "answer to: " + q.question });
+    const options = (q.options || []).map((/** @type {string} */ o) => h("label", { class: "option" }, h("input", { type: "radio", name: name + i, value: o, onchange: () => { text.value = ""; } }), " ", o));
+    text.addEventListener("input", () => { for (const r of e.querySelectorAll("input")) r.checked = false; });
+    const e = h("div", { class: "question" }, h("p", null, inline(q.question)), options, text);
+    return { e, value: () => /** @type {HTMLInputElement | null} */ (e.querySelector("input:checked"))?.value || text.value.trim(), text };
+  });
+  return standing(h("form", { class: "dialog answer", "data-dialog": "", onsubmit: async (/** @type {Event} */ ev) => {
+    ev.preventDefault();
+    const missing = given.find((/** @type {any} */ g) => !g.value());
+    if (missing) {
+      missing.text.focus();
+      said("Every question needs an answer.", true);
+      return;
+    }
+    await trying(async () => {
+      await send("POST", `/tasks/${task.id}/answers`, { answers: given.map((/** @type {any} */ g) => g.value()) });
+      said("Answered.");
+      done("answered");
+    });
+    look(task);
+  } }, given.map((/** @type {any} */ g) => g.e), h("p", { class: "choices" }, h("button", { class: "act" }, "Send"))));
+}

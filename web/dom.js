@@ -1,0 +1,131 @@
+// What the pages make elements with. Words of models, tools and repositories become text nodes, never markup.
+
+/**
+ * @typedef {string | number | Node | null | undefined | false} Child
+ */
+
+/**
+ * h makes an element. A property that begins with on is a listener, one with a dash or named role is an attribute, and
+ * the others are properties of the element.
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} name
+ * @param {Record<string, any> | null} [properties]
+ * @param {...(Child | Child[] | Child[][])} children
+ * @returns {HTMLElementTagNameMap[T]}
+ */
+export function h(name, properties, ...children) {
+  const e = document.createElement(name);
+  for (const [key, value] of Object.entries(properties || {})) {
+    if (value === undefined || value === null) continue;
+    if (key.startsWith("on")) e.addEventListener(key.slice(2), value);
+    else if (key.includes("-") || key === "role" || key === "for") e.setAttribute(key, value);
+    else if (key === "class") e.className = value;
+    else /** @type {any} */ (e)[key] = value;
+  }
+  put(e, ...children);
+  return e;
+}
+
+/**
+ * put appends children to an element; what is empty is left out.
+ * @param {Element} e
+ * @param {...(Child | Child[] | Child[][])} children
+ */
+export function put(e, ...children) {
+  for (const c of /** @type {Child[]} */ (children.flat(2))) {
+    if (c === null || c === undefined || c === false || c === "") continue;
+    e.append(typeof c === "number" ? String(c) : c);
+  }
+}
+
+/** fill replaces the children of an element. @param {Element} e @param {...(Child | Child[] | Child[][])} children */
+export function fill(e, ...children) {
+  e.replaceChildren();
+  put(e, ...children);
+}
+
+/** @param {string} label @param {(e: MouseEvent) => void} act @param {Record<string, any>} [more] */
+export const button = (label, act, more = {}) => h("button", { type: "button", onclick: act, ...more }, label);
+
+/**
+ * keyed makes the children of an element those of a list: what is there and unchanged stays as it is, so that nothing
+ * moves that did not change, and the focus stays where it is.
+ * @template X
+ * @param {Element} parent
+ * @param {X[]} list
+ * @param {(x: X) => string} key
+ * @param {(x: X) => string} version when it differs, the child is made anew
+ * @param {(x: X) => HTMLElement} make
+ */
+export function keyed(parent, list, key, version, make) {
+  /** @type {Map<string, HTMLElement>} */
+  const there = new Map();
+  for (const c of parent.children) there.set(/** @type {HTMLElement} */ (c).dataset.key || "", /** @type {HTMLElement} */ (c));
+  let next = parent.firstElementChild;
+  for (const x of list) {
+    const k = key(x), v = version(x);
+    let e = there.get(k);
+    there.delete(k);
+    if (!e || e.dataset.version !== v) {
+      const made = make(x);
+      made.dataset.key = k;
+      made.dataset.version = v;
+      if (e) {
+        const focused = e.contains(document.activeElement);
+        if (e === next) next = e.nextElementSibling;
+        e.replaceWith(made);
+        if (focused) /** @type {HTMLElement} */ (made.matches("a, button, [tabindex]") ? made : made.querySelector("a, button, [tabindex]"))?.focus({ preventScroll: true });
+      }
+      e = made;
+    }
+    if (e === next) next = next.nextElementSibling;
+    else parent.insertBefore(e, next);
+  }
+  for (const e of there.values()) e.remove();
+}
+
+/** ago says how long ago a time is. @param {string | undefined} at */
+export function ago(at) {
+  if (!at) return "";
+  const s = Math.max(0, (Date.now() - Date.parse(at)) / 1000);
+  if (s < 60) return "now";
+  if (s < 3600) return Math.floor(s / 60) + "m";
+  if (s < 86400) return Math.floor(s / 3600) + "h";
+  return Math.floor(s / 86400) + "d";
+}
+
+/** took says how long something took. @param {number | undefined} ms */
+export function took(ms) {
+  if (ms === undefined) return "";
+  if (ms < 1000) return ms + " ms";
+  if (ms < 60000) return (ms / 1000).toFixed(1) + " s";
+  return Math.floor(ms / 60000) + " min " + Math.round(ms % 60000 / 1000) + " s";
+}
+
+/** money says what something cost; null is unknown and says nothing. @param {number | null | undefined} cost */
+export const money = (cost) => (typeof cost === "number" && cost > 0 ? "$" + cost.toFixed(cost < 1 ? 3 : 2) : "");
+
+/** bytes says how large something is. @param {number} n */
+export const bytes = (n) => (n < 1024 ? n + " B" : n < 1 << 20 ? (n / 1024).toFixed(1) + " KB" : (n / (1 << 20)).toFixed(1) + " MB");
+
+/** plural says a number of things. @param {number} n @param {string} one @param {string} [many] */
+export const plural = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+
+/** said shows a sentence for a moment, and tells a screen reader. @param {string} text @param {boolean} [bad] */
+export function said(text, bad = false) {
+  const place = document.getElementById("said");
+  if (!place) return;
+  const e = h("p", { class: bad ? "bad" : "" }, text);
+  place.append(e);
+  setTimeout(() => e.remove(), bad ? 10000 : 4000);
+}
+
+/** trying runs something, and says what failed. @param {() => Promise<any>} f */
+export async function trying(f) {
+  try {
+    return await f();
+  } catch (error) {
+    said(/** @type {Error} */ (error).message, true);
+    return undefined;
+  }
+}

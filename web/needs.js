@@ -1,0 +1,81 @@
+// The strip above the board: everything that waits for a person, over all tasks, answered in place.
+
+import { answers, approval } from "./dialog.js";
+import { button, h, keyed, plural } from "./dom.js";
+import { cards, dismiss, loaded, needs, onChange, waiting } from "./tasks.js";
+
+/** @typedef {import("./tasks.js").Card} Card */
+
+const order = ["approve", "answer", "review", "failed"];
+const shapes = { approve: "▲ Approve", answer: "? Answer", review: "◑ Review", failed: "✕ Failed" };
+
+/** @typedef {{card: Card, kind: "approve" | "answer" | "review" | "failed", call?: any}} Need */
+
+/** all returns what waits for a person, the most urgent first. @returns {Need[]} */
+function all() {
+  /** @type {Need[]} */
+  const list = [];
+  for (const card of cards.values()) {
+    const kind = needs(card);
+    if (!kind) continue;
+    const w = waiting.get(card.id);
+    if (kind === "approve" && w) for (const call of w.calls) list.push({ card, kind, call });
+    else list.push({ card, kind });
+  }
+  return list.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || (a.card.updated_at < b.card.updated_at ? -1 : 1));
+}
+
+/** open are the needs whose dialog a person has opened. */
+const open = new Set();
+
+/** @param {Need} n */
+const key = (n) => [n.card.id, n.kind, n.call?.run, n.call?.call].join(" ");
+
+/** row makes the row of a need. @param {Need} n @param {() => void} draw */
+function row(n, draw) {
+  const { card, kind, call } = n;
+  const w = waiting.get(card.id);
+  const k = key(n);
+  const opened = open.has(k);
+  const toggle = () => { if (!open.delete(k)) open.add(k); draw(); };
+  const question = w?.task.questions?.find((/** @type {any} */ q) => !q.answered)?.question;
+  const what = kind === "approve" ? call?.title || "a call" : kind === "answer" ? question || "a question" : kind === "review" ? "finished, on branch " + card.branch : card.detail || "";
+  return h("li", { class: "row " + kind },
+    h("div", { class: "line" },
+      h("b", null, shapes[kind]),
+      h("a", { href: `#/tasks/${card.id}${kind === "review" ? "/review" : ""}`, class: "title" }, card.title),
+      h("span", { class: "what", title: what }, what),
+      kind === "approve" || kind === "answer" ? button(opened ? "Close" : kind === "approve" ? "Look" : "Answer", toggle, { "aria-expanded": String(opened), class: opened ? "" : "act", disabled: !w })
+        : kind === "review" ? h("a", { class: "button act", href: `#/tasks/${card.id}/review` }, "Review")
+          : [h("a", { class: "button", href: "#/tasks/" + card.id }, "Look"), button("Dismiss", () => dismiss(card))]),
+    opened && w && (kind === "approve" ? call && approval(w.task, call) : answers(w.task)));
+}
+
+/**
+ * strip shows what needs a person until the signal says otherwise.
+ * @param {HTMLElement} place
+ * @param {AbortSignal} signal
+ */
+export function strip(place, signal) {
+  const title = h("h2", { "aria-live": "polite" });
+  const list = h("ol", { class: "needs" });
+  const section = h("section", { class: "strip", "aria-label": "what needs you" }, title, list);
+  place.append(section);
+  let due = false;
+  const draw = () => {
+    if (due || signal.aborted) return;
+    due = true;
+    requestAnimationFrame(() => {
+      due = false;
+      const needed = all();
+      section.classList.toggle("quiet", needed.length === 0);
+      const words = !loaded ? "…" : needed.length === 0 ? "Nothing needs you." : plural(needed.length, "thing needs you", "things need you");
+      if (title.textContent !== words) title.textContent = words;
+      document.title = (needed.length ? `(${needed.length}) ` : "") + "pawl";
+      // A dialog in which somebody types stays as it is, whatever happens elsewhere to its task.
+      keyed(list, needed.slice(0, 100), key, (n) => [n.kind === "approve" ? n.call?.digest : n.kind === "answer" ? JSON.stringify(waiting.get(n.card.id)?.task.questions) : n.card.seq, n.card.title, open.has(key(n))].join("|"), (n) => row(n, draw));
+    });
+  };
+  onChange(draw, signal);
+  draw();
+}

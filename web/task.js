@@ -1,0 +1,194 @@
+// The page of a task: the run as it happens, and beside it what the task is, waits for, and was.
+
+import { get, send } from "./client.js";
+import { answers, approval } from "./dialog.js";
+import { ago, button, bytes, fill, h, money, said, trying } from "./dom.js";
+import { markdown } from "./markdown.js";
+import { verbs } from "./board.js";
+import { onTask } from "./tasks.js";
+import { transcript } from "./transcript.js";
+
+/**
+ * taskPage shows a task until the signal says otherwise.
+ * @param {HTMLElement} place
+ * @param {string} id
+ * @param {AbortSignal} signal
+ */
+export async function taskPage(place, id, signal) {
+  const title = h("h1"), status = h("p", { class: "status" }), actions = h("div", { class: "actions" });
+  const asks = h("div", { class: "asks" });
+  const tabs = h("nav", { class: "tabs", "aria-label": "runs" });
+  const runPlace = h("div", { class: "run" });
+  const rail = h("aside", { class: "rail" });
+  const say = line(id);
+  place.append(h("div", { class: "task" },
+    h("header", null, h("p", null, h("a", { href: "#/" }, "← Board")), title, status, actions),
+    h("div", { class: "main" }, tabs, runPlace, h("div", { class: "stand" }, asks, say.e)), rail));
+
+  let shown = "", chosen = "";
+  /** @type {AbortController | null} */
+  let following = null;
+  const show = (/** @type {string} */ run) => {
+    if (!run || run === shown) return;
+    shown = run;
+    following?.abort();
+    following = new AbortController();
+    fill(runPlace);
+    transcript(runPlace, run, AbortSignal.any([signal, following.signal]));
+  };
+  /** What the dialogs show: they are drawn again only when that changes. */
+  let asked = "";
+  let version = 0, loading = false, again = false;
+  const load = async () => {
+    if (loading) { again = true; return; }
+    loading = true;
+    try {
+      const [task, calls] = await Promise.all([get("/tasks/" + id, {}, signal), get(`/tasks/${id}/approvals`, {}, signal)]);
+      title.textContent = task.title;
+      document.title = task.title + " · pawl";
+      fill(status, h("b", { class: "state " + task.status.name }, task.status.name.replace("_", " ")), task.status.agent && " · " + task.status.agent,
+        task.waits_for && " · waits for " + task.waits_for, task.status.detail && " · " + task.status.detail,
+        task.status.until && " · continues at " + new Date(task.status.until).toLocaleTimeString(), money(task.usage.cost) && " · " + money(task.usage.cost));
+      act(actions, task, load);
+      const open = task.questions.filter((/** @type {any} */ q) => !q.answered);
+      const now = JSON.stringify([calls.items.map((/** @type {any} */ c) => [c.run, c.digest]), open]);
+      if (now !== asked) {
+        asked = now;
+        fill(asks, calls.items.map((/** @type {any} */ c) => approval(task, c, load)), open.length > 0 && answers(task, load));
+      }
+      fill(tabs, task.runs.length > 1 && task.runs.map((/** @type {any} */ r) => button(`${r.agent}${r.ended ? "" : " ●"}`, () => { chosen = r.run; show(r.run); load(); }, { "aria-pressed": String(r.run === (chosen || task.runs.at(-1).run)) })));
+      if (task.runs.length === 0) fill(runPlace, h("div", { class: "prose empty" }, markdown(task.description)));
+      show(chosen || task.runs.at(-1)?.run);
+      if (version !== task.seq) {
+        version = task.seq;
+        side(rail, task, load, signal);
+      }
+      say.show(task);
+      if (calls.items.length === 0 && task.waits_for === "permission") setTimeout(load, 500);
+    } catch (error) {
+      if (!signal.aborted) fill(status, /** @type {Error} */ (error).message);
+    }
+    loading = false;
+    if (again && !signal.aborted) { again = false; setTimeout(load, 80); }
+  };
+  onTask(id, load, signal);
+  await load();
+}
+
+/** act shows what a person can do with a task. @param {HTMLElement} place @param {any} task @param {() => void} load */
+function act(place, task, load) {
+  const post = (/** @type {string} */ op, /** @type {any} */ body) => trying(async () => { await send("POST", `/tasks/${task.id}/${op}`, body); load(); });
+  /** @type {HTMLElement[]} */
+  const buttons = [];
+  for (const may of task.may) {
+    if (may === "answer" || may === "answers" || may === "decide" || may === "edit") continue;
+    const label = verbs[may] || may;
+    const first = ["plan", "start", "resume", "retry"].includes(may) && buttons.length === 0;
+    if (may === "handoff") buttons.push(button(label, () => handoff(task, load)));
+    else if (may === "fail" || may === "cancel") buttons.push(button(label, () => { const why = prompt(label + ": why?"); if (why !== null) post(may, { why }); }));
+    else buttons.push(button(label, () => post(may, undefined), { class: first ? "act" : "" }));
+  }
+  if (task.copy && (!task.copy.merged || task.copy.worked_on)) buttons.push(h("a", { class: "button " + (task.status.name === "completed" ? "act" : ""), href: `#/tasks/${task.id}/review` }, "Review the changes"));
+  else if (task.runs.length > 0) buttons.push(h("a", { class: "button", href: `#/tasks/${task.id}/review` }, "Changes"));
+  fill(place, buttons);
+}
+
+/** @param {any} task @param {() => void} load */
+async function handoff(task, load) {
+  const agents = (await get("/agents")).items.filter((/** @type {any} */ a) => !a.internal);
+  const agent = h("select", { "aria-label": "agent" }, agents.map((/** @type {any} */ a) => h("option", { value: a.name, disabled: !a.valid, title: a.why || a.description || "" }, a.name + (a.valid ? "" : " (cannot run)"))));
+  const words = h("textarea", { rows: 3, placeholder: "what it should know or do differently (may be empty)", "aria-label": "words for the agent" });
+  const dialog = h("dialog", null, h("form", { method: "dialog", onsubmit: () => trying(async () => {
+    await send("POST", `/tasks/${task.id}/handoff`, { agent: agent.value, prompt: words.value });
+    load();
+  }) }, h("h2", null, "Hand off"), h("p", null, agent), words, h("p", { class: "choices" }, button("Back", () => dialog.close()), h("button", { class: "act" }, "Hand off"))));
+  document.body.append(dialog);
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.showModal();
+}
+
+/** side shows what stands beside the run. @param {HTMLElement} rail @param {any} task @param {() => void} load @param {AbortSignal} signal */
+function side(rail, task, load, signal) {
+  if (rail.contains(document.activeElement) && /** @type {HTMLElement} */ (document.activeElement).matches("input, textarea")) return; // somebody types there
+  const plan = task.plan;
+  const history = h("ol", { class: "history" });
+  fill(rail,
+    h("details", { open: task.description.length < 600 }, h("summary", null, "Description"), h("div", { class: "prose" }, markdown(task.description))),
+    task.report && section("Report: " + task.report.status, h("div", { class: "prose" }, markdown(task.report.summary + (task.report.output ? "\n\n" + task.report.output : "") + (task.report.blockedReason ? "\n\n" + task.report.blockedReason : "")))),
+    plan && section("Plan", planView(task, load)),
+    task.questions.some((/** @type {any} */ q) => q.answered) && section("Questions", h("dl", null, task.questions.filter((/** @type {any} */ q) => q.answered).map((/** @type {any} */ q) => [h("dt", null, q.question), h("dd", null, q.answer)]))),
+    task.messages.length > 0 && section("Said", h("ul", { class: "plain" }, task.messages.map((/** @type {any} */ m) => h("li", null, m.text, " ", h("small", { class: "quiet" }, m.state),
+      m.state === "queued" && button("Take back", () => trying(async () => { await send("DELETE", `/tasks/${task.id}/messages/${m.id}`); load(); })))))),
+    section("Files", attachments(task, load)),
+    section("About", h("dl", { class: "facts" },
+      task.labels.length > 0 && [h("dt", null, "labels"), h("dd", null, task.labels.join(", "))],
+      task.depends_on.length > 0 && [h("dt", null, "after"), h("dd", null, task.depends_on.map((/** @type {string} */ d) => [h("a", { href: "#/tasks/" + d }, d), " "]).flat())],
+      task.copy && [h("dt", null, "branch"), h("dd", null, h("code", null, task.copy.branch), task.copy.merged ? " (merged)" : "")],
+      [h("dt", null, "added"), h("dd", null, ago(task.created_at), task.source.user ? " by " + task.source.user : "")],
+      [h("dt", null, "tokens"), h("dd", null, `${(task.usage.input_tokens + task.usage.cache_read_tokens).toLocaleString("en")} in, ${task.usage.output_tokens.toLocaleString("en")} out`)],
+      [h("dt", null, "id"), h("dd", null, h("code", null, task.id))])),
+    h("details", { ontoggle: async (/** @type {Event} */ e) => {
+      if (!(/** @type {HTMLDetailsElement} */ (e.target).open)) return;
+      const { items } = await get(`/tasks/${task.id}/history`, { limit: 500 }, signal);
+      fill(history, items.map((/** @type {any} */ l) => h("li", null, h("time", { dateTime: l.at }, new Date(l.at).toLocaleTimeString()), " ", l.type.replaceAll("_", " "), l.by ? " · " + l.by : "", l.data.detail ? " · " + l.data.detail : "")));
+    } }, h("summary", null, "History"), history));
+}
+
+/** @param {string} name @param {...any} children */
+const section = (name, ...children) => h("section", null, h("h2", null, name), ...children);
+
+/** planView shows a plan, and edits it in place where that is allowed. @param {any} task @param {() => void} load */
+function planView(task, load) {
+  const plan = task.plan;
+  const e = h("div", { class: "plan" });
+  const lists = /** @type {const} */ ([["plan", "Steps"], ["requirements", "Requirements"], ["acceptanceCriteria", "Accepted when"]]);
+  const view = () => fill(e, plan.summary && h("p", null, plan.summary),
+    lists.map(([key, name]) => plan[key]?.length > 0 && [h("h3", null, name), h(key === "plan" ? "ol" : "ul", null, plan[key].map((/** @type {string} */ s) => h("li", null, s)))]).flat(),
+    plan.assignedAgent && h("p", { class: "quiet" }, "for ", plan.assignedAgent),
+    task.status.name === "planned" && button("Edit", edit));
+  const edit = () => {
+    const summary = h("textarea", { rows: 3, value: plan.summary || "", "aria-label": "summary" });
+    const fields = lists.map(([key, name]) => ({ key, e: h("textarea", { rows: Math.max(2, (plan[key] || []).length), value: (plan[key] || []).join("\n"), "aria-label": name }), name }));
+    fill(e, h("label", null, "Summary", summary), fields.map((f) => h("label", null, f.name + ", one a line", f.e)),
+      h("p", { class: "choices" }, button("Back", view), button("Save the plan", () => trying(async () => {
+        await send("PATCH", "/tasks/" + task.id, { plan: { ...plan, summary: summary.value, ...Object.fromEntries(fields.map((f) => [f.key, f.e.value.split("\n").map((s) => s.trim()).filter(Boolean)])) } });
+        said("Saved.");
+        load();
+      }), { class: "act" })));
+  };
+  view();
+  return e;
+}
+
+/** @param {any} task @param {() => void} load */
+function attachments(task, load) {
+  const file = h("input", { type: "file", multiple: true, "aria-label": "attach files", onchange: () => trying(async () => {
+    for (const f of file.files || []) await send("POST", `/tasks/${task.id}/attachments?name=${encodeURIComponent(f.name)}`, f);
+    load();
+  }) });
+  return h("div", null, task.attachments.length > 0 && h("ul", { class: "plain" }, task.attachments.map((/** @type {any} */ a) => h("li", null, a.name, " ", h("small", { class: "quiet" }, bytes(a.size)), " ",
+    button("Remove", () => trying(async () => { await send("DELETE", `/tasks/${task.id}/attachments/${a.id}`); load(); }))))), file);
+}
+
+/** line is the line to say something. @param {string} id */
+function line(id) {
+  const words = h("textarea", { rows: 2, "aria-label": "say something to the agent", onkeydown: (/** @type {KeyboardEvent} */ e) => {
+    if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); form.requestSubmit(); }
+  } });
+  const note = h("small", { class: "quiet" });
+  const form = h("form", { class: "say", onsubmit: (/** @type {Event} */ e) => {
+    e.preventDefault();
+    const text = words.value.trim();
+    if (!text) return;
+    trying(async () => {
+      await send("POST", `/tasks/${id}/messages`, { text });
+      if (words.value.trim() === text) words.value = "";
+    });
+  } }, words, h("div", null, note, h("button", { class: "act" }, "Say")));
+  return { e: form, show(/** @type {any} */ task) {
+    const at = task.status.name;
+    note.textContent = at === "active" ? "It is told with its next results." : at === "completed" || at === "failed" ? "The agent continues with it, in the same conversation." : "It is told when the agent works next.";
+    words.placeholder = "Say something to the agent";
+    form.hidden = task.runs.length === 0;
+  } };
+}

@@ -1,0 +1,134 @@
+// The tasks of the server as this page knows them: the list, kept current by one event stream, and what the tasks that
+// wait for a person wait for.
+
+import { follow, get } from "./client.js";
+
+/**
+ * @typedef {object} Card a task in the list
+ * @property {string} id
+ * @property {string} title
+ * @property {string} status
+ * @property {string} [agent]
+ * @property {string} [run]
+ * @property {string} [waits_for]
+ * @property {string[]} [labels]
+ * @property {number} priority
+ * @property {string} created_at
+ * @property {string} updated_at
+ * @property {number} seq
+ * @property {string} [detail]
+ * @property {string} [until]
+ * @property {string[]} [depends_on]
+ * @property {boolean} [starts]
+ * @property {string} [branch]
+ * @property {boolean} [merged]
+ * @property {{cost: number | null, input_tokens: number, output_tokens: number}} usage
+ */
+
+/** @type {Map<string, Card>} */
+export const cards = new Map();
+
+/** What the agent of a task has done last, in the words of the history. @type {Map<string, string>} */
+export const doing = new Map();
+
+/** What was loaded of tasks that wait: the task and its calls, as of a seq. @type {Map<string, {seq: number, task: any, calls: any[]}>} */
+export const waiting = new Map();
+
+export let loaded = false;
+
+/** @type {Set<(id: string | null) => void>} */
+const listeners = new Set();
+
+/** @type {Map<string, Set<(event: any) => void>>} */
+const ofTask = new Map();
+
+/** onChange calls f when a task has changed (null: several), until the signal says otherwise. @param {(id: string | null) => void} f @param {AbortSignal} signal */
+export function onChange(f, signal) {
+  listeners.add(f);
+  signal.addEventListener("abort", () => { listeners.delete(f); });
+}
+
+/** onTask calls f with each event of a task until the signal says otherwise. @param {string} id @param {(event: any) => void} f @param {AbortSignal} signal */
+export function onTask(id, f, signal) {
+  const set = ofTask.get(id) || new Set();
+  ofTask.set(id, set.add(f));
+  signal.addEventListener("abort", () => { set.delete(f); });
+}
+
+/** @param {string | null} id */
+function changed(id) { for (const f of listeners) f(id); }
+
+const asks = (/** @type {Card} */ c) => ["permission", "answers", "answer", "question"].includes(c.waits_for || "");
+
+/** needs says why a task needs a person; empty: it does not. @param {Card} c @returns {"approve" | "answer" | "review" | "failed" | ""} */
+export function needs(c) {
+  if (c.waits_for === "permission") return "approve";
+  if (asks(c)) return "answer";
+  if (c.status === "completed" && c.branch && !c.merged) return "review";
+  if (c.status === "failed" && !dismissed.has(c.id + c.updated_at)) return "failed";
+  return "";
+}
+
+const dismissed = new Set(JSON.parse(localStorage.getItem("pawl-dismissed") || "[]"));
+
+/** dismiss takes a failed task out of what needs a person. @param {Card} c */
+export function dismiss(c) {
+  dismissed.add(c.id + c.updated_at);
+  localStorage.setItem("pawl-dismissed", JSON.stringify([...dismissed].slice(-500)));
+  changed(c.id);
+}
+
+/** @param {Card} card */
+function take(card) {
+  const before = cards.get(card.id);
+  if (before && before.seq > card.seq) return;
+  cards.set(card.id, card);
+  if (card.status !== "active" && card.status !== "planning") doing.delete(card.id);
+  if (asks(card)) look(card);
+  else waiting.delete(card.id);
+}
+
+/** look loads what a task waits for. @param {Card} card */
+export async function look(card) {
+  try {
+    const [task, calls] = await Promise.all([get(`/tasks/${card.id}`), get(`/tasks/${card.id}/approvals`)]);
+    if (!cards.has(card.id)) return;
+    waiting.set(card.id, { seq: task.seq, task, calls: calls.items });
+    // The run may just be taken up again: then its call is there in a moment.
+    if (card.waits_for === "permission" && calls.items.length === 0 && cards.get(card.id)?.waits_for === "permission") setTimeout(look, 500, card);
+    changed(card.id);
+  } catch { /* the task is gone, or the next event looks again */ }
+}
+
+async function list() {
+  const seen = new Set();
+  let from = "";
+  do {
+    const page = await get("/tasks", { limit: 500, from });
+    for (const c of page.items) { take(c); seen.add(c.id); }
+    from = page.next;
+    loaded = true;
+    changed(null);
+  } while (from);
+  for (const id of cards.keys()) if (!seen.has(id)) forget(id);
+  changed(null);
+}
+
+/** @param {string} id */
+function forget(id) { for (const m of [cards, doing, waiting]) m.delete(id); }
+
+/** begin keeps the tasks current. */
+export function begin() {
+  follow("/events", (event) => {
+    if (event.type === "position") {
+      list();
+      return;
+    }
+    if (event.type === "task_removed") forget(event.task);
+    if (event.type === "tool_executed") doing.set(event.task, event.data.detail || event.data.tool);
+    if (event.type === "agent_started" || event.type === "planning_started") doing.set(event.task, "begins");
+    if (event.card) take(event.card);
+    for (const f of ofTask.get(event.task) || []) f(event);
+    changed(event.task);
+  }, new AbortController().signal);
+}

@@ -1,0 +1,129 @@
+// A run as it happens: what was said, the calls with their results, what streams right now.
+
+import { ansi } from "./ansi.js";
+import { follow, get, Problem } from "./client.js";
+import { patch } from "./diff.js";
+import { button, bytes, fill, h, keyed, money, plural, took } from "./dom.js";
+import { markdown } from "./markdown.js";
+
+/** What is shown open, by id: it stays open when it is drawn again. @type {Set<string>} */
+const opened = new Set();
+
+/** @param {any} item @param {string} run */
+function element(item, run) {
+  switch (item.kind) {
+    case "message": return h("li", { class: "message" }, h("details", { open: Boolean(item.message?.by) || !item.text.includes("<task id=") }, h("summary", null, item.message?.by ? "said by " + item.message.by : item.text.includes("<task id=") ? "what the agent was given" : "said"), h("div", { class: "prose" }, markdown(item.text))));
+    case "text": return h("li", { class: "prose" }, markdown(item.text));
+    case "thinking": return h("li", { class: "thinking" }, h("details", null, h("summary", null, "thought"), h("div", { class: "prose quiet" }, item.text)));
+    case "call": return call(item, run);
+    case "end": return h("li", { class: "end" }, `${item.end.end}${item.end.detail ? ": " + item.end.detail : ""} · ${plural(item.end.steps, "step")}${money(item.end.usage?.cost) ? " · " + money(item.end.usage.cost) : ""}`);
+  }
+  return h("li", { class: "note" }, item.note?.detail || item.text || item.kind);
+}
+
+/** @param {any} item @param {string} run */
+function call(item, run) {
+  const c = item.call;
+  const failed = c.is_error || c.exit_code;
+  const state = c.state === "settled" ? (c.exit_code ? "exit code " + c.exit_code : c.outcome === "ok" ? "" : c.outcome) : c.state === "asked" ? "asks for permission" : c.state;
+  const files = (c.files || []).map((/** @type {any} */ f) => `${f.path} +${f.added || 0} −${f.removed || 0}`).join(", ");
+  const key = run + " " + item.id;
+  const body = h("div", { class: "body" });
+  const load = () => {
+    const shown = c.title.replace(/^shell /, "") === c.input?.command ? null : c.input;
+    fill(body,
+      c.decision && h("p", { class: "quiet" }, [c.decision.answer === "allow" ? "allowed" : c.decision.answer, c.decision.by ? "by " + c.decision.by : "", c.decision.reason, c.decision.rule].filter(Boolean).join(" · ")),
+      c.input?.command && h("pre", { tabIndex: 0 }, c.input.command),
+      shown && h("details", null, h("summary", null, "arguments"), h("pre", { tabIndex: 0 }, JSON.stringify(shown, null, 2))),
+      c.child && h("p", null, h("a", { href: "#/runs/" + c.child }, "the run of the agent that it has started")),
+      c.result && (/^@@ /m.test(c.result) ? patch(c.result) : h("pre", { class: "output", tabIndex: 0 }, ansi(c.result))),
+      c.stored_bytes > 0 && h("p", null, h("a", { href: `#/runs/${run}/outputs/${encodeURIComponent(c.call)}` }, `look into the whole result (${bytes(c.stored_bytes)})`)),
+      !c.result && c.state === "settled" && h("p", { class: "quiet" }, "It printed nothing."));
+  };
+  const e = h("details", { open: opened.has(key), ontoggle: () => {
+    if (e.open) { opened.add(key); load(); } else opened.delete(key);
+  } }, h("summary", null, h("span", { class: "mark" }, c.state !== "settled" ? "○" : failed ? "✕" : "●"), " ", h("code", null, c.title), " ",
+    h("span", { class: "quiet" }, [state, files, c.duration_ms > 0 ? took(c.duration_ms) : ""].filter(Boolean).join(" · "))), body);
+  if (e.open) load();
+  return h("li", { class: "call" + (failed ? " failed" : c.state === "settled" ? "" : " open") }, e);
+}
+
+/**
+ * transcript shows a run until the signal says otherwise. It follows the end while the end is in sight.
+ * @param {HTMLElement} place
+ * @param {string} run
+ * @param {AbortSignal} signal
+ */
+export function transcript(place, run, signal) {
+  /** @type {Map<string, any>} */
+  const items = new Map();
+  const list = h("ol", { class: "items" });
+  const live = h("div", { class: "live prose", "aria-live": "off" });
+  const jump = button("", () => bottom.scrollIntoView({ block: "end" }), { class: "jump", hidden: true });
+  const bottom = h("div", { class: "bottom" });
+  place.append(list, live, bottom, jump);
+
+  let atEnd = true, unseen = 0;
+  const watch = new IntersectionObserver((seen) => {
+    atEnd = seen[seen.length - 1].isIntersecting;
+    if (atEnd) { unseen = 0; jump.hidden = true; }
+  }, { rootMargin: "80px" });
+  watch.observe(bottom);
+  signal.addEventListener("abort", () => watch.disconnect());
+
+  const draw = (/** @type {number} */ fresh) => {
+    const stay = atEnd;
+    keyed(list, [...items.values()], (i) => i.id, (i) => i.seq + i.kind + i.final + (i.call?.state || ""), (i) => element(i, run));
+    if (stay && !signal.aborted) { if (fresh && list.dataset.began) bottom.scrollIntoView({ block: "end" }); }
+    else if (fresh) { unseen += fresh; jump.hidden = false; jump.textContent = plural(unseen, "new line") + " ↓"; }
+    list.dataset.began = "yes";
+  };
+  let after = 0, loading = false, again = false;
+  const load = async () => {
+    if (loading) { again = true; return; }
+    loading = true;
+    try {
+      const shown = await get(`/runs/${run}/items`, { results: true, after }, signal);
+      let fresh = 0;
+      for (const i of shown.items) {
+        if (!items.has(i.id)) fresh++;
+        items.set(i.id, i);
+        after = Math.max(after, i.seq);
+      }
+      draw(fresh);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (/** @type {Problem} */ (error).status === 404) setTimeout(load, 300); // a run that was just assigned is there in a moment
+      else fill(live, h("p", { class: "quiet" }, /** @type {Error} */ (error).message));
+    }
+    loading = false;
+    if (again) { again = false; setTimeout(load, 100); }
+  };
+  let text = "";
+  let due = false;
+  const stream = () => {
+    if (due) return;
+    due = true;
+    requestAnimationFrame(() => {
+      due = false;
+      const stay = atEnd;
+      live.textContent = text;
+      if (stay && text) bottom.scrollIntoView({ block: "end" });
+    });
+  };
+  load();
+  follow(`/runs/${run}/events`, (event) => {
+    if (event.type === "delta") {
+      if (event.text) { text += event.text; stream(); }
+    } else if (event.type === "drop") {
+      text = "";
+      stream();
+    } else if (event.type === "progress") {
+      text = event.output;
+      stream();
+    } else if (event.seq > after) {
+      if (event.type === "replied" || event.type === "call_settled" || event.type === "turn_ended") { text = ""; stream(); }
+      load();
+    }
+  }, signal);
+}
