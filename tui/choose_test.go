@@ -95,6 +95,20 @@ func TestAModeThatIsChosenAsARunBeginsHolds(t *testing.T) {
 	}
 }
 
+// A run that the first prompt is about to begin is not left without a word: what is said next would go to it.
+func TestARunThatBeginsIsNotLeft(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"/clear", "/fork", "/resume last"} {
+		c := newScene(t, 80, 24, render.Style{})
+		c.send("hello")
+		if effects := c.command(command); len(effects) > 0 {
+			t.Errorf("%s does something", command)
+		}
+		c.draw()
+		c.shows("the agent is at work: interrupt it first, with esc")
+	}
+}
+
 // The model of a run is chosen by name or from a list, and a name that no provider has is an error.
 func TestAModelIsChosen(t *testing.T) {
 	t.Parallel()

@@ -193,7 +193,7 @@ func (m *model) busy() bool {
 
 // clear begins a new conversation.
 func (m *model) clear() []effect {
-	if m.id == "" || m.busy() {
+	if m.busy() || m.id == "" {
 		return nil
 	}
 	if m.attached || !m.state.Turn.Open() {
@@ -299,11 +299,11 @@ func (m *model) resumeTurn(string) []effect {
 }
 
 func (m *model) fork(string) []effect {
-	if m.id == "" {
-		m.hint = "there is nothing to fork yet"
+	if m.busy() {
 		return nil
 	}
-	if m.busy() {
+	if m.id == "" {
+		m.hint = "there is nothing to fork yet"
 		return nil
 	}
 	id, t := m.id, m.kept()
