@@ -351,7 +351,7 @@ func (s *Session) Configure(ctx context.Context, c run.ConfigChange) error {
 	state := s.State()
 	if !isClosed(s.begun) && state.Turn.Open() {
 		defer s.mu.Unlock()
-		state.Config = s.configLocked()
+		state.Config = s.changed(state.Config)
 		if err := s.runner.CheckConfig(state, c); err != nil {
 			return err
 		}
@@ -362,17 +362,22 @@ func (s *Session) Configure(ctx context.Context, c run.ConfigChange) error {
 	return s.conversation.Configure(ctx, c)
 }
 
-// Config returns the configuration in which the run continues: its own, with what is recorded with
-// the next thing that is handed in.
+// Config returns the configuration in which the run continues: its own, with what waits in its inbox and what is
+// recorded with the next thing that is handed in.
 func (s *Session) Config() run.Config {
+	state := s.State()
+	if log, err := s.w.writing(); err == nil {
+		if c, _, err := waiting(context.Background(), log, state); err == nil { // else it is not known yet
+			state.Config = c
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.configLocked()
+	return s.changed(state.Config)
 }
 
-// configLocked is Config. s.mu is held.
-func (s *Session) configLocked() run.Config {
-	c := s.State().Config
+// changed returns a configuration with what is recorded with the next thing that is handed in. s.mu is held.
+func (s *Session) changed(c run.Config) run.Config {
 	for _, change := range s.changes {
 		c = change.Apply(c)
 	}
