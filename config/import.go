@@ -16,6 +16,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"pawl/internal/lazy"
 	"pawl/internal/visible"
 	"pawl/mcp"
 )
@@ -78,7 +79,7 @@ func (e Env) ForeignServers(agents ...string) (all []ForeignServer, notes []stri
 	return all, notes
 }
 
-var comment = regexp.MustCompile(`(?m)^\s*//.*$`)
+var comment = lazy.Regexp(`(?m)^\s*//.*$`)
 
 func (f foreignFile) read(content []byte, path string) ([]ForeignServer, error) {
 	var file map[string]any
@@ -86,7 +87,7 @@ func (f foreignFile) read(content []byte, path string) ([]ForeignServer, error) 
 	if strings.HasSuffix(path, ".toml") {
 		err = toml.Unmarshal(content, &file)
 	} else if err = json.Unmarshal(content, &file); err != nil { // some have lines that are comments
-		err = json.Unmarshal(comment.ReplaceAll(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")), nil), &file)
+		err = json.Unmarshal(comment().ReplaceAll(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")), nil), &file)
 	}
 	if err != nil {
 		return nil, err
