@@ -331,6 +331,7 @@ func (p *Projection) resumed(f run.Resumed) {
 		p.note(i+1, c.Title()+" · "+words, Note{Kind: NoteResumed, Call: id})
 	}
 	if f.Request {
+		p.endObserved(run.Unknown)
 		p.note(len(f.Calls)+1, "a request was under way when pawl ended; sending it again", Note{Kind: NoteResumed})
 	}
 }

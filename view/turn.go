@@ -136,17 +136,42 @@ func (p *Projection) Files() []File {
 	return slices.Clone(p.turn.files)
 }
 
+// endObserved ends the calls that an external agent had reported when it ended. One that no one had allowed yet has
+// not begun.
+func (p *Projection) endObserved(outcome run.Outcome) {
+	waiting := map[string]bool{} // by their titles
+	p.each(KindCall, func(e *entry) {
+		if c := e.item.Call; !c.Observed && c.Attempt == 0 {
+			waiting[c.Subject] = true
+		}
+	})
+	p.each(KindCall, func(e *entry) {
+		c := e.item.Call
+		if !c.Observed {
+			return
+		}
+		f := run.CallSettled{Call: c.ID, Outcome: outcome}
+		if waiting[c.Title()] {
+			f.Outcome = run.NotRun
+			e.call().State = Asked // so it took no time
+		}
+		p.settle(e, f)
+	})
+	p.observed = nil
+}
+
 func (p *Projection) ended(f run.Ended) {
 	p.endAnswer()
 	p.endCarried()
 	p.each(KindNote, p.drop) // an interrupt that came too late
+	outcome := run.Unknown   // a result was not reported
+	if p.turn.Interrupt.Cause != "" {
+		outcome = run.Cut
+	}
+	p.endObserved(outcome)
 	p.each(KindCall, func(e *entry) {
-		if c := e.item.Call; c.Observed || f.End != run.Asked {
-			outcome := run.Unknown // its result was not reported
-			if p.turn.Interrupt.Cause != "" {
-				outcome = run.Cut
-			}
-			p.settle(e, run.CallSettled{Call: c.ID, Outcome: outcome})
+		if !p.external && f.End != run.Asked { // else the log says later how it came out
+			p.settle(e, run.CallSettled{Call: e.item.Call.ID, Outcome: outcome})
 		}
 	})
 	switch f.End {
@@ -164,7 +189,6 @@ func (p *Projection) ended(f run.Ended) {
 	p.last = e.item.End
 	p.finish(e)
 	t.files, t.refused = nil, nil
-	p.observed = nil
 	if f.End != run.Asked {
 		p.calls = nil
 	}
