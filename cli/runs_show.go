@@ -225,7 +225,7 @@ func (t *transcript) item(i view.Item) {
 			}
 		}
 	case view.KindSubmission:
-		t.say("· result submitted: %s", command.OneLine(i.Text, command.MaxTitle))
+		t.say("· result submitted: %s", view.SubmittedWords(i.Text))
 	case view.KindEnd:
 		t.say("— %s", i.Text)
 	case view.KindNote:

@@ -134,7 +134,7 @@ func (w *EventWords) sentence(p run.Payload) string {
 	case run.Told:
 		return "pawl to the model: " + f.Text
 	case run.Submitted:
-		return "result submitted: " + f.Value
+		return "result submitted: " + view.SubmittedWords(f.Value)
 	case run.Interrupted:
 		return interruptedWords(f)
 	case run.Compacted:

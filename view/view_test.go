@@ -129,3 +129,20 @@ func FuzzASubjectIsOneLine(f *testing.F) {
 		}
 	})
 }
+
+// A result of a task is shown by what it says, and any other as it is.
+func TestWhatWasSubmittedIsShownByItsWords(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		`{"status":"complete","summary":"Built.","output":"x"}`: "complete: Built.",
+		`{"type":"questions","questions":["One?","Two?"]}`:      "questions: One? Two?",
+		`{"type":"error","error":"no\nfolder"}`:                 "error: no folder",
+		`{"status":"open"}`:                                     `{"status":"open"}`,
+		`{"status":7,"summary":"x"}`:                            `{"status":7,"summary":"x"}`,
+		`42`:                                                    "42",
+	} {
+		if got := view.SubmittedWords(value); got != want {
+			t.Errorf("%s is shown as %q", value, got)
+		}
+	}
+}

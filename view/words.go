@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -160,6 +161,21 @@ func ChangeWords(c run.ConfigChange) string {
 		add("name", visible.Quote(*c.Name))
 	}
 	return visible.Escape(cmp.Or(strings.Join(words, ", "), "nothing is changed"))
+}
+
+// SubmittedWords says in one line what was submitted: of a result of a task what it is and its words, of any other its
+// JSON.
+func SubmittedWords(value string) string {
+	var v struct {
+		Status, Type, Summary, Error string
+		Questions                    []string
+	}
+	err := json.Unmarshal([]byte(value), &v)
+	what, words := cmp.Or(v.Status, v.Type), cmp.Or(v.Summary, v.Error, strings.Join(v.Questions, " "))
+	if err == nil && what != "" && words != "" {
+		value = what + ": " + words
+	}
+	return OneLine(value, 2*MaxLine)
 }
 
 // Money says what usage cost.
