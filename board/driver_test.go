@@ -836,3 +836,42 @@ func TestASecondDriverOfAFolderNamesTheFirst(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
+
+// Workers of two tasks are beside each other where both work in the folder itself.
+func TestTasksThatWorkInOneFolderAreKnown(t *testing.T) {
+	t.Parallel()
+	ws := newPlace(t, "").open()
+	does := func(id task.ID, actions ...task.Action) {
+		t.Helper()
+		for _, a := range actions {
+			_, err := board.Of(ws).Do(t.Context(), id, "anna", a)
+			ok(t, err)
+		}
+	}
+	active := func(description string) task.ID {
+		id := add(t, ws, description)
+		plan, work := run.ID("plan-"+string(id)), run.ID("work-"+string(id))
+		does(id, task.StartPlanning{Run: plan, Agent: board.PlannerAgent}, task.Prompt{Run: plan, Number: 1, Turn: 1},
+			task.Submit{Run: plan, Submission: task.Submission{Assignment: 1, Call: "c_1"}, Output: task.PlannerOutput{Type: task.OutputPlan, Plan: task.Plan{Summary: "s", Steps: []string{"p"}}}},
+			task.End{Run: plan, Begun: true, End: run.Ended{End: run.Completed}}, task.Start{Run: work, Agent: board.DefaultAgent})
+		return id
+	}
+	beside := func(id task.ID, want ...task.ID) {
+		t.Helper()
+		if got, err := board.Of(ws).Beside(t.Context(), id); err != nil || !slices.Equal(got, want) {
+			t.Errorf("beside %s: %v, %v", id, got, err)
+		}
+	}
+	one := active("one")
+	beside(one)
+	two := active("two")
+	beside(one, two)
+	beside(two, one)
+	does(two, task.CopyMade{Branch: "pawl/two", Base: "1234", Dir: t.TempDir()})
+	beside(one)
+	beside(two)
+	three := active("three")
+	does(one, task.Pause{})
+	beside(three)
+	beside(one)
+}

@@ -95,5 +95,25 @@ func (b Board) Stands(ctx context.Context, s task.Summary) (bool, error) {
 	return s.Owes, nil
 }
 
+// Beside returns the other tasks whose workers are at work in the folder itself, if the worker of the task is, too.
+func (b Board) Beside(ctx context.Context, id task.ID) (beside []task.ID, err error) {
+	active, _, err := b.List(ctx, Query{Status: []string{string(task.Active)}})
+	own := false
+	for _, sum := range active {
+		s, lerr := b.Load(ctx, sum.ID)
+		switch {
+		case lerr != nil || s.Copy != nil || s.Status.Name != task.Active: // it was removed, or has ended since
+		case sum.ID == id:
+			own = true
+		default:
+			beside = append(beside, sum.ID)
+		}
+	}
+	if !own {
+		beside = nil
+	}
+	return beside, err
+}
+
 // pollLog is how often the log of a task is read by who waits for what is new in it.
 const pollLog = 50 * time.Millisecond

@@ -12,15 +12,19 @@ import (
 
 // A TaskForm is a task as JSON.
 type TaskForm struct {
-	ID          task.ID           `json:"id"`
-	Title       string            `json:"title"`
-	Description string            `json:"description"`
-	Status      StatusForm        `json:"status"`
-	May         []task.Trigger    `json:"may"`                 // what a person may do now
-	WaitsFor    string            `json:"waits_for,omitempty"` // what it needs of a person
-	Plan        *task.Plan        `json:"plan,omitempty"`
-	Questions   []task.Question   `json:"questions"`
-	Report      *task.Report      `json:"report,omitempty"`
+	ID          task.ID         `json:"id"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Status      StatusForm      `json:"status"`
+	May         []task.Trigger  `json:"may"`                 // what a person may do now
+	WaitsFor    string          `json:"waits_for,omitempty"` // what it needs of a person
+	Plan        *task.Plan      `json:"plan,omitempty"`
+	Questions   []task.Question `json:"questions"`
+	Report      *task.Report    `json:"report,omitempty"`
+	// Former: the report is of work that was begun anew since, or continued, and has no report yet.
+	Former bool `json:"report_former,omitempty"`
+	// Undriven: something is to be done for the task, and no process drives it: pawl task watch does.
+	Undriven    bool              `json:"undriven,omitempty"`
 	Permissions []PermissionForm  `json:"permissions"` // calls that wait for a person
 	Messages    []task.Message    `json:"messages"`
 	Attachments []task.Attachment `json:"attachments"`
@@ -84,7 +88,7 @@ type PermissionForm struct {
 func TaskFormOf(s task.State) TaskForm {
 	f := TaskForm{ID: s.Created.Task, Title: s.Title(), Description: s.Description, Status: StatusForm{s.Status.Name, s.Status.Run, s.Status.Agent, s.Status.Reason, s.Status.Detail, s.Status.Until},
 		May:      s.May(),
-		WaitsFor: s.WaitsFor(), Plan: s.Plan, Questions: list(s.Questions), Report: s.Report, Permissions: Forms(s.Permissions, func(p task.Permission) PermissionForm { return PermissionForm{Permission: p} }), Messages: list(s.Messages),
+		WaitsFor: s.WaitsFor(), Plan: s.Plan, Questions: list(s.Questions), Report: s.Report, Former: s.Former(), Permissions: Forms(s.Permissions, func(p task.Permission) PermissionForm { return PermissionForm{Permission: p} }), Messages: list(s.Messages),
 		Attachments: list(s.Attachments), Runs: list(s.Chain), Labels: list(s.Labels), Priority: s.Priority, DependsOn: list(s.DependsOn), Starts: s.Starts(), Budget: s.Budget, Isolation: s.Isolation, Copy: s.Copy,
 		Usage: view.UsageOf(s.Usage()), Source: s.Created.Source, Workspace: s.Created.Workspace, Created: s.CreatedAt, Updated: s.At, Seq: s.Seq}
 	return f

@@ -45,7 +45,7 @@ func TaskWords(e task.Event) string {
 		if p.Call == "" {
 			return fmt.Sprintf("  %s · not accepted: %s", p.Tool, view.OneLine(p.Detail, 3*view.MaxLine))
 		}
-		return fmt.Sprintf("  %s · %s", p.Tool, p.Outcome)
+		return fmt.Sprintf("  %s · %s", view.Title(p.Tool, p.Arguments), view.OutcomeWords(p.Outcome))
 	case task.PermissionRequested:
 		return fmt.Sprintf("needs approval: %s\n  answer with: pawl runs decide %s %s allow", view.OneLine(view.Title(p.Tool, p.Arguments), view.MaxLine), e.Run, p.Call)
 	case task.PermissionDecided:

@@ -57,6 +57,12 @@ func (s State) NextStep() string {
 	return ""
 }
 
+// Former reports whether the report is of work that was begun anew since, or continued, and has no report yet.
+func (s State) Former() bool {
+	r, _ := s.Last()
+	return s.Report != nil && (s.Status.Name == Planned || r.Submitted == nil || r.Submitted.In != len(r.Assignments))
+}
+
 // brokeOff reports whether the task has failed because a turn could not be ended, such as by an error of the provider:
 // what the agent did until then is in its conversation.
 func (s State) brokeOff() bool {

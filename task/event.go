@@ -208,11 +208,12 @@ type AgentHandoffCompleted struct {
 // ToolExecuted says that a call of a run was settled, or that a result was not accepted which an external agent
 // has submitted: of that no call is in the run's log.
 type ToolExecuted struct {
-	Call    run.CallID  `json:"call"` // empty: a result that was not accepted
-	Tool    string      `json:"tool"`
-	Outcome run.Outcome `json:"outcome"`
-	IsError bool        `json:"is_error,omitempty"`
-	Detail  string      `json:"detail,omitempty"` // why the result was not accepted
+	Call      run.CallID  `json:"call"` // empty: a result that was not accepted
+	Tool      string      `json:"tool"`
+	Arguments string      `json:"arguments,omitempty"` // those of the call, cut
+	Outcome   run.Outcome `json:"outcome"`
+	IsError   bool        `json:"is_error,omitempty"`
+	Detail    string      `json:"detail,omitempty"` // why the result was not accepted
 }
 
 // PermissionRequested says that a call waits for a person.

@@ -340,6 +340,8 @@ type Summary struct {
 	Until time.Time `json:"until,omitzero"`
 	// Owes reports that a driver has something to do for it.
 	Owes bool `json:"owes"`
+	// Undriven: a driver has something to do for it, and no process drives it; set by who has looked.
+	Undriven bool `json:"undriven,omitempty"`
 	// Starts: it is planned, or its plan carried out, without another word of a person.
 	Starts bool `json:"starts,omitempty"`
 	// Branch is that of its copy of the repository; empty: it has none.

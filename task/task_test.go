@@ -337,6 +337,35 @@ func TestABudgetIsShownWithAllItsDigits(t *testing.T) {
 	}
 }
 
+// A report is that of the work that has ended with it, until more is done.
+func TestAReportIsFormerWhenItsWorkIsBegunAnew(t *testing.T) {
+	t.Parallel()
+	k := newCard(t, Created{})
+	k.planned()
+	former := func(when string, want bool) {
+		t.Helper()
+		if got := k.s.Former(); got != want {
+			t.Errorf("%s: former %v", when, got)
+		}
+	}
+	former("without a report", false)
+	k.must("anna", Start{Run: "w", Agent: "developer"})
+	k.must("", Prompt{"w", 1, 1})
+	k.must("", submit("w", 1, itsFailed))
+	k.must("", ended("w", run.Completed))
+	former("failed by it", false)
+	k.must("anna", Retry{})
+	former("to be started again", true)
+	k.must("anna", Start{Run: "v", Agent: "developer"})
+	former("started again", true)
+	k.must("", Prompt{"v", 1, 1})
+	k.must("", submit("v", 1, itsBlocked))
+	k.must("", ended("v", run.Completed))
+	former("blocked by another", false)
+	k.must("anna", Resume{Words: "now"})
+	former("resumed", true)
+}
+
 // Where a budget is spent, what can be done next begins with a higher one, and then goes on as the status has it.
 func TestABudgetThatIsSpentIsRaisedBeforeTheNextStep(t *testing.T) {
 	t.Parallel()

@@ -28,8 +28,8 @@ type consequences struct {
 
 // called is what a task keeps of a call of its run.
 type called struct {
-	tool string
-	key  string // of the request that it came with from outside
+	tool, args string
+	key        string // of the request that it came with from outside
 }
 
 // all adds to the batch what others do to the task together with the events, and what these mean. The error
@@ -79,13 +79,17 @@ func (c *consequences) event(e run.Event, later []run.Event) error {
 	case run.Replied:
 		for _, part := range p.Parts {
 			if part.Call != nil {
-				c.calls[part.Call.ID] = called{tool: part.Call.Tool}
+				c.calls[part.Call.ID] = called{tool: part.Call.Tool, args: part.Call.Arguments}
 			}
 		}
 	case run.CallReceived:
-		c.calls[p.Call.ID] = called{p.Call.Tool, p.Key}
+		c.calls[p.Call.ID] = called{p.Call.Tool, p.Call.Arguments, p.Key}
 	case run.CallSettled:
-		return c.note("", task.ToolExecuted{Call: p.Call, Tool: c.called(p.Call).tool, Outcome: p.Outcome, IsError: p.IsError})
+		made := c.called(p.Call)
+		if made.tool == c.s.Config.Output.Tool {
+			made.args = "" // the result is an event of its own
+		}
+		return c.note("", task.ToolExecuted{Call: p.Call, Tool: made.tool, Arguments: clip(made.args), Outcome: p.Outcome, IsError: p.IsError})
 	case run.CallDecided:
 		for _, q := range c.state.Permissions {
 			if q.Run == c.run && q.Call == p.Call {
@@ -118,7 +122,7 @@ func (c *consequences) note(by string, fact task.Payload) error {
 // called returns what is known of a call.
 func (c *consequences) called(id run.CallID) called {
 	if made, ok := c.s.Turn.Call(id); ok {
-		return called{made.Tool, made.External}
+		return called{made.Tool, made.Arguments, made.External}
 	}
 	return c.calls[id]
 }

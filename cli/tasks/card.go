@@ -409,15 +409,13 @@ func taskListCommand(inv *command.Invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		for i := range all {
+			if all[i].Undriven, err = board.Of(ws).Stands(ctx, all[i]); err != nil {
+				return err
+			}
+		}
 		if *asJSON {
 			return inv.Encode(forms.TaskListOf(all, next))
-		}
-		for i := range all {
-			if stands, err := board.Of(ws).Stands(ctx, all[i]); err != nil {
-				return err
-			} else if stands {
-				all[i].WaitsFor = cmp.Or(all[i].WaitsFor, "no process")
-			}
 		}
 		if err := listTasks(inv, all); err != nil {
 			return err
@@ -446,6 +444,9 @@ func taskLines(all []tasks.Summary, now time.Time, width int) []string {
 	rows := [][]string{{"TASK", "STATUS", "AGE", "AGENT", "COST", "TITLE"}}
 	for _, s := range all {
 		status := s.Status.Words()
+		if s.Undriven {
+			s.WaitsFor = cmp.Or(s.WaitsFor, "no process")
+		}
 		if s.WaitsFor != "" && s.Status != tasks.AwaitingInput {
 			status += " (" + cmp.Or(waitsForWords[s.WaitsFor], s.WaitsFor) + ")"
 		}
@@ -497,17 +498,19 @@ func taskShowCommand(inv *command.Invocation) *cobra.Command {
 				return err
 			}
 		}
+		stands, err := board.Of(ws).Stands(ctx, s.Summary())
+		if err != nil {
+			return err
+		}
 		if *asJSON {
 			f := forms.TaskFormOf(s)
+			f.Undriven = stands
 			for i := range f.Permissions {
 				f.Permissions[i].Answered = forms.AnsweredFormOf(stored[f.Permissions[i].Permission])
 			}
 			return inv.Encode(f)
 		}
-		stands, err := board.Of(ws).Stands(ctx, s.Summary())
-		if err == nil {
-			_, err = fmt.Fprint(inv.Stdout, command.Visible(taskPage(s, stands, stored)))
-		}
+		_, err = fmt.Fprint(inv.Stdout, command.Visible(taskPage(s, stands, stored)))
 		return err
 	})
 }
@@ -614,7 +617,11 @@ func taskPage(s tasks.State, stands bool, stored map[tasks.Permission]*request.D
 		line("\nneeds approval: %s\n  %s", view.Title(p.Tool, p.Arguments), next)
 	}
 	if s.Report != nil {
-		line("\n# Report (%s)\n%s", s.Report.Status, s.Report.Summary)
+		of := ""
+		if s.Former() {
+			of = ", of the work before"
+		}
+		line("\n# Report (%s%s)\n%s", s.Report.Status, of, s.Report.Summary)
 		if s.Report.Output != "" {
 			line("\n%s", s.Report.Output)
 		}

@@ -76,8 +76,15 @@ func (h *taskHistory) print(id tasks.ID, e tasks.Event) {
 		return
 	}
 	h.line(id, report.TaskWords(e))
-	if p, ok := e.Payload.(tasks.StatusChanged); ok && h.named {
+	p, ok := e.Payload.(tasks.StatusChanged)
+	if ok && h.named {
 		h.next(id, p.To)
+	}
+	if ok && p.To == tasks.Active {
+		beside, _ := board.Of(h.ws).Beside(context.Background(), id) // what cannot be read is not known
+		for _, other := range beside {
+			h.line(id, fmt.Sprintf("note: task %s works in this folder too, and each may change what the other one works on; a task with `--isolation clone` works in a copy", other))
+		}
 	}
 }
 
