@@ -208,6 +208,9 @@ func For(workspace string, o Options) (*Policy, error) {
 	}
 	p.Hidden = slices.DeleteFunc(p.Hidden, func(s string) bool { return s == "" })
 	p.places = p.plan()
+	if over, ok := p.places.nearest(filepath.Dir(resolved(stateDir))); o.Copy && ok && over.source == over.path {
+		return nil, fmt.Errorf("sandbox for the copy %s: pawl's state folder %s is in %s, which commands see (PATH names it), and what is hidden there hides the copy; name another state folder with PAWL_STATE_DIR", workspace, stateDir, over.path)
+	}
 	p.index = newIndex(p.guardedFolders(), p.workFolders(), o.IsSecret)
 	// A watcher holds a descriptor, and a tree a process; a policy that nobody closed
 	// gives them back when it is no longer used.
@@ -406,12 +409,18 @@ func firstLink(path string) string {
 	return ""
 }
 
+// sharedMemory is where each command has memory of its own, to share among its processes.
+const sharedMemory = "/dev/shm"
+
 // plan returns what holds for every command of the policy.
 func (p *Policy) plan() places {
 	g := places{
 		"/dev":     {path: "/dev", kind: helper.Devices},
 		"/tmp":     {path: "/tmp", source: p.Temp, kind: helper.Temporary},
 		"/var/tmp": {path: "/var/tmp", source: p.Temp, kind: helper.Temporary},
+	}
+	if slices.ContainsFunc(p.workFolders(), func(f string) bool { return isBelow(f, sharedMemory) }) {
+		g[sharedMemory] = grant{path: sharedMemory, source: p.Temp, kind: helper.Temporary} // one of its own would cover the workspace
 	}
 	for _, r := range p.Readable {
 		g.show(r, helper.ReadOnly, false)

@@ -41,9 +41,15 @@ func (p *Policy) abilities() Report {
 	return Probe()
 }
 
-// readOnlyTemp is where the temporary folder of a command that only reads is, in its
-// file tree. It sees in /tmp what other commands of the workspace have put there.
-const readOnlyTemp = "/var/tmp"
+// readOnlyTemp returns where the temporary folder of a command that only reads is, in its
+// file tree. It sees in /tmp what other commands of the workspace have put there. A
+// workspace in /var/tmp would be covered by one there: then it is a folder that no system has.
+func (p *Policy) readOnlyTemp() string {
+	if slices.ContainsFunc(p.workFolders(), func(f string) bool { return isBelow(f, "/var/tmp") }) {
+		return "/temporary"
+	}
+	return "/var/tmp"
+}
 
 // readOnly turns what holds for every command into what holds for one that only
 // reads: nothing may be written but its temporary folder. That secrets of the workspace are not there is up to
@@ -56,7 +62,12 @@ func (p *Policy) readOnly(g places) {
 		}
 	}
 	g["/tmp"] = grant{path: "/tmp", source: p.Temp, kind: helper.TemporaryReadOnly}
-	g[readOnlyTemp] = grant{path: readOnlyTemp, kind: helper.Memory}
+	g["/var/tmp"] = grant{path: "/var/tmp", source: p.Temp, kind: helper.TemporaryReadOnly}
+	if _, ok := g[sharedMemory]; ok {
+		g[sharedMemory] = grant{path: sharedMemory, source: p.Temp, kind: helper.TemporaryReadOnly}
+	}
+	temp := p.readOnlyTemp()
+	g[temp] = grant{path: temp, kind: helper.Memory}
 	p.index.refresh()
 }
 

@@ -84,7 +84,7 @@ func (p *Policy) Start(c proc.Command, level run.Confinement, fence Fence) (proc
 	case report.Abilities.Tree:
 		s.tree, err = p.trees.enter(p, kind, places)
 		if temp = "/tmp"; level == run.ReadOnly {
-			temp = readOnlyTemp
+			temp = p.readOnlyTemp()
 		}
 	case report.Abilities.Profile:
 		confine.Profile = profile(places, p.guarded(), p.Temp, level == run.WithNetwork)

@@ -1,6 +1,7 @@
 package helper
 
 import (
+	"slices"
 	"syscall"
 	"unsafe"
 )
@@ -126,7 +127,7 @@ func build(mounts []Mount) (fresh []freshMount, what string, err syscall.Errno) 
 		return nil, "a new root", errnoOf(openErr)
 	}
 	defer syscall.Close(fd)
-	root := tree{fd: fd, makes: map[string]bool{}}
+	root := tree{fd: fd, makes: map[string]bool{}, shared: slices.ContainsFunc(mounts, func(m Mount) bool { return m.Target == "/dev/shm" })}
 	if err := root.prepare(proc); err != 0 {
 		return nil, "a new root", err
 	}
@@ -186,6 +187,8 @@ type tree struct {
 	// mount others on. Nothing is made in what is the person's.
 	makes map[string]bool
 	fresh []freshMount // what each command gets anew
+	// shared says that a mount is asked for at /dev/shm: it is not memory of each command then.
+	shared bool
 }
 
 // prepare makes what every tree has.
@@ -257,8 +260,10 @@ func (t *tree) addDevices(dev string, nodes []int) syscall.Errno {
 	if err := t.addFresh(freshMount{dev + "/pts", "devpts", []string{"ptmxmode=0666", "mode=0620"}}); err != 0 {
 		return err
 	}
-	if err := t.add(Mount{Kind: Memory, Target: dev + "/shm"}, -1, nil); err != 0 {
-		return err
+	if !t.shared {
+		if err := t.add(Mount{Kind: Memory, Target: dev + "/shm"}, -1, nil); err != 0 {
+			return err
+		}
 	}
 	for _, l := range [][2]string{{"pts/ptmx", "ptmx"}, {"/proc/self/fd", "fd"}, {"/proc/self/fd/0", "stdin"}, {"/proc/self/fd/1", "stdout"}, {"/proc/self/fd/2", "stderr"}} {
 		if err := t.link(l[0], dev+"/"+l[1]); err != 0 {
