@@ -293,6 +293,27 @@ func TestKeysOfAListAreNoneOfADialog(t *testing.T) {
 	}
 }
 
+// A dialog that stood before the program was suspended does not take what was typed in the shell's wake.
+func TestADialogStandsAnewWhenTheTerminalIsBack(t *testing.T) {
+	t.Parallel()
+	c, dialog, _ := below(t)
+	c.take(dialog)
+	c.passes(2 * calm)
+	c.take(resumed{})
+	c.presses("y", "y")
+	if c.presses("enter", ""); len(c.sent) > 0 {
+		t.Error("the call was decided")
+	}
+	c.passes(calm)
+	c.presses("ctrl+u", "")
+	c.passes(calm)
+	c.presses("y", "y")
+	c.passes(held)
+	if c.presses("enter", ""); len(c.sent) == 0 {
+		t.Error("the call cannot be decided any more")
+	}
+}
+
 // A key of a provider that is half typed is not cut by a dialog: its rest would be words for the agent. What was typed and
 // not pasted is stored with a second Enter.
 func TestAKeyOfAProviderGoesNowhereElse(t *testing.T) {

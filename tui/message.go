@@ -115,6 +115,8 @@ type (
 	}
 	// withdrawn is a message that was taken back.
 	withdrawn struct{ parts []run.Part }
+	// resumed says that the terminal is back after another program or the shell had it.
+	resumed struct{}
 	// inserted is text that is to stand in the input.
 	inserted struct{ text string }
 	// pictured is a pasted text that is the path of a picture, with the picture; without parts

@@ -207,6 +207,8 @@ func (m *model) update(msg message, now time.Time) []effect {
 		msg.menu.Also(msg.texts)
 	case withdrawn:
 		m.giveBack(msg.parts)
+	case resumed:
+		m.typed = now // elsewhere: what follows of it is no answer here
 	case inserted:
 		m.input.editor.SetText(msg.text)
 	case pictured:

@@ -170,6 +170,7 @@ func (p *program) exclusive(ctx context.Context, e effect) {
 		}()
 	}
 	p.whileOthersWait(ctx, e)
+	p.take(ctx, resumed{})
 }
 
 // whileOthersWait performs an effect that has the terminal. Other messages than keys still come: they are taken in
