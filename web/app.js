@@ -50,7 +50,7 @@ function show() {
 }
 
 const help = [["j k h l", "move among the cards"], ["enter", "open"], ["esc", "back"], ["/", "search: words, label:bug, agent:claude"], ["n", "new task"], ["g b, g r, g a, g u, g s", "board, runs, agents, usage, settings"],
-  ["d", "go to what needs you"], ["y n a w", "in a question for permission: allow once, no, always (shows the rule first), stop and say"], ["?", "these keys"]];
+  ["d", "go to what needs you"], ["y n a w, enter", "in a question for permission: allow once, no, always (shows the rule first), stop and say"], ["?", "these keys"]];
 
 function showHelp() {
   const dialog = h("dialog", null, h("h2", null, "Keys"), h("dl", { class: "facts" }, help.map(([keys, what]) => [h("dt", null, h("kbd", null, keys)), h("dd", null, what)]).flat()), h("form", { method: "dialog" }, h("button", { class: "act" }, "Close")));

@@ -16,10 +16,10 @@ const columns = [
   { name: "Failed", statuses: ["failed"], moves: ["fail", "cancel"] },
 ];
 
-/** What a person calls an operation. @type {Record<string, string>} */
+/** What a person calls the operations that move a task. @type {Record<string, string>} */
 export const verbs = {
   plan: "Plan", start: "Start", resume: "Continue", pause: "Pause", complete: "Mark as done", fail: "Mark as failed", cancel: "Give up",
-  retry: "Try again", reopen: "Reopen", handoff: "Hand off…", answer: "Answer", merge: "Merge", discard: "Discard the copy", edit: "Edit", remove: "Remove",
+  retry: "Try again", reopen: "Reopen", handoff: "Hand off…",
 };
 
 const page = 50; // cards of a column that are drawn at first; more come as one scrolls
@@ -49,7 +49,7 @@ function card(c) {
   h("a", { href: "#/tasks/" + c.id, class: "title" }, c.title),
   h("p", { class: "does" }, state),
   h("p", { class: "foot" },
-    need && h("span", { class: "need " + need }, { approve: "▲ approve", answer: "? answer", review: "◑ review", failed: "✕ failed" }[need]),
+    need && h("span", { class: "need " + need }, { approve: "▲ approve", answer: "? answer", stopped: "◇ stopped", review: "◑ review", failed: "✕ failed" }[need]),
     (c.labels || []).slice(0, 4).map((l) => h("span", { class: "label" }, l)),
     h("span", { class: "space" }),
     money(c.usage?.cost) && h("span", null, money(c.usage.cost)),

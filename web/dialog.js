@@ -73,32 +73,47 @@ export function approval(task, call, done = () => {}) {
     words.focus();
   };
   return standing(h("div", { class: "dialog approve", "data-dialog": "", tabIndex: -1, "aria-label": "permission for " + call.title,
-    onkeydown: keys({ y: () => decide({ answer: "allow" }), n: () => decide({ answer: "no" }), a: () => store("always"), w: wait }) },
+    onkeydown: keys({ y: "Allow once", n: "No", a: "Always…", w: "Stop and say…" }) },
   outside(call.sandbox) && h("p", { class: "warn" }, "▲ It " + outside(call.sandbox) + "."),
   h("ul", { class: "reasons" }, asking.length > 0 ? asking.map((/** @type {any} */ p) => h("li", null, !p.reason.includes(p.text) && [h("code", null, p.text), " "], inline(p.reason))) : h("li", null, inline(call.reason || "no rule covers it"))),
   h("pre", { class: "whole", tabIndex: 0 }, command || call.tool + " " + JSON.stringify(call.input, null, 2)),
   call.dir && h("p", { class: "quiet" }, "in " + call.dir),
   h("p", { class: "choices" },
-    button("No", () => decide({ answer: "no" }), { title: "n: refuse this call, once" }),
-    button("Allow once", () => decide({ answer: "allow" }), { class: "act", title: "y: let this call run" }),
-    button("Always…", () => store("always"), { title: "a: shows the rule first" }),
+    button("No", () => decide({ answer: "no" }), { title: "n, enter: refuse this call, once" }),
+    button("Allow once", () => decide({ answer: "allow" }), { class: "act", title: "y, enter: let this call run" }),
+    button("Always…", () => store("always"), { title: "a, enter: shows the rule first" }),
     button("Never…", () => store("never")),
-    button("Stop and say…", wait, { title: "w" })), more));
+    button("Stop and say…", wait, { title: "w, enter" })), more));
 }
 
+// When the last key was pressed before the one that is being looked at, anywhere on the page.
+let before = 0, last = 0;
+document.addEventListener("keydown", (e) => {
+  if (e.key.length > 1 && e.key !== "Enter" || e.repeat) return;
+  before = last;
+  last = performance.now();
+}, { capture: true });
+
+// How long a person must have typed nothing else before a letter chooses in a dialog.
+const calm = 1200; // ms
+
 /**
- * keys are the keys of a dialog while it has the focus itself: in its fields letters are letters.
- * @param {Record<string, () => void>} of
+ * keys are the keys of a dialog while it has the focus: one letter alone chooses a button, and Enter presses it. Letters
+ * that follow each other are words for something else and choose nothing; in fields they are letters.
+ * @param {Record<string, string>} of the text of the button that a key chooses
  */
 function keys(of) {
   return (/** @type {KeyboardEvent} */ e) => {
     const target = /** @type {HTMLElement} */ (e.target);
     const dialog = /** @type {HTMLElement} */ (e.currentTarget);
-    if (e.ctrlKey || e.metaKey || e.altKey || e.repeat || target.matches("input, textarea, select") || dialog.querySelector("fieldset")?.disabled) return;
-    if (!of[e.key]) return;
+    if (e.ctrlKey || e.metaKey || e.altKey || e.key.length > 1 || target.matches("input, textarea, select")) return;
+    const chosen = [...dialog.querySelectorAll("button")].find((b) => b.textContent === of[e.key]);
+    const alone = performance.now() - before >= calm && !e.repeat;
+    dialog.focus(); // what was chosen before is not any more
+    if (!chosen) return;
     e.preventDefault();
     e.stopPropagation();
-    of[e.key]();
+    if (alone) chosen.focus();
   };
 }
 

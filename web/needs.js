@@ -6,10 +6,10 @@ import { cards, dismiss, loaded, needs, onChange, waiting } from "./tasks.js";
 
 /** @typedef {import("./tasks.js").Card} Card */
 
-const order = ["approve", "answer", "review", "failed"];
-const shapes = { approve: "▲ Approve", answer: "? Answer", review: "◑ Review", failed: "✕ Failed" };
+const order = ["approve", "answer", "stopped", "review", "failed"];
+const shapes = { approve: "▲ Approve", answer: "? Answer", stopped: "◇ Stopped", review: "◑ Review", failed: "✕ Failed" };
 
-/** @typedef {{card: Card, kind: "approve" | "answer" | "review" | "failed", call?: any}} Need */
+/** @typedef {{card: Card, kind: import("./tasks.js").Kind, call?: any}} Need */
 
 /** all returns what waits for a person, the most urgent first. @returns {Need[]} */
 function all() {
@@ -47,7 +47,7 @@ function row(n, draw) {
       h("span", { class: "what", title: what }, what),
       kind === "approve" || kind === "answer" ? button(opened ? "Close" : kind === "approve" ? "Look" : "Answer", toggle, { "aria-expanded": String(opened), class: opened ? "" : "act", disabled: !w })
         : kind === "review" ? h("a", { class: "button act", href: `#/tasks/${card.id}/review` }, "Review")
-          : [h("a", { class: "button", href: "#/tasks/" + card.id }, "Look"), button("Dismiss", () => dismiss(card))]),
+          : [h("a", { class: "button", href: "#/tasks/" + card.id }, "Look"), kind === "failed" && button("Dismiss", () => dismiss(card))]),
     opened && w && (kind === "approve" ? call && approval(w.task, call) : answers(w.task)));
 }
 

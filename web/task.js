@@ -81,9 +81,9 @@ function act(place, task, load) {
   /** @type {HTMLElement[]} */
   const buttons = [];
   for (const may of task.may) {
-    if (may === "answer" || may === "answers" || may === "decide" || may === "edit") continue;
-    const label = verbs[may] || may;
-    const first = ["plan", "start", "resume", "retry"].includes(may) && buttons.length === 0;
+    const label = verbs[may];
+    if (!label) continue; // answers and words have places of their own
+    const first = ["plan", "start", "resume", "retry"].includes(may);
     if (may === "handoff") buttons.push(button(label, () => handoff(task, load)));
     else if (may === "fail" || may === "cancel") buttons.push(button(label, () => { const why = prompt(label + ": why?"); if (why !== null) post(may, { why }); }));
     else buttons.push(button(label, () => post(may, undefined), { class: first ? "act" : "" }));

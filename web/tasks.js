@@ -58,12 +58,15 @@ export function onTask(id, f, signal) {
 /** @param {string | null} id */
 function changed(id) { for (const f of listeners) f(id); }
 
-const asks = (/** @type {Card} */ c) => ["permission", "answers", "answer", "question"].includes(c.waits_for || "");
+const asks = (/** @type {Card} */ c) => c.waits_for === "permission" || c.waits_for === "answers";
 
-/** needs says why a task needs a person; empty: it does not. @param {Card} c @returns {"approve" | "answer" | "review" | "failed" | ""} */
+/** @typedef {"approve" | "answer" | "stopped" | "review" | "failed"} Kind why a task needs a person */
+
+/** needs says why a task needs a person; empty: it does not. @param {Card} c @returns {Kind | ""} */
 export function needs(c) {
   if (c.waits_for === "permission") return "approve";
-  if (asks(c)) return "answer";
+  if (c.waits_for === "answers") return "answer";
+  if (c.waits_for && c.waits_for !== "paused") return "stopped";
   if (c.status === "completed" && c.branch && !c.merged) return "review";
   if (c.status === "failed" && !dismissed.has(c.id + c.updated_at)) return "failed";
   return "";
