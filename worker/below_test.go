@@ -102,7 +102,7 @@ func TestTwoChildrenWaitAtOnce(t *testing.T) {
 						t.Errorf("%d runs below after %d answers, %v", len(below), i, err)
 					}
 					approve(t, r, id)
-					time.Sleep(2 * pollIdle)
+					time.Sleep(2*pollIdle + pollIdle/2) // and does not while the other carries it on
 				}
 				s := ended(t, d, done)
 				if got, want := results(s), []string{"c_1 false one", "c_2 false two"}; !slices.Equal(got, want) {
@@ -260,7 +260,7 @@ func TestAParentContinuesWhenAnotherProcessLeavesItsChild(t *testing.T) {
 				}
 				approve(t, r, theChild)
 				if row { // the parent looks while the child is the other's
-					time.Sleep(2 * pollIdle)
+					time.Sleep(2*pollIdle + pollIdle/2) // and does not while the other carries it on
 				}
 				before := r.told(theChild)
 				if s, err := other.Run(t.Context()); err != nil || s.Turn.End.End != run.Completed {
