@@ -661,7 +661,7 @@ func TestATaskThatIsDrivenElsewhereIsWatched(t *testing.T) {
 	if out, err := s.command("runs", "decide", "last", "allow").CombinedOutput(); err != nil {
 		t.Fatalf("decide: %v\n%s", err, out)
 	}
-	s.see("  shell · ok")
+	s.see("  shell touch one · ok")
 	s.see("Three.")
 	s.exits(0)
 	_, _ = io.Copy(io.Discard, told)

@@ -67,7 +67,7 @@ type topCommand struct {
 // topCommands returns the commands in the order of the groups.
 func topCommands() []topCommand {
 	return []topCommand{
-		{"work", "run", runCommand, "runs"}, {"work", "runs", runsCommand, "run"}, {"work", "task", tasks.Command, "run"}, {"work", "serve", serveCommand, ""},
+		{"work", "run", runCommand, "runs"}, {"work", "runs", runsCommand, "run"}, {"work", "task", tasks.Command, "run"}, {"work", "serve", serveCommand, ""}, {"work", "board", boardCommand, ""},
 		{"work", "outputs", outputs.Command, ""}, {"work", "tool", toolCommand, ""}, {"work", "init", initCommand, ""}, {"work", "demo", demoCommand, ""},
 		{"settings", "config", configCommand, ""}, {"settings", "models", modelsCommand, ""}, {"settings", "agents", agentsCommand, ""},
 		{"settings", "permissions", permissions.Command, ""}, {"settings", "trust", permissions.TrustCommand, ""}, {"settings", "doctor", doctorCommand, ""},

@@ -128,7 +128,7 @@ type ofRun[A any] struct {
 }
 
 // notInDialect are the commands without --json: what they print has a form of its own.
-var notInDialect = []string{"completion", "controller parse", "controller prompt", "controller schema", "debug profile", "debug stream", "demo", "help", "man", "mcp call", "mcp hook", "mcp login", "mcp logout", "mcp serve"}
+var notInDialect = []string{"board", "completion", "controller parse", "controller prompt", "controller schema", "debug profile", "debug stream", "demo", "help", "man", "mcp call", "mcp hook", "mcp login", "mcp logout", "mcp serve"}
 
 // words are the values of the types that have a fixed list of them.
 var words = map[reflect.Type][]string{

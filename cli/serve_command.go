@@ -2,7 +2,10 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"os/exec"
+	"runtime"
 	"strings"
 	"time"
 
@@ -43,8 +46,20 @@ continues them.`,
 			return command.Usage("the address is given with a flag. Use:\n  pawl serve --address %s", command.ShellWord(address))
 		},
 	}
-	f := cmd.Flags()
-	o := api.ServeOptions{}
+	o := serveFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := inv.AsPerson("serve the folder"); err != nil {
+			return err
+		}
+		return serveHere(inv, cmd, o, func(*app.Workspace, string) {})
+	}
+	cmd.AddCommand(serveTokenCommand(inv), serveLinkCommand(inv))
+	return cmd
+}
+
+// serveFlags adds the flags of a server to a command.
+func serveFlags(cmd *cobra.Command) *api.ServeOptions {
+	f, o := cmd.Flags(), &api.ServeOptions{}
 	f.StringVar(&o.Address, "address", api.DefaultAddress, "listen on this `host:port`; port 0: any free one")
 	f.StringArrayVar(&o.Names, "host", nil, "a further `name` by which clients call this machine; may be repeated")
 	f.StringVar(&o.CertFile, "tls-cert", "", "`file` with the certificate for TLS, as PEM")
@@ -52,38 +67,110 @@ continues them.`,
 	f.BoolVar(&o.InsecureAddress, "insecure-address", false, "allow an address of other machines without TLS")
 	f.IntVar(&o.Runs, "runs", board.DefaultRuns, "work on at most `n` tasks at once")
 	command.AddWaitingSettings(f)
+	return o
+}
+
+// serveHere serves the folder until the command is interrupted. ready is called when it can be reached at url.
+func serveHere(inv *command.Invocation, cmd *cobra.Command, o *api.ServeOptions, ready func(ws *app.Workspace, url string)) error {
+	if o.Runs < 1 {
+		return command.Usage("--runs is %d: must be 1 or more", o.Runs)
+	}
+	inv.Driving.Store(true)
+	opt := inv.Options(cmd.Flags())
+	opt.Drives, opt.Serves, opt.Asks, opt.Metrics = true, true, true, metrics.New()
+	ws, err := app.Open(opt)
+	if err != nil {
+		return err
+	}
+	defer ws.Close() // what counts is durable
+	o.Log = ws.Log()
+	o.Ready = func(url string) {
+		fmt.Fprintf(inv.Stderr, "serving %s at %s\nthe token: `pawl serve token`; a browser: `pawl serve link`; end with Ctrl-C\n", command.Visible(ws.Dir), url)
+		if _, terminal := command.TerminalFile(inv.Stderr); terminal {
+			if link, err := api.NewLink(ws.State, url, time.Now()); err == nil { // else `pawl serve link` says why
+				fmt.Fprintf(inv.Stderr, "the board, for one browser and five minutes: %s\n", link.URL)
+			}
+		}
+		ready(ws, url)
+	}
+	ctx := cmd.Context()
+	if err := api.Serve(ctx, ws, *o); err != nil {
+		return err
+	}
+	return command.Exit{Code: command.InterruptCode(ctx)}
+}
+
+func boardCommand(inv *command.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "board",
+		Short: "Open the board of this folder's tasks in a browser",
+		Long: `Opens the board (docs/board.md) in the browser of this desktop, logged in, and prints its address for
+another one. If nothing serves the folder it does so itself, as pawl serve, until it is interrupted.`,
+		Example: "  pawl board",
+		Args:    cobra.NoArgs,
+	}
+	o := serveFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := inv.AsPerson("serve the folder"); err != nil {
+		if err := inv.AsPerson("open the board"); err != nil {
 			return err
 		}
-		if o.Runs < 1 {
-			return command.Usage("--runs is %d: must be 1 or more", o.Runs)
-		}
-		inv.Driving.Store(true)
-		opt := inv.Options(f)
-		opt.Drives, opt.Serves, opt.Asks, opt.Metrics = true, true, true, metrics.New()
-		ws, err := app.Open(opt)
+		ws, err := inv.Open(nil)
 		if err != nil {
 			return err
 		}
-		defer ws.Close() // what counts is durable
-		o.Log = ws.Log()
-		o.Ready = func(url string) {
-			fmt.Fprintf(inv.Stderr, "serving %s at %s\nthe token: `pawl serve token`; a browser: `pawl serve link`; end with Ctrl-C\n", command.Visible(ws.Dir), url)
-			if _, terminal := command.TerminalFile(inv.Stderr); terminal {
-				if link, err := api.NewLink(ws.State, url, time.Now()); err == nil { // else `pawl serve link` says why
-					fmt.Fprintf(inv.Stderr, "the board, for one browser and five minutes: %s\n", link.URL)
-				}
-			}
+		url, served := servedAt(cmd.Context(), ws)
+		if served {
+			err = openBoard(inv, ws, url)
 		}
-		ctx := cmd.Context()
-		if err := api.Serve(ctx, ws, o); err != nil {
+		ws.Close() // nothing was opened for writing
+		if served || err != nil {
 			return err
 		}
-		return command.Exit{Code: command.InterruptCode(ctx)}
+		return serveHere(inv, cmd, o, func(ws *app.Workspace, url string) {
+			if err := openBoard(inv, ws, url); err != nil {
+				inv.Notice(err.Error())
+			}
+		})
 	}
-	cmd.AddCommand(serveTokenCommand(inv), serveLinkCommand(inv))
 	return cmd
+}
+
+// servedAt returns the address of the server of a folder, if one is running.
+func servedAt(ctx context.Context, ws *app.Workspace) (url string, ok bool) {
+	r, ok := api.Running(ws.State)
+	owner, owned, err := board.Of(ws).Owner(ctx)
+	return r.URL, ok && err == nil && owned && owner.PID == r.PID
+}
+
+// openBoard opens the board in a browser, and prints another address of it.
+func openBoard(inv *command.Invocation, ws *app.Workspace, url string) error {
+	link, err := api.NewLink(ws.State, url, time.Now())
+	if err == nil {
+		fmt.Fprintln(inv.Stdout, link.URL)
+		link, err = api.NewLink(ws.State, url, time.Now())
+	}
+	if err == nil {
+		openBrowser(inv, link.URL)
+	}
+	return err
+}
+
+// openBrowser lets the desktop open an address. The program is the system's own, not one of PATH, which may name folders
+// of repositories. Without a desktop nothing is opened.
+func openBrowser(inv *command.Invocation, url string) {
+	program := "/usr/bin/xdg-open"
+	if runtime.GOOS == "darwin" {
+		program = "/usr/bin/open"
+	} else if _, x11 := inv.Env("DISPLAY"); !x11 {
+		if _, wayland := inv.Env("WAYLAND_DISPLAY"); !wayland {
+			return
+		}
+	}
+	cmd := exec.Command(program, url)
+	if err := cmd.Start(); err != nil {
+		return // the address is printed
+	}
+	go func() { _ = cmd.Wait() }() // it is for the desktop to say what is wrong
 }
 
 // A serveTokenForm is the token of a server as JSON.
@@ -138,11 +225,11 @@ func serveLinkCommand(inv *command.Invocation) *cobra.Command {
 			return err
 		}
 		defer ws.Close() // nothing was opened for writing
-		r, ok := api.Running(ws.State)
-		if owner, owned, err := board.Of(ws).Owner(cmd.Context()); !ok || err != nil || !owned || owner.PID != r.PID {
+		url, ok := servedAt(cmd.Context(), ws)
+		if !ok {
 			return command.Exit{Code: command.ExitFailed, Err: fmt.Errorf("no server of this folder is running: start one with `pawl serve`")}
 		}
-		link, err := api.NewLink(ws.State, r.URL, time.Now())
+		link, err := api.NewLink(ws.State, url, time.Now())
 		if err != nil {
 			return err
 		}

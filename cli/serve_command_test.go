@@ -65,9 +65,11 @@ func (f *servedFolder) pawl(args ...string) (code int, stdout, stderr string) {
 }
 
 // start starts the server and waits until it serves.
-func (f *servedFolder) start() {
+func (f *servedFolder) start() { f.t.Helper(); f.startWith("serve") }
+
+func (f *servedFolder) startWith(name string) {
 	f.t.Helper()
-	f.server = f.command("serve", "--address", "127.0.0.1:0")
+	f.server = f.command(name, "--address", "127.0.0.1:0")
 	pipe, err := f.server.StderrPipe()
 	if err == nil {
 		err = f.server.Start()
@@ -212,6 +214,19 @@ func TestAServerThatIsKilledContinuesItsTasks(t *testing.T) {
 	}
 }
 
+// The board is served by pawl board itself where nothing else serves the folder.
+func TestTheBoardServesAFolderThatNothingServes(t *testing.T) {
+	t.Parallel()
+	f := serveFolder(t, "")
+	f.startWith("board")
+	if code, stdout, _ := f.pawl("serve", "link"); code != 0 || !strings.HasPrefix(stdout, f.url+"/#code=") {
+		t.Errorf("a link: exit code %d, %s", code, stdout)
+	}
+	if code := f.stop(syscall.SIGTERM); code != command.ExitTerminated {
+		t.Errorf("terminated: exit code %d\n%s", code, f.said)
+	}
+}
+
 // A server that is told to end interrupts what works, and the next one continues it.
 func TestAServerEndsInOrder(t *testing.T) {
 	t.Parallel()
@@ -222,6 +237,9 @@ func TestAServerEndsInOrder(t *testing.T) {
 	}
 	if _, stdout, _ := f.pawl("serve", "link", "--json"); !strings.HasPrefix(stdout, `{"url":"`+f.url+`/#code=`) {
 		t.Errorf("a link as JSON: %s", stdout)
+	}
+	if code, stdout, _ := f.pawl("board"); code != 0 || !strings.HasPrefix(stdout, f.url+"/#code=") {
+		t.Errorf("the board: exit code %d, %s", code, stdout)
 	}
 	id := f.do(201, "POST", "/tasks", `{"description":"Count the files."}`)["id"].(string)
 	f.do(200, "POST", "/tasks/"+id+"/plan", "")
