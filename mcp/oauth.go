@@ -27,10 +27,10 @@ import (
 	"pawl/internal/visible"
 )
 
-// A kept login is what a server elsewhere was authorized with, as it is stored: in a file of its own, readable
+// A keptLogin is what a server elsewhere was authorized with, as it is stored: in a file of its own, readable
 // by the person alone. The token goes to the server alone, and what refreshes it to the token endpoint alone
 // that has issued it: a server that names another authorization server needs another login.
-type kept struct {
+type keptLogin struct {
 	Server   string           `json:"server"` // its address
 	TokenURL string           `json:"token_url"`
 	Style    oauth2.AuthStyle `json:"auth_style"`
@@ -53,7 +53,7 @@ type authorizer struct {
 	mu    sync.Mutex
 	login auth.OAuthHandler // nil: no person logs in
 	got   string            // the token that the login has brought; empty: none yet
-	kept  *kept             // as it was last read or stored; nil: there was none
+	kept  *keptLogin        // as it was last read or stored; nil: there was none
 }
 
 // loginNeeded is why a server has refused a request that a person has to authorize.
@@ -73,9 +73,9 @@ func (a *authorizer) file() string {
 }
 
 // read returns what is kept, by this process or another; nil: nothing. a.mu is held.
-func (a *authorizer) read() *kept {
+func (a *authorizer) read() *keptLogin {
 	if file := a.file(); file != "" {
-		var k kept
+		var k keptLogin
 		content, err := os.ReadFile(file)
 		if a.kept = nil; err == nil && json.Unmarshal(content, &k) == nil && k.Server == a.server && k.Token != nil {
 			a.kept = &k
@@ -85,7 +85,7 @@ func (a *authorizer) read() *kept {
 }
 
 // store keeps k. a.mu is held.
-func (a *authorizer) store(k kept) error {
+func (a *authorizer) store(k keptLogin) error {
 	a.kept = &k
 	file := a.file()
 	if file == "" {
@@ -312,7 +312,7 @@ func (a *authorizer) config(d Definition, redirect string, l Login, fetch func(c
 		NewTokenSource: func(_ context.Context, c *oauth2.Config, token *oauth2.Token) (oauth2.TokenSource, error) {
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			k := kept{Server: a.server, TokenURL: c.Endpoint.TokenURL, Style: c.Endpoint.AuthStyle, ID: c.ClientID, Secret: c.ClientSecret, Scopes: c.Scopes, Token: token}
+			k := keptLogin{Server: a.server, TokenURL: c.Endpoint.TokenURL, Style: c.Endpoint.AuthStyle, ID: c.ClientID, Secret: c.ClientSecret, Scopes: c.Scopes, Token: token}
 			if granted, _ := token.Extra("scope").(string); granted != "" {
 				k.Scopes = strings.Fields(granted)
 			}
