@@ -129,12 +129,14 @@ export async function send(method, path, body) {
  */
 export async function follow(path, take, signal) {
   let last = "";
-  while (!signal.aborted) {
+  let missing = 0; // answers in a row that there is no such thing
+  while (!signal.aborted && missing < 20) {
     try {
       const answer = await ask(path, { signal, headers: last ? { "Last-Event-ID": last } : {} });
       if (!answer.ok || !answer.body) {
         if (answer.status === 401) return;
-        await sleep(answer.status === 404 ? 300 : 1000); // a run that was just assigned is there in a moment
+        missing = answer.status === 404 ? missing + 1 : 0; // a run that was just assigned is there in a moment
+        await sleep(missing ? 300 : 1000);
         continue;
       }
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();

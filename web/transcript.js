@@ -78,7 +78,7 @@ export function transcript(place, run, signal) {
     else if (fresh) { unseen += fresh; jump.hidden = false; jump.textContent = plural(unseen, "new line") + " ↓"; }
     list.dataset.began = "yes";
   };
-  let after = 0, loading = false, again = false;
+  let after = 0, loading = false, again = false, missing = 0;
   const load = async () => {
     if (loading) { again = true; return; }
     loading = true;
@@ -93,7 +93,7 @@ export function transcript(place, run, signal) {
       draw(fresh);
     } catch (error) {
       if (signal.aborted) return;
-      if (/** @type {Problem} */ (error).status === 404) setTimeout(load, 300); // a run that was just assigned is there in a moment
+      if (/** @type {Problem} */ (error).status === 404 && missing++ < 20) setTimeout(load, 300); // a run that was just assigned is there in a moment
       else fill(live, h("p", { class: "quiet" }, /** @type {Error} */ (error).message));
     }
     loading = false;
