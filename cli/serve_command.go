@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os/exec"
-	"runtime"
 	"strings"
 	"time"
 
@@ -51,7 +49,13 @@ continues them.`,
 		if err := inv.AsPerson("serve the folder"); err != nil {
 			return err
 		}
-		return serveHere(inv, cmd, o, func(*app.Workspace, string) {})
+		return serveHere(inv, cmd, o, func(ws *app.Workspace, url string) {
+			if _, terminal := command.TerminalFile(inv.Stderr); terminal {
+				if link, err := api.NewLink(ws.State, url, time.Now()); err == nil { // else `pawl serve link` says why
+					fmt.Fprintf(inv.Stderr, "the board, for one browser and five minutes: %s\n", link.URL)
+				}
+			}
+		})
 	}
 	cmd.AddCommand(serveTokenCommand(inv), serveLinkCommand(inv))
 	return cmd
@@ -86,11 +90,6 @@ func serveHere(inv *command.Invocation, cmd *cobra.Command, o *api.ServeOptions,
 	o.Log = ws.Log()
 	o.Ready = func(url string) {
 		fmt.Fprintf(inv.Stderr, "serving %s at %s\nthe token: `pawl serve token`; a browser: `pawl serve link`; end with Ctrl-C\n", command.Visible(ws.Dir), url)
-		if _, terminal := command.TerminalFile(inv.Stderr); terminal {
-			if link, err := api.NewLink(ws.State, url, time.Now()); err == nil { // else `pawl serve link` says why
-				fmt.Fprintf(inv.Stderr, "the board, for one browser and five minutes: %s\n", link.URL)
-			}
-		}
 		ready(ws, url)
 	}
 	ctx := cmd.Context()
@@ -103,9 +102,9 @@ func serveHere(inv *command.Invocation, cmd *cobra.Command, o *api.ServeOptions,
 func boardCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "board",
-		Short: "Open the board of this folder's tasks in a browser",
-		Long: `Opens the board (docs/board.md) in the browser of this desktop, logged in, and prints its address for
-another one. If nothing serves the folder it does so itself, as pawl serve, until it is interrupted.`,
+		Short: "Print an address of the board of this folder's tasks",
+		Long: `Prints an address of the board (docs/board.md) that logs one browser in, as pawl serve link does. If
+nothing serves the folder it does so itself, as pawl serve, until it is interrupted.`,
 		Example: "  pawl board",
 		Args:    cobra.NoArgs,
 	}
@@ -120,14 +119,14 @@ another one. If nothing serves the folder it does so itself, as pawl serve, unti
 		}
 		url, served := servedAt(cmd.Context(), ws)
 		if served {
-			err = openBoard(inv, ws, url)
+			err = printLink(inv, ws, url)
 		}
 		ws.Close() // nothing was opened for writing
 		if served || err != nil {
 			return err
 		}
 		return serveHere(inv, cmd, o, func(ws *app.Workspace, url string) {
-			if err := openBoard(inv, ws, url); err != nil {
+			if err := printLink(inv, ws, url); err != nil {
 				inv.Notice(err.Error())
 			}
 		})
@@ -142,35 +141,14 @@ func servedAt(ctx context.Context, ws *app.Workspace) (url string, ok bool) {
 	return r.URL, ok && err == nil && owned && owner.PID == r.PID
 }
 
-// openBoard opens the board in a browser, and prints another address of it.
-func openBoard(inv *command.Invocation, ws *app.Workspace, url string) error {
+// printLink prints an address of the board. It is not handed to a browser: other users of the machine can read the
+// command lines of programs, and the code in it logs in.
+func printLink(inv *command.Invocation, ws *app.Workspace, url string) error {
 	link, err := api.NewLink(ws.State, url, time.Now())
 	if err == nil {
-		fmt.Fprintln(inv.Stdout, link.URL)
-		link, err = api.NewLink(ws.State, url, time.Now())
-	}
-	if err == nil {
-		openBrowser(inv, link.URL)
+		_, err = fmt.Fprintln(inv.Stdout, link.URL)
 	}
 	return err
-}
-
-// openBrowser lets the desktop open an address. The program is the system's own, not one of PATH, which may name folders
-// of repositories. Without a desktop nothing is opened.
-func openBrowser(inv *command.Invocation, url string) {
-	program := "/usr/bin/xdg-open"
-	if runtime.GOOS == "darwin" {
-		program = "/usr/bin/open"
-	} else if _, x11 := inv.Env("DISPLAY"); !x11 {
-		if _, wayland := inv.Env("WAYLAND_DISPLAY"); !wayland {
-			return
-		}
-	}
-	cmd := exec.Command(program, url)
-	if err := cmd.Start(); err != nil {
-		return // the address is printed
-	}
-	go func() { _ = cmd.Wait() }() // it is for the desktop to say what is wrong
 }
 
 // A serveTokenForm is the token of a server as JSON.
