@@ -72,10 +72,11 @@ func (claude) invoke(t Turn, conversation string, resume bool) (invocation, erro
 const hookPatience = 3600
 
 // hookCommand returns Hook as a command of a shell, which leaves [Turn.hooked]. Of a hook that fails in another
-// way than with exit code 2 the programs take no notice.
+// way than with exit code 2 the programs take no notice, and make the call: so the shell outlives the signals
+// that end the program, and says no.
 func (t Turn) hookCommand() string {
 	var command strings.Builder
-	command.WriteString("true >" + shellQuoted(t.hooked()) + "; ")
+	command.WriteString("trap '' HUP INT TERM; true >" + shellQuoted(t.hooked()) + "; ")
 	for _, name := range sortedKeys(t.Server.Env) {
 		if strings.HasPrefix(name, "PAWL_") && !strings.HasSuffix(name, "_TOKEN") { // the program gets none of these
 			command.WriteString(name + "=" + shellQuoted(t.Server.Env[name]) + " ")
