@@ -214,7 +214,7 @@ func (w *Workspace) stopHere(ctx context.Context, id run.ID, cause run.Cause, by
 	if err != nil {
 		return err
 	}
-	r, err := d.Open(ctx, id, nil)
+	r, err := w.open(ctx, d, id)
 	if err != nil {
 		return err
 	}

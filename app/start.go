@@ -9,11 +9,13 @@ import (
 
 	"pawl/agent"
 	"pawl/config"
+	"pawl/external"
 	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
 	"pawl/runlog"
 	"pawl/store"
+	"pawl/worker"
 )
 
 // A Task says what a session is for, beyond the settings of its workspace.
@@ -118,7 +120,7 @@ func (w *Workspace) resume(ctx context.Context, id run.ID, t Task) (*Session, er
 	if err != nil {
 		return nil, err
 	}
-	r, err := d.Open(context.WithoutCancel(ctx), id, nil)
+	r, err := w.open(context.WithoutCancel(ctx), d, id)
 	if err != nil {
 		return nil, owned(err)
 	}
@@ -136,6 +138,16 @@ func (w *Workspace) resume(ctx context.Context, id run.ID, t Task) (*Session, er
 		s.added = dirsPrompt(slices.DeleteFunc(slices.Clone(change.AddDirs), func(dir string) bool { return slices.Contains(before.Dirs, dir) }))
 	}
 	return s, nil
+}
+
+// open opens a run to be driven here. An external agent that a killed pawl has left is ended first: it would take what is
+// decided now for an answer to its own question, and make a call that the next turn makes again.
+func (w *Workspace) open(ctx context.Context, d *worker.Worker, id run.ID) (*worker.Runner, error) {
+	r, err := d.Open(ctx, id, nil)
+	if err == nil && r.State().Created.External {
+		external.End(w.externalState(), id)
+	}
+	return r, err
 }
 
 // limitsOf returns the limits of runs of an agent.
