@@ -71,9 +71,9 @@ func (claude) invoke(t Turn, conversation string, resume bool) (invocation, erro
 // The hook is bounded by less.
 const hookPatience = 3600
 
-// hookCommand returns Hook as a command of a shell, which leaves [Turn.hooked]. Of a hook that fails in another
-// way than with exit code 2 the programs take no notice, and make the call: so the shell outlives the signals
-// that end the program, and says no.
+// hookCommand returns Hook as a command of a shell, which leaves [Turn.hooked]. The programs make a call unless its
+// hook ends with exit code 2 and has printed why: Gemini CLI 0.61.0 takes no notice of exit code 2 alone (read
+// 2026-11-27). So the shell outlives the signals that end the program, and says no for a hook that they have ended.
 func (t Turn) hookCommand() string {
 	var command strings.Builder
 	command.WriteString("trap '' HUP INT TERM; true >" + shellQuoted(t.hooked()) + "; ")
@@ -85,7 +85,7 @@ func (t Turn) hookCommand() string {
 	for _, word := range t.Server.Hook {
 		command.WriteString(shellQuoted(word) + " ")
 	}
-	return command.String() + "|| exit 2"
+	return command.String() + "|| { [ $? = 1 ] || echo 'pawl: the call is not allowed: the hook was stopped before there was an answer' >&2; exit 2; }"
 }
 
 // A matcher is what Claude Code and Gemini CLI have in their settings for hooks.

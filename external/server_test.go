@@ -117,10 +117,10 @@ func TestWhatProgramsPrintOfTheirErrorsIsOneLineOfWords(t *testing.T) {
 	}
 }
 
-// A hook that cannot be started is a denial: exit code 2 alone keeps a tool from being used.
+// A hook that cannot be started is a denial: exit code 2 and a reason keep a tool from being used.
 func TestAHookThatFailsIsADenial(t *testing.T) {
 	t.Parallel()
-	if got := string((Turn{Server: Server{Hook: []string{"/bin/pawl", "hook"}}}).hookSettings()); !strings.Contains(got, `hooked'; '/bin/pawl' 'hook' || exit 2"`) {
+	if got := string((Turn{Server: Server{Hook: []string{"/bin/pawl", "hook"}}}).hookSettings()); !strings.Contains(got, `hooked'; '/bin/pawl' 'hook' || { [ $? = 1 ] || echo 'pawl: the call is not allowed: the hook was stopped before there was an answer' \u003e\u00262; exit 2; }"`) {
 		t.Errorf("the settings are %s", got)
 	}
 }
