@@ -3,6 +3,7 @@
 import { get, send } from "./client.js";
 import { ago, button, h, keyed, money, plural, said, trying } from "./dom.js";
 import { cards, doing, loaded, needs, onChange } from "./tasks.js";
+import { onFrame } from "./timing.js";
 
 /** @typedef {import("./tasks.js").Card} Card */
 
@@ -125,28 +126,21 @@ export function board(place, signal) {
   const empty = h("section", { class: "empty", hidden: true });
   place.append(h("h1", { class: "unseen" }, "Board"), h("div", { class: "columns" }, lists.map((l) => l.e)), empty);
 
-  let due = false;
-  const draw = () => {
-    if (due || signal.aborted) return;
-    due = true;
-    requestAnimationFrame(() => {
-      due = false;
-      if (signal.aborted) return;
-      const all = [...cards.values()].filter(matches);
-      for (const { col, e, count, list, more } of lists) {
-        const mine = all.filter((c) => col.statuses.includes(c.status));
-        mine.sort((a, b) => b.priority - a.priority || (a.updated_at < b.updated_at ? 1 : -1));
-        count.textContent = String(mine.length);
-        e.classList.toggle("none", mine.length === 0);
-        const most = drawn.get(col.name) || page;
-        keyed(list, mine.slice(0, most), (c) => c.id, (c) => [c.seq, doing.get(c.id), needs(c), (c.depends_on || []).map((d) => cards.get(d)?.status), ago(c.updated_at)].join("|"), card);
-        more.hidden = mine.length <= most;
-        more.textContent = plural(mine.length - most, "more task");
-      }
-      empty.hidden = !loaded || cards.size > 0;
-      if (!empty.hidden && empty.childElementCount === 0) fillEmpty(empty);
-    });
-  };
+  const draw = onFrame(() => {
+    const all = [...cards.values()].filter(matches);
+    for (const { col, e, count, list, more } of lists) {
+      const mine = all.filter((c) => col.statuses.includes(c.status));
+      mine.sort((a, b) => b.priority - a.priority || (a.updated_at < b.updated_at ? 1 : -1));
+      count.textContent = String(mine.length);
+      e.classList.toggle("none", mine.length === 0);
+      const most = drawn.get(col.name) || page;
+      keyed(list, mine.slice(0, most), (c) => c.id, (c) => [c.seq, doing.get(c.id), needs(c), (c.depends_on || []).map((d) => cards.get(d)?.status), ago(c.updated_at)].join("|"), card);
+      more.hidden = mine.length <= most;
+      more.textContent = more.hidden ? "" : plural(mine.length - most, "more task");
+    }
+    empty.hidden = !loaded || cards.size > 0;
+    if (!empty.hidden && empty.childElementCount === 0) fillEmpty(empty);
+  }, signal);
   onChange(draw, signal);
   const clock = setInterval(draw, 30000);
   signal.addEventListener("abort", () => clearInterval(clock));

@@ -2,8 +2,9 @@
 // with the same key, so that it has its effect once.
 
 import { headers, proven } from "./session.js";
+import { sleep } from "./timing.js";
 
-export const prefix = "/api/v1";
+const prefix = "/api/v1";
 
 /** A Problem is an error that the server answered with. */
 export class Problem extends Error {
@@ -37,8 +38,6 @@ function become(c) {
   since = Date.now();
   for (const f of watchers) f(c, since);
 }
-
-const sleep = (/** @type {number} */ ms) => new Promise((done) => { setTimeout(done, ms); });
 
 /** @type {Promise<void> | null} */
 let reaching = null;

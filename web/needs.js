@@ -3,6 +3,7 @@
 import { answers, approval } from "./dialog.js";
 import { button, h, keyed, plural } from "./dom.js";
 import { cards, dismiss, loaded, needs, onChange, waiting } from "./tasks.js";
+import { onFrame } from "./timing.js";
 
 /** @typedef {import("./tasks.js").Card} Card */
 
@@ -61,21 +62,15 @@ export function strip(place, signal) {
   const list = h("ol", { class: "needs" });
   const section = h("section", { class: "strip", "aria-label": "what needs you" }, title, list);
   place.append(section);
-  let due = false;
-  const draw = () => {
-    if (due || signal.aborted) return;
-    due = true;
-    requestAnimationFrame(() => {
-      due = false;
-      const needed = all();
-      section.classList.toggle("quiet", needed.length === 0);
-      const words = !loaded ? "…" : needed.length === 0 ? "Nothing needs you." : plural(needed.length, "thing needs you", "things need you");
-      if (title.textContent !== words) title.textContent = words;
-      document.title = (needed.length ? `(${needed.length}) ` : "") + "pawl";
-      // A dialog in which somebody types stays as it is, whatever happens elsewhere to its task.
-      keyed(list, needed.slice(0, 100), key, (n) => [n.kind === "approve" ? n.call?.digest : n.kind === "answer" ? JSON.stringify(waiting.get(n.card.id)?.task.questions) : n.card.seq, n.card.title, open.has(key(n))].join("|"), (n) => row(n, draw));
-    });
-  };
+  const draw = onFrame(() => {
+    const needed = all();
+    section.classList.toggle("quiet", needed.length === 0);
+    const words = !loaded ? "…" : needed.length === 0 ? "Nothing needs you." : plural(needed.length, "thing needs you", "things need you");
+    if (title.textContent !== words) title.textContent = words;
+    document.title = (needed.length ? `(${needed.length}) ` : "") + "pawl";
+    // A dialog in which somebody types stays as it is, whatever happens elsewhere to its task.
+    keyed(list, needed.slice(0, 100), key, (n) => [n.kind === "approve" ? n.call?.digest : n.kind === "answer" ? JSON.stringify(waiting.get(n.card.id)?.task.questions) : n.card.seq, n.card.title, open.has(key(n))].join("|"), (n) => row(n, draw));
+  }, signal);
   onChange(draw, signal);
   draw();
 }

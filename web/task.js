@@ -6,6 +6,7 @@ import { ago, button, bytes, fill, h, money, said, trying } from "./dom.js";
 import { markdown } from "./markdown.js";
 import { verbs } from "./board.js";
 import { onTask } from "./tasks.js";
+import { oneAtATime } from "./timing.js";
 import { transcript } from "./transcript.js";
 
 /**
@@ -38,10 +39,8 @@ export async function taskPage(place, id, signal) {
   };
   /** What the dialogs show: they are drawn again only when that changes. */
   let asked = "";
-  let version = 0, loading = false, again = false;
-  const load = async () => {
-    if (loading) { again = true; return; }
-    loading = true;
+  let version = 0;
+  const load = oneAtATime(async () => {
     try {
       const [task, calls] = await Promise.all([get("/tasks/" + id, {}, signal), get(`/tasks/${id}/approvals`, {}, signal)]);
       title.textContent = task.title;
@@ -68,9 +67,7 @@ export async function taskPage(place, id, signal) {
     } catch (error) {
       if (!signal.aborted) fill(status, /** @type {Error} */ (error).message);
     }
-    loading = false;
-    if (again && !signal.aborted) { again = false; setTimeout(load, 80); }
-  };
+  }, 80, signal);
   onTask(id, load, signal);
   await load();
 }

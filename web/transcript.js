@@ -5,6 +5,7 @@ import { follow, get, Problem } from "./client.js";
 import { patch } from "./diff.js";
 import { button, bytes, fill, h, keyed, money, plural, took } from "./dom.js";
 import { markdown } from "./markdown.js";
+import { oneAtATime, onFrame } from "./timing.js";
 
 /** What is shown open, by id: it stays open when it is drawn again. @type {Set<string>} */
 const opened = new Set();
@@ -78,10 +79,8 @@ export function transcript(place, run, signal) {
     else if (fresh) { unseen += fresh; jump.hidden = false; jump.textContent = plural(unseen, "new line") + " ↓"; }
     list.dataset.began = "yes";
   };
-  let after = 0, loading = false, again = false, missing = 0;
-  const load = async () => {
-    if (loading) { again = true; return; }
-    loading = true;
+  let after = 0, missing = 0;
+  const load = oneAtATime(async () => {
     try {
       const shown = await get(`/runs/${run}/items`, { results: true, after }, signal);
       let fresh = 0;
@@ -96,21 +95,13 @@ export function transcript(place, run, signal) {
       if (/** @type {Problem} */ (error).status === 404 && missing++ < 20) setTimeout(load, 300); // a run that was just assigned is there in a moment
       else fill(live, h("p", { class: "quiet" }, /** @type {Error} */ (error).message));
     }
-    loading = false;
-    if (again) { again = false; setTimeout(load, 100); }
-  };
+  }, 100, signal);
   let text = "";
-  let due = false;
-  const stream = () => {
-    if (due) return;
-    due = true;
-    requestAnimationFrame(() => {
-      due = false;
-      const stay = atEnd;
-      live.textContent = text;
-      if (stay && text) bottom.scrollIntoView({ block: "end" });
-    });
-  };
+  const stream = onFrame(() => {
+    const stay = atEnd;
+    live.textContent = text;
+    if (stay && text) bottom.scrollIntoView({ block: "end" });
+  }, signal);
   load();
   follow(`/runs/${run}/events`, (event) => {
     if (event.type === "delta") {

@@ -1,0 +1,42 @@
+// When things are done: once a frame, one at a time, after a while.
+
+/** @param {number} ms */
+export const sleep = (ms) => new Promise((done) => { setTimeout(done, ms); });
+
+/**
+ * onFrame returns a function that lets f be called with the next frame, once however often it was asked for, until the
+ * signal says otherwise.
+ * @param {() => void} f
+ * @param {AbortSignal} signal
+ */
+export function onFrame(f, signal) {
+  let due = false;
+  return () => {
+    if (due || signal.aborted) return;
+    due = true;
+    requestAnimationFrame(() => {
+      due = false;
+      if (!signal.aborted) f();
+    });
+  };
+}
+
+/**
+ * oneAtATime returns a function that runs f. What is asked for meanwhile is run once more, ms after f has ended, until
+ * the signal says otherwise.
+ * @param {() => Promise<void>} f
+ * @param {number} ms
+ * @param {AbortSignal} signal
+ */
+export function oneAtATime(f, ms, signal) {
+  let running = false, again = false;
+  const run = async () => {
+    again = running;
+    if (running || signal.aborted) return;
+    running = true;
+    await f();
+    running = false;
+    if (again) setTimeout(run, ms);
+  };
+  return run;
+}
