@@ -215,16 +215,23 @@ func TestNothingThatIsShownBecomesMarkup(t *testing.T) {
 	}
 }
 
-// A page that stands open outlives the server: it says that it is away, and what is done meanwhile is sent once, when the
-// server is back.
-func TestAPageOutlivesItsServer(t *testing.T) {
-	t.Parallel()
+// leftAlone returns a page of the board, with one task, whose server has ended.
+func leftAlone(t *testing.T) (*served, browser) {
+	t.Helper()
 	s := serve(t, "")
 	s.add("first")
 	b := s.browse(1400)
 	b.sees("first")
 	s.stop()
 	b.sees("The server does not answer")
+	return s, b
+}
+
+// A page that stands open outlives the server: it says that it is away, and what is done meanwhile is sent once, when the
+// server is back.
+func TestAPageOutlivesItsServer(t *testing.T) {
+	t.Parallel()
+	s, b := leftAlone(t)
 	b.press("n")
 	b.write("what has to be done", "second")
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("dialog select").value = ""`))
@@ -240,12 +247,7 @@ func TestAPageOutlivesItsServer(t *testing.T) {
 // A program that takes the place of a server which has ended gets nothing of the sessions of its pages.
 func TestAProgramInThePlaceOfTheServerGetsNoSession(t *testing.T) {
 	t.Parallel()
-	s := serve(t, "")
-	s.add("first")
-	b := s.browse(1400)
-	b.sees("first")
-	s.stop()
-	b.sees("The server does not answer")
+	s, b := leftAlone(t)
 	l, err := net.Listen("tcp", s.address)
 	must(t, err)
 	var mu sync.Mutex

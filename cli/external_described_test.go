@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -195,21 +194,10 @@ func TestRealQwenCodeIsDescribed(t *testing.T) {
 			return externaltest.Reply{Tool: "run_shell_command", Args: `{"command":"setsid sleep 3600 & setsid sh -c 'sleep 3601; :' & sleep 3603","is_background":false}`}
 		})
 		for _, sig := range []os.Signal{os.Interrupt, os.Kill} {
-			cmd := exec.CommandContext(t.Context(), s.bin, "run", "-m", "qwen-code/default", "-p", "Sleep")
-			cmd.Dir, cmd.Env = s.dir, s.env
-			var out strings.Builder
-			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			until(t, func() bool {
-				return len(slices.DeleteFunc(s.leftOf(t), func(l string) bool { return !strings.HasPrefix(l, "sleep 36") })) == 3
-			})
-			_ = cmd.Process.Signal(sig)
-			_ = cmd.Wait()                                                                // it was stopped
+			said := s.stopped(t, sig, 3, "run", "-m", "qwen-code/default", "-p", "Sleep")
 			until(t, func() bool { return sig == os.Interrupt || len(s.leftOf(t)) == 0 }) // after a kill the kernel ends them
 			if left := s.leftOf(t); len(left) > 0 {
-				t.Errorf("after %v there are\n%s\npawl said\n%s", sig, strings.Join(left, "\n"), &out)
+				t.Errorf("after %v there are\n%s\npawl said\n%s", sig, strings.Join(left, "\n"), said)
 			}
 		}
 		s.must(t, []string{"run", "--continue", "-p", "GO ON"}, "I am done.")

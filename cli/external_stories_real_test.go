@@ -224,20 +224,9 @@ func TestRealAgentsThatAreStoppedLeaveNothing(t *testing.T) {
 			} else {
 				args = append(args, "--continue")
 			}
-			cmd := exec.CommandContext(t.Context(), s.bin, args...)
-			cmd.Dir, cmd.Env = s.dir, s.env
-			var out strings.Builder
-			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			until(t, func() bool {
-				return len(slices.DeleteFunc(s.leftOf(t), func(l string) bool { return !strings.HasPrefix(l, "sleep 36") })) == 4
-			})
-			_ = cmd.Process.Signal(sig)
-			_ = cmd.Wait() // it was stopped
+			said := s.stopped(t, sig, 4, args...)
 			if left := s.leftOf(t); sig != os.Kill && len(left) > 0 {
-				t.Errorf("after %v there are\n%s\npawl said\n%s", sig, strings.Join(left, "\n"), &out)
+				t.Errorf("after %v there are\n%s\npawl said\n%s", sig, strings.Join(left, "\n"), said)
 			}
 		}
 		s.must(t, []string{"run", "--continue", "-p", "GO ON 3"}, "I am done.")
@@ -245,6 +234,24 @@ func TestRealAgentsThatAreStoppedLeaveNothing(t *testing.T) {
 			t.Errorf("after all there are\n%s", strings.Join(left, "\n"))
 		}
 	})
+}
+
+// stopped sends a signal to pawl when its agent's commands sleep, which are n processes. It returns what pawl has said.
+func (s *agentSite) stopped(t *testing.T, sig os.Signal, n int, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), s.bin, args...)
+	cmd.Dir, cmd.Env = s.dir, s.env
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, func() bool {
+		return len(slices.DeleteFunc(s.leftOf(t), func(l string) bool { return !strings.HasPrefix(l, "sleep 36") })) == n
+	})
+	_ = cmd.Process.Signal(sig)
+	_ = cmd.Wait() // it was stopped
+	return out.String()
 }
 
 // pawl is killed while a use of a tool waits for a person. The decision reaches the conversation when the task is

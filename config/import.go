@@ -146,13 +146,10 @@ func (f foreignFile) server(raw json.RawMessage) (ForeignServer, error) {
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return ForeignServer{}, err
 	}
-	merged := func(maps ...map[string]string) map[string]string {
+	merged := func(a, b map[string]string) map[string]string {
 		all := map[string]string{}
-		for _, m := range maps {
-			for name, value := range m {
-				all[name] = value
-			}
-		}
+		maps.Copy(all, a)
+		maps.Copy(all, b)
 		return all
 	}
 	d := mcp.Definition{Args: t.Args, Env: merged(t.Env, t.Environment), Dir: t.Dir, URL: cmp.Or(t.HTTPURL, t.URL), Headers: merged(t.Headers, t.HTTPHeaders),

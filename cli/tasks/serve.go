@@ -136,6 +136,16 @@ func (s *taskServer) run(ctx context.Context, a servedArgs) (any, error) {
 	return s.awaited(ctx, t.Created.Task, a.Wait)
 }
 
+// task returns the task that is asked about.
+func (s *taskServer) task(ctx context.Context, a servedArgs) (tasks.State, error) {
+	b := board.Of(s.ws)
+	id, err := b.Find(ctx, a.Task)
+	if err != nil {
+		return tasks.State{}, err
+	}
+	return b.Load(ctx, id)
+}
+
 func (s *taskServer) state(ctx context.Context, a servedArgs) (any, error) {
 	id, err := board.Of(s.ws).Find(ctx, a.Task)
 	if err != nil {
@@ -145,12 +155,7 @@ func (s *taskServer) state(ctx context.Context, a servedArgs) (any, error) {
 }
 
 func (s *taskServer) answer(ctx context.Context, a servedArgs) (any, error) {
-	b := board.Of(s.ws)
-	id, err := b.Find(ctx, a.Task)
-	if err != nil {
-		return nil, err
-	}
-	t, err := b.Load(ctx, id)
+	t, err := s.task(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -164,10 +169,10 @@ func (s *taskServer) answer(ctx context.Context, a servedArgs) (any, error) {
 	if len(open) == 0 {
 		do = tasks.Resume{Words: strings.Join(a.Answers, "\n")}
 	}
-	if _, err := b.Do(ctx, id, app.Person(), do); err != nil {
+	if _, err := board.Of(s.ws).Do(ctx, t.Created.Task, app.Person(), do); err != nil {
 		return nil, err
 	}
-	return s.awaited(ctx, id, a.Wait)
+	return s.awaited(ctx, t.Created.Task, a.Wait)
 }
 
 // awaited drives a task, and returns its state when it comes to rest or to a call that waits for the person,
@@ -217,18 +222,13 @@ func (s *taskServer) drive(id tasks.ID) {
 
 // outputs asks the outputs of the last run of a task.
 func (s *taskServer) outputs(ctx context.Context, a servedArgs) (any, error) {
-	b := board.Of(s.ws)
-	id, err := b.Find(ctx, a.Task)
-	if err != nil {
-		return nil, err
-	}
-	t, err := b.Load(ctx, id)
+	t, err := s.task(ctx, a)
 	if err != nil {
 		return nil, err
 	}
 	last, ok := t.Last()
 	if !ok {
-		return nil, fmt.Errorf("nothing has worked on task %s yet", id)
+		return nil, fmt.Errorf("nothing has worked on task %s yet", t.Created.Task)
 	}
 	scope, err := s.ws.Scope(ctx, string(last.ID))
 	if err != nil {
