@@ -8,7 +8,7 @@ import (
 	"pawl/config"
 )
 
-// A setting that can be set and that nobody reads has a page, a flag and no effect.
+// A setting that no code reads is documented and can be set, but has no effect.
 func TestEverySettingIsRead(t *testing.T) {
 	t.Parallel()
 	named := map[string]bool{}

@@ -208,7 +208,7 @@ func TestNothingThatIsShownBecomesMarkup(t *testing.T) {
 		t.Errorf("%v elements were made of words", n)
 	}
 	if n := b.value(`document.querySelectorAll("a[href='https://example.com/'][rel~=noopener]").length`); n == 0. {
-		t.Error("an address is no link")
+		t.Error("the address is not a link")
 	}
 	if title := b.value("document.title"); !strings.HasPrefix(title.(string), "<img") {
 		t.Errorf("the title is %q", title)

@@ -161,8 +161,8 @@ func PassTools(ctx context.Context, address, token string, in io.Reader, out io.
 	return err
 }
 
-// CallTools makes one call of a tool at an address, and returns its answer. An error is that of the call, or says
-// that there is no answer.
+// CallTools calls one tool at an address and returns its answer. The error is the tool's own, or says why the tool
+// could not be called.
 func CallTools(ctx context.Context, address, token, tool string, arguments json.RawMessage) (string, error) {
 	c, err := dialTools(ctx, address, token)
 	if err != nil {

@@ -158,7 +158,7 @@ func (p *prover) permission(ctx context.Context, workspace string) error {
 	case err != nil:
 		return err
 	case made == nil:
-		p.say(unproven, fmt.Sprintf("it ran touch %s, which nobody has allowed", p.mark))
+		p.say(unproven, fmt.Sprintf("it ran touch %s without permission", p.mark))
 		_ = os.Remove(file)
 	case !tried:
 		p.say(untried, "it has not asked for the command, or has no shell")

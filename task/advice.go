@@ -28,7 +28,8 @@ func (s State) Advice() string {
 	return next
 }
 
-// NextStep says how a task at rest goes on, in words and commands; empty: by itself, or there is no more to do.
+// NextStep says what a person can do with a task at rest, in words and commands. It is empty if the task continues by
+// itself or nothing is left to do.
 func (s State) NextStep() string {
 	id := string(s.Created.Task)
 	if s.Starts() {

@@ -366,7 +366,7 @@ func TestAReportIsFormerWhenItsWorkIsBegunAnew(t *testing.T) {
 	former("resumed", true)
 }
 
-// Where a budget is spent, what can be done next begins with a higher one, and then goes on as the status has it.
+// When the budget is spent, the advice is to raise it first, followed by what the status allows.
 func TestABudgetThatIsSpentIsRaisedBeforeTheNextStep(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{Budget: Budget{Cost: 0.6}})

@@ -238,8 +238,8 @@ func TestADurableChoiceIsReadBeforeItIsMade(t *testing.T) {
 	}
 }
 
-// Words that were begun before a list came up go on in the input, and choose nothing of it. What is typed for the
-// list is a search; what matches nothing there was none, and is kept.
+// Words that were begun before a list appeared stay in the input and do not choose from the list. What is typed in the
+// list searches it; if nothing matches, it is kept for the input.
 func TestWordsThatAListInterruptsAreNotLost(t *testing.T) {
 	t.Parallel()
 	for _, by := range hands {
@@ -1239,7 +1239,7 @@ func TestANumberForAChoiceIsNoPromptAtOnce(t *testing.T) {
 }
 
 // A number from before the choice after a plan was shown chooses nothing, however long it has stood in the input: the
-// person is told what Enter does, and an Enter that is held down is no second one.
+// person is told what Enter does, and holding Enter down does not count as a second one.
 func TestANumberFromBeforeAPlanDoesNotCarryItOut(t *testing.T) {
 	t.Parallel()
 	for _, before := range []time.Duration{0, calm, time.Hour} {
@@ -1265,7 +1265,7 @@ func TestANumberFromBeforeAPlanDoesNotCarryItOut(t *testing.T) {
 	}
 }
 
-// The question of a turn that has just ended is there with the end: what is sent then is no answer that nobody meant.
+// The question of a turn appears together with the end of the turn, so that a message sent in between does not answer it.
 func TestAQuestionIsThereWithTheEndOfTheTurn(t *testing.T) {
 	t.Parallel()
 	c := newScene(t, 80, 24, render.Style{})

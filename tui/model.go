@@ -208,7 +208,7 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case withdrawn:
 		m.giveBack(msg.parts)
 	case resumed:
-		m.typed = now // elsewhere: what follows of it is no answer here
+		m.typed = now // in another program; what follows must not count as an answer
 	case inserted:
 		m.input.editor.SetText(msg.text)
 	case pictured:

@@ -91,7 +91,7 @@ function mark(may) {
   }
 }
 
-/** move lets a task go on to a column. @param {string} id @param {typeof columns[0]} to */
+/** move moves a task to a column. @param {string} id @param {typeof columns[0]} to */
 async function move(id, to) {
   await trying(async () => {
     const { may } = await get(`/tasks/${id}/status`);

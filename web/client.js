@@ -128,7 +128,7 @@ export async function send(method, path, body) {
  */
 export async function follow(path, take, signal) {
   let last = "";
-  let missing = 0; // answers in a row that there is no such thing
+  let missing = 0; // how many 404 answers came in a row
   while (!signal.aborted && missing < 20) {
     try {
       const answer = await ask(path, { signal, headers: last ? { "Last-Event-ID": last } : {} });

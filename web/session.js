@@ -40,7 +40,7 @@ const hex = (/** @type {ArrayBuffer | Uint8Array} */ buffer) => Array.from(new U
 /**
  * proven says whether who answers at this address is the server that made the session. After the server was away this is
  * asked before the session is sent again: meanwhile another program may have taken its place, and whoever knows the
- * session can use it. It throws if nobody answers.
+ * session can use it. It throws if there is no server.
  */
 export async function proven() {
   const session = token();

@@ -470,9 +470,9 @@ const abandoned = 2 * time.Second
 
 // answer calls show, which prints the prompt, when the question can have been read, and returns the line that is typed
 // then. Lines that arrive together were pasted and are returned as one text. show also gets what was typed before the
-// prompt, which is no answer. When a line ends that was begun before the prompt, the prompt has to stand again before
-// the next line counts. Without an answer, because input has ended or gone was closed, ok is false; show is then called
-// without asks if it has lines to name.
+// prompt; that never counts as an answer. After a line that was begun before the prompt, the prompt is shown again
+// before another line counts. ok is false if input has ended or gone was closed; show is then called without asks if
+// it has lines to name.
 func (l *LineReader) answer(show func(early []string, asks bool), gone <-chan struct{}) (text string, ok bool) {
 	var before []string
 	for {

@@ -61,7 +61,7 @@ var waitField = fmt.Sprintf(`"wait":{"type":"integer","minimum":0,"maximum":%d,"
 var servedTools = []servedTool{
 	{"run_task", "Adds a task, which is planned and carried out at once, and returns its state with its id.",
 		`{"type":"object","properties":{"description":{"type":"string","description":"What is to be done, as to a colleague who knows the folder"},` + waitField + `},"required":["description"],"additionalProperties":false}`, (*taskServer).run},
-	{"task_state", "Returns the state of a task: its status, plan, open questions, calls that wait for the person, and its report. It goes on with a task that nothing works on.",
+	{"task_state", "Returns the state of a task: its status, plan, open questions, calls that wait for the person, and its report. If no process works on the task, it is continued.",
 		`{"type":"object","properties":{` + taskField + `,` + waitField + `},"required":["task"],"additionalProperties":false}`, (*taskServer).state},
 	{"answer_task", "Answers the open questions of a task, one answer for each, or tells a task that waits how to go on.",
 		`{"type":"object","properties":{` + taskField + `,"answers":{"type":"array","items":{"type":"string"},"minItems":1},` + waitField + `},"required":["task","answers"],"additionalProperties":false}`, (*taskServer).answer},
