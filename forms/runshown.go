@@ -100,7 +100,7 @@ type EndForm struct {
 }
 
 // ShowRun returns a run with these events, which lead to s, in that form; results says whether
-// the results of calls are part of it.
+// the results of calls are part of it. Only items that an event after after has made or changed are.
 func ShowRun(ctx context.Context, w *app.Workspace, events []run.Event, s run.State, results bool, after int64) (ShownRun, error) {
 	c := s.Created
 	owner, driven, err := w.Owner(ctx, c.Run)

@@ -56,15 +56,13 @@ func (p *Policy) readOnlyTemp() string {
 // its fence.
 func (p *Policy) readOnly(g places) {
 	for path, n := range g {
-		if n.kind == helper.Writable || n.kind == helper.Overlay {
+		switch n.kind {
+		case helper.Writable, helper.Overlay:
 			n.kind, n.pinned = helper.ReadOnly, false
-			g[path] = n
+		case helper.Temporary:
+			n.kind = helper.TemporaryReadOnly
 		}
-	}
-	g["/tmp"] = grant{path: "/tmp", source: p.Temp, kind: helper.TemporaryReadOnly}
-	g["/var/tmp"] = grant{path: "/var/tmp", source: p.Temp, kind: helper.TemporaryReadOnly}
-	if _, ok := g[sharedMemory]; ok {
-		g[sharedMemory] = grant{path: sharedMemory, source: p.Temp, kind: helper.TemporaryReadOnly}
+		g[path] = n
 	}
 	temp := p.readOnlyTemp()
 	g[temp] = grant{path: temp, kind: helper.Memory}

@@ -46,7 +46,7 @@ func (s State) NextStep() string {
 	case Waiting:
 		return "continue with " + next
 	case Completed:
-		if s.Copy != nil && s.Copy.Merged == "" {
+		if s.Copy != nil && !s.Copy.merged() {
 			return "look at what was changed in its copy with `pawl task diff " + id + "`, and fetch it with `pawl task merge " + id + "`"
 		}
 	case Failed:

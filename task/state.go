@@ -49,6 +49,9 @@ type Copy struct {
 	WorkedOn bool `json:"worked_on,omitempty"`
 }
 
+// merged reports whether what was done in the copy is in the person's repository.
+func (c *Copy) merged() bool { return c.Merged != "" && !c.WorkedOn }
+
 // A Question is what an agent asks, with its answer once that is given.
 type Question struct {
 	Question string   `json:"question"`
@@ -358,7 +361,7 @@ func (s State) Summary() Summary {
 		sum.Agent, sum.Run = w.Agent, w.Run
 	}
 	if s.Copy != nil {
-		sum.Branch, sum.Merged = s.Copy.Branch, s.Copy.Merged != "" && !s.Copy.WorkedOn
+		sum.Branch, sum.Merged = s.Copy.Branch, s.Copy.merged()
 	}
 	switch s.Status.Name {
 	case AwaitingInput:

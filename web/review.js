@@ -3,7 +3,7 @@
 import { get, send } from "./client.js";
 import { hunks, parse } from "./diff.js";
 import { button, fill, h, plural, said, trying } from "./dom.js";
-import { onTask } from "./tasks.js";
+import { onTask, unmerged } from "./tasks.js";
 
 /** @typedef {{file: string, side: "old" | "new", line: number, quoted: string, text: string}} Comment */
 
@@ -120,7 +120,7 @@ export async function reviewPage(place, id, signal) {
       draw();
       said("Sent. The agent continues with it.");
     }), { disabled: comments.length === 0, class: comments.length ? "act" : "" }),
-    task.copy && (!task.copy.merged || task.copy.worked_on) && button("Merge", () => merge(task), { class: comments.length ? "" : "act" }),
+    unmerged(task) && button("Merge", () => merge(task), { class: comments.length ? "" : "act" }),
     task.copy && button("Discard…", () => trying(async () => {
       if (!confirm("Remove the copy, with what was not merged? The task stays.")) return;
       await send("POST", `/tasks/${id}/discard`);

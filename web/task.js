@@ -5,7 +5,7 @@ import { answers, approval } from "./dialog.js";
 import { ago, button, bytes, fill, h, money, said, trying } from "./dom.js";
 import { markdown } from "./markdown.js";
 import { verbs } from "./board.js";
-import { onTask } from "./tasks.js";
+import { onTask, unmerged } from "./tasks.js";
 import { oneAtATime } from "./timing.js";
 import { transcript } from "./transcript.js";
 
@@ -85,7 +85,7 @@ function act(place, task, load) {
     else if (may === "fail" || may === "cancel") buttons.push(button(label, () => { const why = prompt(label + ": why?"); if (why !== null) post(may, { why }); }));
     else buttons.push(button(label, () => post(may, undefined), { class: first ? "act" : "" }));
   }
-  if (task.copy && (!task.copy.merged || task.copy.worked_on)) buttons.push(h("a", { class: "button " + (task.status.name === "completed" ? "act" : ""), href: `#/tasks/${task.id}/review` }, "Review the changes"));
+  if (unmerged(task)) buttons.push(h("a", { class: "button " + (task.status.name === "completed" ? "act" : ""), href: `#/tasks/${task.id}/review` }, "Review the changes"));
   else if (task.runs.length > 0) buttons.push(h("a", { class: "button", href: `#/tasks/${task.id}/review` }, "Changes"));
   fill(place, buttons);
 }

@@ -72,6 +72,9 @@ export function needs(c) {
   return "";
 }
 
+/** unmerged says whether a task has changes in a copy of the repository that are not merged. @param {any} task as GET /tasks/{task} has it */
+export const unmerged = (task) => task.copy && (!task.copy.merged || task.copy.worked_on);
+
 const dismissed = new Set(JSON.parse(localStorage.getItem("pawl-dismissed") || "[]"));
 
 /** dismiss takes a failed task out of what needs a person. @param {Card} c */
