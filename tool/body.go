@@ -21,6 +21,7 @@ import (
 
 	"pawl/internal/text"
 	"pawl/run"
+	"pawl/tool/webpage"
 )
 
 // A body is what a server sent, unpacked.
@@ -134,17 +135,17 @@ func (f *fetching) content(ctx context.Context, name, head string, b body, respo
 	}
 	text := decodeText(b)
 	if f.Format != "raw" && isHTML(b, text) {
-		page := readHTML(ctx, text, response.Request.URL, f.Format != "text")
-		if page.title != "" {
-			head += "\nTitle: " + clip(readable(page.title), 200)
+		page := webpage.Read(ctx, text, response.Request.URL, f.Format != "text")
+		if page.Title != "" {
+			head += "\nTitle: " + clip(readable(page.Title), 200)
 		}
-		if page.main {
+		if page.Main {
 			head += "\n[the main part of the page; format raw has all of it]"
 		}
-		if strings.TrimSpace(page.text) == "" {
+		if strings.TrimSpace(page.Text) == "" {
 			return TextResult(head + "\nThe page has no text: scripts make it, perhaps. Format raw shows its source.")
 		}
-		text = page.text
+		text = page.Text
 		if ctx.Err() != nil {
 			head += "\n[its time was up: the text is not whole]"
 		}

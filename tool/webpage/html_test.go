@@ -1,4 +1,4 @@
-package tool_test
+package webpage_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pawl/tool"
+	"pawl/tool/webpage"
 )
 
 func TestAPageIsReadAsAPersonWouldReadIt(t *testing.T) {
@@ -38,7 +38,7 @@ func TestAPageIsReadAsAPersonWouldReadIt(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(c.want, readHTML(t.Context(), c.html, true).Text); diff != "" {
+			if diff := cmp.Diff(c.want, read(t.Context(), c.html, true).Text); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -47,7 +47,7 @@ func TestAPageIsReadAsAPersonWouldReadIt(t *testing.T) {
 
 func TestTextHasNoAddresses(t *testing.T) {
 	t.Parallel()
-	got := readHTML(t.Context(), `<p><a href="/x">a</a> <code>b</code> <img src=c alt=d><pre>e</pre>`, false).Text
+	got := read(t.Context(), `<p><a href="/x">a</a> <code>b</code> <img src=c alt=d><pre>e</pre>`, false).Text
 	if want := "a b [image: d]\n\ne"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -69,13 +69,13 @@ func TestTheMainPartOfAPageIsThePage(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			p := readHTML(t.Context(), c.html, true)
+			p := read(t.Context(), c.html, true)
 			if p.Text != c.want || p.Main != c.main {
 				t.Errorf("got %q, main %v; want %q, %v", p.Text, p.Main, c.want, c.main)
 			}
 		})
 	}
-	if p := readHTML(t.Context(), "<title> A\n page </title>x", true); p.Title != "A page" {
+	if p := read(t.Context(), "<title> A\n page </title>x", true); p.Title != "A page" {
 		t.Errorf("the title is %q", p.Title)
 	}
 }
@@ -92,7 +92,7 @@ func TestHostilePagesAreRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text := readHTML(t.Context(), source, true).Text
+			text := read(t.Context(), source, true).Text
 			if !strings.Contains(text, "x") || len(text) > 4<<20 {
 				t.Errorf("%d bytes: %.100q", len(text), text)
 			}
@@ -100,20 +100,20 @@ func TestHostilePagesAreRead(t *testing.T) {
 	}
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got := readHTML(done, strings.Repeat("<p>x", 1_000_000), true).Text; len(got) > 10_000 {
+	if got := read(done, strings.Repeat("<p>x", 1_000_000), true).Text; len(got) > 10_000 {
 		t.Errorf("a done context let it read on for %d bytes", len(got))
 	}
 }
 
-func FuzzReadHTML(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	f.Add("<table><tr><td><ul><li>a<pre>b</table></pre><a href=x><p>c</a><main>d</main><svg><p/></svg>")
-	f.Fuzz(func(t *testing.T, source string) { readHTML(t.Context(), source, true) })
+	f.Fuzz(func(t *testing.T, source string) { read(t.Context(), source, true) })
 }
 
-func readHTML(ctx context.Context, source string, links bool) tool.Page {
+func read(ctx context.Context, source string, links bool) webpage.Page {
 	base, err := url.Parse("https://example.org/docs/")
 	if err != nil {
 		panic(err)
 	}
-	return tool.ReadHTML(ctx, source, base, links)
+	return webpage.Read(ctx, source, base, links)
 }

@@ -1,4 +1,6 @@
-package tool
+// Package webpage reads an HTML page as a person would: its main part, without what is hidden, as Markdown. It
+// loads nothing and runs nothing, and takes time and memory that grow with the page alone, however it is written.
+package webpage
 
 import (
 	"context"
@@ -11,11 +13,11 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// An htmlPage is what a person would read of a page.
-type htmlPage struct {
-	title string
-	text  string // Markdown
-	main  bool   // text is the main part alone
+// A Page is what a person would read of a page.
+type Page struct {
+	Title string
+	Text  string // Markdown
+	Main  bool   // Text is the main part alone
 }
 
 const (
@@ -27,12 +29,12 @@ const (
 	minMain = 200
 )
 
-// readHTML reads a page; links says whether links and pictures keep their
-// addresses. It goes through the tokens once and makes no tree: html.Parse makes
-// up to hundreds of nodes of a single tag, as the standard demands, and a page of
-// 10 MB can be written to have billions.
-func readHTML(ctx context.Context, source string, base *url.URL, links bool) htmlPage {
-	r := &htmlReader{base: base, links: links, count: map[atom.Atom]int{}}
+// Read reads the page that is at base; links says whether links and pictures keep their
+// addresses. When ctx is done it returns what it has read. It goes through the tokens
+// once and makes no tree: html.Parse makes up to hundreds of nodes of a single tag, as
+// the standard demands, and a page of 10 MB can be written to have billions.
+func Read(ctx context.Context, source string, base *url.URL, links bool) Page {
+	r := &reader{base: base, links: links, count: map[atom.Atom]int{}}
 	z := html.NewTokenizer(strings.NewReader(source))
 	for n := 0; n%1000 != 0 || ctx.Err() == nil; n++ {
 		switch z.Next() {
@@ -51,8 +53,8 @@ func readHTML(ctx context.Context, source string, base *url.URL, links bool) htm
 	return r.page()
 }
 
-// An htmlReader turns tokens into blocks of text.
-type htmlReader struct {
+// An reader turns tokens into blocks of text.
+type reader struct {
 	base  *url.URL
 	links bool
 
@@ -144,7 +146,7 @@ func set(atoms ...atom.Atom) map[atom.Atom]bool {
 }
 
 // start begins an element.
-func (r *htmlReader) start(t html.Token, selfClosing bool) {
+func (r *reader) start(t html.Token, selfClosing bool) {
 	name := t.DataAtom
 	if e, ok := ends[name]; ok {
 		r.closeImplied(e.close, e.within)
@@ -177,7 +179,7 @@ func (r *htmlReader) start(t html.Token, selfClosing bool) {
 }
 
 // unclosed reports whether elements here end themselves, as in drawings.
-func (r *htmlReader) unclosed() bool { return r.count[atom.Svg]+r.count[atom.Math] > 0 }
+func (r *reader) unclosed() bool { return r.count[atom.Svg]+r.count[atom.Math] > 0 }
 
 func attributes(t html.Token) map[string]string {
 	m := map[string]string{}
@@ -214,7 +216,7 @@ func isHidden(name atom.Atom, attr map[string]string) bool {
 }
 
 // begin does what a visible element's beginning means.
-func (r *htmlReader) begin(e *element, attr map[string]string) {
+func (r *reader) begin(e *element, attr map[string]string) {
 	if structures[e.name] {
 		r.leaveCell()
 	}
@@ -281,7 +283,7 @@ func (r *htmlReader) begin(e *element, attr map[string]string) {
 }
 
 // end ends an element; an end without a beginning is passed over.
-func (r *htmlReader) end(t html.Token) {
+func (r *reader) end(t html.Token) {
 	name := t.DataAtom
 	for i := len(r.open) - 1; i >= 0 && r.count[name] > 0; i-- {
 		if r.open[i].name == name && (name != 0 || r.open[i].custom == t.Data) {
@@ -295,7 +297,7 @@ func (r *htmlReader) end(t html.Token) {
 }
 
 // closeImplied ends an element whose own end tag was left out.
-func (r *htmlReader) closeImplied(close, within map[atom.Atom]bool) {
+func (r *reader) closeImplied(close, within map[atom.Atom]bool) {
 	open := 0
 	for name := range close {
 		open += r.count[name]
@@ -313,7 +315,7 @@ func (r *htmlReader) closeImplied(close, within map[atom.Atom]bool) {
 }
 
 // closeTo ends the open elements down to the i-th.
-func (r *htmlReader) closeTo(i int) {
+func (r *reader) closeTo(i int) {
 	for len(r.open) > i {
 		e := r.open[len(r.open)-1]
 		if e.name == atom.Pre || e.name == atom.Listing {
@@ -337,7 +339,7 @@ func (r *htmlReader) closeTo(i int) {
 }
 
 // finish does what a visible element's end means while it is still open.
-func (r *htmlReader) finish(e element) {
+func (r *reader) finish(e element) {
 	switch e.name {
 	case atom.A:
 		r.endLink(e)
@@ -357,7 +359,7 @@ func (r *htmlReader) finish(e element) {
 }
 
 // finished does what follows when it is closed.
-func (r *htmlReader) finished(e element) {
+func (r *reader) finished(e element) {
 	if e.name == atom.Tr {
 		r.row(e)
 	}
@@ -371,7 +373,7 @@ func (r *htmlReader) finished(e element) {
 }
 
 // nearest returns the innermost open element of these names.
-func (r *htmlReader) nearest(names ...atom.Atom) *element {
+func (r *reader) nearest(names ...atom.Atom) *element {
 	open := 0
 	for _, n := range names {
 		open += r.count[n]

@@ -1,4 +1,4 @@
-package tool
+package webpage
 
 import (
 	"strings"
@@ -8,11 +8,11 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// This half of the htmlReader writes what the other half finds: words into lines,
+// This half of the reader writes what the other half finds: words into lines,
 // lines into blocks, cells into rows.
 
 // text takes in text.
-func (r *htmlReader) text(s string) {
+func (r *reader) text(s string) {
 	if n := len(r.open); n > 0 && r.open[n-1].name == atom.Title && r.hidden == 0 {
 		if r.title.Len() < 1000 {
 			r.title.WriteString(s)
@@ -39,14 +39,14 @@ func (r *htmlReader) text(s string) {
 }
 
 // word writes the blank that is due.
-func (r *htmlReader) word() {
+func (r *reader) word() {
 	if n := len(r.line); r.blank && n > 0 && r.line[n-1] != '\n' && r.line[n-1] != ' ' {
 		r.line = append(r.line, ' ')
 	}
 	r.blank = false
 }
 
-func (r *htmlReader) picture(attr map[string]string) {
+func (r *reader) picture(attr map[string]string) {
 	alt := strings.Join(strings.Fields(attr["alt"]), " ")
 	if alt == "" {
 		return // decoration
@@ -60,7 +60,7 @@ func (r *htmlReader) picture(attr map[string]string) {
 }
 
 // address returns where a link leads, whole; empty for what leads nowhere else.
-func (r *htmlReader) address(href string) string {
+func (r *reader) address(href string) string {
 	href = strings.TrimSpace(href)
 	if href == "" || strings.HasPrefix(href, "#") || len(href) > 2000 {
 		return ""
@@ -77,7 +77,7 @@ func (r *htmlReader) address(href string) string {
 }
 
 // endLink makes a link of the text since its beginning.
-func (r *htmlReader) endLink(e element) {
+func (r *reader) endLink(e element) {
 	if e.href == "" || !r.links || e.from > len(r.line) {
 		return
 	}
@@ -89,7 +89,7 @@ func (r *htmlReader) endLink(e element) {
 }
 
 // flush ends the block that is being read.
-func (r *htmlReader) flush() {
+func (r *reader) flush() {
 	if r.cell() != nil {
 		r.blank = true // in a cell, blocks are words apart
 		return
@@ -110,7 +110,7 @@ func (r *htmlReader) flush() {
 }
 
 // flushCode ends a block that keeps its blanks.
-func (r *htmlReader) flushCode(language string) {
+func (r *reader) flushCode(language string) {
 	code := strings.Trim(strings.ReplaceAll(string(r.line), "\r\n", "\n"), "\n")
 	r.line, r.blank = r.line[:0], false
 	if strings.TrimSpace(code) == "" {
@@ -127,7 +127,7 @@ func (r *htmlReader) flushCode(language string) {
 }
 
 // write writes a block behind the marks of the lists and quotations it is in.
-func (r *htmlReader) write(block string) {
+func (r *reader) write(block string) {
 	first, others := "", ""
 	for i := range r.open {
 		e := &r.open[i]
@@ -157,13 +157,13 @@ func (r *htmlReader) write(block string) {
 }
 
 // page ends the reading.
-func (r *htmlReader) page() htmlPage {
+func (r *reader) page() Page {
 	r.closeTo(0)
 	r.flush()
-	p := htmlPage{title: strings.Join(strings.Fields(r.title.String()), " "), text: r.out.String()}
+	p := Page{Title: strings.Join(strings.Fields(r.title.String()), " "), Text: r.out.String()}
 	marked := r.mainPart == theMain || r.articles == 1
-	if n := r.mainEnd - r.mainStart; marked && n >= minMain && n < len(p.text) {
-		p.text, p.main = strings.Trim(p.text[r.mainStart:r.mainEnd], "\n"), true
+	if n := r.mainEnd - r.mainStart; marked && n >= minMain && n < len(p.Text) {
+		p.Text, p.Main = strings.Trim(p.Text[r.mainStart:r.mainEnd], "\n"), true
 	}
 	return p
 }
@@ -182,13 +182,13 @@ func codeLanguage(attr map[string]string) string {
 }
 
 // standsApart reports whether empty lines are around an element here.
-func (r *htmlReader) standsApart(name atom.Atom) bool {
+func (r *reader) standsApart(name atom.Atom) bool {
 	return paragraphs[name] && r.nearest(atom.Li) == nil && r.cell() == nil
 }
 
 // cell returns the row of the cell that text goes to; nil outside of one, and in a
 // table that is there for the layout.
-func (r *htmlReader) cell() *element {
+func (r *reader) cell() *element {
 	in := false
 	for i := len(r.open) - 1; i >= 0 && r.count[atom.Tr] > 0; i-- {
 		switch r.open[i].name {
@@ -207,7 +207,7 @@ func (r *htmlReader) cell() *element {
 }
 
 // leaveCell makes a layout of the table that a structure begins in.
-func (r *htmlReader) leaveCell() {
+func (r *reader) leaveCell() {
 	row := r.cell()
 	if row == nil {
 		return
@@ -224,7 +224,7 @@ func (r *htmlReader) leaveCell() {
 }
 
 // row writes a row of a table.
-func (r *htmlReader) row(e element) {
+func (r *reader) row(e element) {
 	if len(e.cells) == 0 || strings.Join(e.cells, "") == "" {
 		return
 	}
