@@ -31,7 +31,11 @@ func (s *Server) messageOperations() {
 			if key := requestOf(ctx).key; key != "" {
 				id = "m-" + key[:12] // it is said once, even after a kill
 			}
-			return form(s.board.Say(ctx, in.Task, app.Person(), id, in.Body.Text))
+			words, err := s.ws.TypedText(ctx, in.Body.Text)
+			if err != nil {
+				return forms.TaskForm{}, err
+			}
+			return form(s.board.Say(ctx, in.Task, app.Person(), id, words))
 		})
 	type withdrawInput struct {
 		TaskInput

@@ -158,8 +158,8 @@ type FileInput struct {
 // maxPrompt bounds the body of a request with files, in bytes: Base64 makes them longer by a third.
 const maxPrompt = DefaultBody + board.MaxAttachment/3*4
 
-// parts returns what is said with files attached.
-func (in FilesInput) parts(ctx context.Context, words string) ([]run.Part, error) {
+// parts returns what is said with files attached. Words that call a command are what it makes of them.
+func (in FilesInput) parts(ctx context.Context, ws *app.Workspace, words string) ([]run.Part, error) {
 	var files []board.File
 	for _, f := range in.Attachments {
 		if len(f.Content) > board.MaxAttachment {
@@ -167,7 +167,12 @@ func (in FilesInput) parts(ctx context.Context, words string) ([]run.Part, error
 		}
 		files = append(files, board.File{Name: f.Name, Content: f.Content})
 	}
-	return board.Words(ctx, words, files), nil
+	typed, err := ws.Typed(ctx, words)
+	if err != nil || typed.Command == nil {
+		return board.Words(ctx, words, files), err
+	}
+	said, err := ws.Parts(ctx, typed)
+	return slices.Concat(board.Words(ctx, said.Parts[0].Text, files), said.Parts[1:]), err
 }
 
 func (s *Server) startRun(ctx context.Context, in *startRunInput) (forms.RunForm, error) {
@@ -185,15 +190,15 @@ func (s *Server) startRun(ctx context.Context, in *startRunInput) (forms.RunForm
 			return forms.RunForm{}, invalid("output_schema", err.Error())
 		}
 	}
-	parts, err := b.parts(ctx, b.Prompt)
-	if err != nil {
-		return forms.RunForm{}, err
-	}
 	if key := requestOf(ctx).key; key != "" { // the same key is the same run, even after a kill
 		t.Run = run.ID("api-" + key[:20])
 		if r, err := s.ws.Run(ctx, t.Run); err == nil {
 			return forms.RunFormOf(r), nil
 		}
+	}
+	parts, err := b.parts(ctx, s.ws, b.Prompt)
+	if err != nil {
+		return forms.RunForm{}, err
 	}
 	id, err := s.driver.start(ctx, t, parts)
 	if err != nil {
@@ -522,7 +527,7 @@ func (s *Server) say(ctx context.Context, in *RunWordsInput, delivery run.Delive
 	if key := requestOf(ctx).key; key != "" { // a message is taken once
 		id = "api-" + key[:20]
 	}
-	parts, err := in.Body.parts(ctx, in.Body.Text)
+	parts, err := in.Body.parts(ctx, s.ws, in.Body.Text)
 	if err != nil {
 		return RunMessage{}, err
 	}

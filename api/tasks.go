@@ -84,6 +84,10 @@ func (s *Server) createTask(ctx context.Context, in *createTaskInput) (forms.Tas
 			return forms.TaskForm{}, err
 		}
 	}
+	var err error
+	if c.Description, err = s.ws.TypedText(ctx, c.Description); err != nil {
+		return forms.TaskForm{}, err
+	}
 	return form(s.board.Add(ctx, app.Person(), c))
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"pawl/app"
@@ -13,30 +14,35 @@ import (
 // A runInput is what a command line gives a run to do: words, with what they mention, pictures
 // and standard input.
 type runInput struct {
-	words    string
-	prompt   string // of the command line: what is mentioned in it is attached
+	typed    app.Typed // the words of the command line
+	words    string    // that standard input has
 	pictures []run.Part
-	stdin    *command.Stdin // to be stored as an output of the run; nil: it is among the words, or empty
+	stdin    *command.Stdin // to be stored as an output of the run; nil: its words are there, or it is empty
 }
 
-func (t *runInput) empty() bool { return t.words == "" && len(t.pictures) == 0 && t.stdin == nil }
+func (t *runInput) empty() bool {
+	return t.typed.Words == "" && t.words == "" && len(t.pictures) == 0 && t.stdin == nil
+}
 
 // handIn returns the parts of the prompt, once there is a run that standard input can be
 // stored for.
 func handIn(ctx context.Context, inv *command.Invocation, ws *app.Workspace, s *app.Session, t *runInput) ([]run.Part, error) {
-	var parts []run.Part
-	if t.words != "" {
-		parts = append(parts, run.Text(t.words))
-	}
-	parts = append(parts, t.pictures...)
-	mentioned, err := ws.Mentions(ctx, t.prompt, s.State().Config.Dirs...)
+	said, err := ws.Parts(ctx, t.typed, s.State().Config.Dirs...)
 	if err != nil {
 		return nil, err
 	}
-	for _, note := range mentioned.Notes {
+	for _, note := range said.Notes {
 		inv.Notice(note)
 	}
-	parts = append(parts, mentioned.Parts...)
+	parts := said.Parts
+	switch {
+	case t.words == "":
+	case len(parts) > 0:
+		parts[0].Text += "\n\n" + text.Tagged("stdin", "", t.words)
+	default:
+		parts = []run.Part{run.Text(t.words)}
+	}
+	parts = slices.Insert(parts, min(1, len(parts)), t.pictures...)
 	if t.stdin == nil {
 		return parts, nil
 	}
@@ -44,10 +50,16 @@ func handIn(ctx context.Context, inv *command.Invocation, ws *app.Workspace, s *
 	return append(parts, stored...), err
 }
 
-// taskOf reads the task. What is mentioned counts in the words of the command line alone:
+// taskOf reads the task. Commands and what is mentioned count in the words of the command line alone:
 // standard input may be anyone's.
 func taskOf(ctx context.Context, inv *command.Invocation, ws *app.Workspace, r runRequest) (*runInput, error) {
-	t := &runInput{words: r.prompt, prompt: r.prompt}
+	t := &runInput{}
+	if r.prompt != "-" {
+		var err error
+		if t.typed, err = ws.Typed(ctx, r.prompt); err != nil {
+			return nil, err
+		}
+	}
 	for _, file := range r.images {
 		parts, err := ws.Picture(ctx, file)
 		if err != nil {
@@ -59,19 +71,13 @@ func taskOf(ctx context.Context, inv *command.Invocation, ws *app.Workspace, r r
 	if err != nil {
 		return nil, err
 	}
-	words := ""
 	if in != nil && in.Small() {
-		words = strings.TrimSpace(strings.ToValidUTF8(string(in.Head), "\uFFFD"))
+		t.words = strings.TrimSpace(strings.ToValidUTF8(string(in.Head), "\uFFFD"))
 	} else {
 		t.stdin = in
 	}
-	switch {
-	case r.prompt == "-" && words == "" && t.stdin == nil:
+	if r.prompt == "-" && t.words == "" && t.stdin == nil {
 		return nil, command.Usage("- is standard input, which is empty: pawl run - < task.txt")
-	case r.prompt == "-" || r.prompt == "":
-		t.words = words
-	case words != "":
-		t.words += "\n\n" + text.Tagged("stdin", "", words)
 	}
 	return t, nil
 }

@@ -128,7 +128,7 @@ func (r *runRequest) words(cmd *cobra.Command, args []string) error {
 			line := commandline.ReadAsReference(args[0], true).Lines[0]
 			return command.Usage("did you mean pawl %s? As a task: pawl run -p %s", line, args[0])
 		}
-		if name := strings.TrimPrefix(args[0], "@"); name == args[0] && !strings.ContainsAny(name, " \n") && (commandline.Exists(name) || commandline.PathForm().MatchString(name)) {
+		if name := strings.TrimPrefix(args[0], "@"); name == args[0] && !strings.ContainsAny(name, " \n") && !app.CallsCommand(name) && (commandline.Exists(name) || commandline.PathForm().MatchString(name)) {
 			return command.Usage("did you mean pawl run %s? As a task: pawl run -p %s", command.ShellWord("… @"+name), command.ShellWord(name))
 		}
 		if args[0] == "help" || slices.ContainsFunc(topCommands(), func(c topCommand) bool { return c.name == args[0] }) {

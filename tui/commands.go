@@ -74,7 +74,7 @@ func (m *model) command(line string) []effect {
 		return all[i].do(m, args)
 	}
 	if i := slices.IndexFunc(m.own, func(c instructions.Command) bool { return c.Name == name }); i >= 0 {
-		return m.send(m.own[i].Prompt(args))
+		return m.send(line)
 	}
 	var names []string
 	for _, c := range all {

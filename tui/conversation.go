@@ -320,14 +320,17 @@ func (b *backend) parts(ctx context.Context, text string, before []run.Part) ([]
 	if text == "" {
 		return parts, nil
 	}
-	parts = append(parts, run.Text(text))
 	var dirs []string
 	if c, _ := b.current(); c != nil {
 		dirs = c.State().Config.Dirs
 	}
-	m, err := b.ws.Mentions(ctx, text, dirs...)
-	for _, n := range m.Notes {
+	typed, err := b.ws.Typed(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	said, err := b.ws.Parts(ctx, typed, dirs...)
+	for _, n := range said.Notes {
 		b.post(notice{n})
 	}
-	return append(parts, m.Parts...), err
+	return append(parts, said.Parts...), err
 }

@@ -85,6 +85,9 @@ process that watches all tasks. The flags for models, permissions and limits hol
 			}
 			description = strings.ToValidUTF8(strings.TrimSpace(string(content)), "\uFFFD")
 		}
+		if description, err = ws.TypedText(ctx, description); err != nil {
+			return err
+		}
 		c := tasks.Created{Description: description, Source: tasks.Source{Kind: "cli", User: app.Person()}, Labels: *labels, Priority: *priority,
 			Budget: tasks.Budget{Cost: *cost, Tokens: *tokens}, Isolation: tasks.Isolation(*isolation), Start: *start && len(opened) == 0}
 		if c.DependsOn, err = findTasks(ctx, ws, *depends); err != nil {

@@ -624,7 +624,11 @@ agent that worked last does what is said, in the same conversation, and reports 
 		if err != nil {
 			return err
 		}
-		s, err := board.Of(ws).Say(ctx, id, app.Person(), board.NewMessageID(), strings.Join(args, " "))
+		words, err := ws.TypedText(ctx, strings.Join(args, " "))
+		if err != nil {
+			return err
+		}
+		s, err := board.Of(ws).Say(ctx, id, app.Person(), board.NewMessageID(), words)
 		if err != nil {
 			return err
 		}
