@@ -15,17 +15,66 @@ const scopes = { workspace: "in this folder", repository: "in this repository, f
 /** @param {string | undefined} level */
 const outside = (level) => level === "none" ? "runs outside the sandbox, with all that you may do" : level === "network" ? "has the network" : "";
 
-/** standing disables the buttons of a dialog until it has stood a while in sight. @param {HTMLElement} e */
-function standing(e) {
+/** seen calls f when each of some elements has stood in sight for a while. @param {Element[]} elements @param {() => void} f */
+function seen(elements, f) {
+  const left = new Map(elements.map((e) => [e, /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined)]));
+  const watch = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      clearTimeout(left.get(target));
+      if (isIntersecting) left.set(target, setTimeout(() => {
+        watch.unobserve(target);
+        left.delete(target);
+        if (left.size === 0) f();
+      }, settle));
+    }
+  });
+  for (const e of elements) watch.observe(e);
+}
+
+/**
+ * standing keeps a dialog from taking what was meant for something else: its buttons are disabled until it has stood a
+ * while in sight, those that allow or store something until the end of each text was in sight too, and a click on what
+ * has just moved under the pointer does nothing.
+ * @template {HTMLElement} E
+ * @param {E} e
+ * @param {HTMLElement[]} texts whose ends have to be read; they can scroll
+ */
+export function standing(e, texts = []) {
   const fields = h("fieldset", { disabled: true }, ...e.childNodes);
   e.append(fields);
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer;
-  const seen = new IntersectionObserver((entries) => {
-    clearTimeout(timer);
-    if (entries.some((x) => x.isIntersecting)) timer = setTimeout(() => { fields.disabled = false; seen.disconnect(); }, settle);
-  });
-  seen.observe(e);
+  seen([e], () => { fields.disabled = false; });
+  const careful = /** @type {HTMLButtonElement[]} */ ([...e.querySelectorAll("button.act, button.stores")]);
+  const rest = h("span", { class: "warn", hidden: true }, "Not all of it was shown yet: scroll to its end.");
+  if (texts.length) {
+    for (const b of careful) b.disabled = true;
+    careful[0].parentElement?.append(rest);
+    setTimeout(() => { rest.hidden = false; }, 2 * settle);
+    seen(texts.map((text) => text.appendChild(h("span"))), () => {
+      rest.remove();
+      for (const b of careful) b.disabled = false;
+    });
+  }
+  // It has moved when its place has changed both in the window and in what is scrolled.
+  const place = () => {
+    const { top } = e.getBoundingClientRect();
+    let scrolled = top;
+    for (let p = e.parentElement; p; p = p.parentElement) scrolled += p.scrollTop;
+    return [Math.round(top), Math.round(scrolled)];
+  };
+  let was = place(), since = 0;
+  const moved = () => {
+    const now = place();
+    if (now.every((at, i) => at !== was[i])) since = performance.now();
+    was = now;
+    return performance.now() - since < settle;
+  };
+  const watching = setInterval(() => { if (e.isConnected) moved(); else clearInterval(watching); }, 100);
+  e.addEventListener("click", (ev) => {
+    if (ev.detail === 0 || !moved()) return; // 0: a key has pressed it
+    ev.preventDefault();
+    ev.stopPropagation();
+    said("Nothing was done: this has just moved. Look again, and click.", true);
+  }, { capture: true });
   return e;
 }
 
@@ -72,18 +121,19 @@ export function approval(task, call, done = () => {}) {
     fill(more, words, h("p", null, button("Stop the agent and say this", () => decide({ answer: "wait", ...(words.value ? { message: words.value } : {}) }), { class: "act" }), button("Back", () => fill(more))));
     words.focus();
   };
+  const whole = h("pre", { class: "whole", tabIndex: 0 }, command || call.tool + " " + JSON.stringify(call.input, null, 2));
   return standing(h("div", { class: "dialog approve", "data-dialog": "", tabIndex: -1, "aria-label": "permission for " + call.title,
     onkeydown: keys({ y: "Allow once", n: "No", a: "Always…", w: "Stop and say…" }) },
   outside(call.sandbox) && h("p", { class: "warn" }, "▲ It " + outside(call.sandbox) + "."),
   h("ul", { class: "reasons" }, asking.length > 0 ? asking.map((/** @type {any} */ p) => h("li", null, !p.reason.includes(p.text) && [h("code", null, p.text), " "], inline(p.reason))) : h("li", null, inline(call.reason || "no rule covers it"))),
-  h("pre", { class: "whole", tabIndex: 0 }, command || call.tool + " " + JSON.stringify(call.input, null, 2)),
+  whole,
   call.dir && h("p", { class: "quiet" }, "in " + call.dir),
   h("p", { class: "choices" },
     button("No", () => decide({ answer: "no" }), { title: "n, enter: refuse this call, once" }),
     button("Allow once", () => decide({ answer: "allow" }), { class: "act", title: "y, enter: let this call run" }),
-    button("Always…", () => store("always"), { title: "a, enter: shows the rule first" }),
-    button("Never…", () => store("never")),
-    button("Stop and say…", wait, { title: "w, enter" })), more));
+    button("Always…", () => store("always"), { class: "stores", title: "a, enter: shows the rule first" }),
+    button("Never…", () => store("never"), { class: "stores" }),
+    button("Stop and say…", wait, { title: "w, enter" })), more), [whole]);
 }
 
 // When the last key was pressed before the one that is being looked at, anywhere on the page.
@@ -114,6 +164,7 @@ function keys(of) {
     e.preventDefault();
     e.stopPropagation();
     if (alone) chosen.focus();
+    if (alone && chosen.disabled) said("Not all of the call was shown: scroll to its end first.", true);
   };
 }
 

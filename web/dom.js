@@ -26,15 +26,24 @@ export function h(name, properties, ...children) {
   return e;
 }
 
+/** What cannot be seen, or makes other text look like something else: as internal/visible has it. */
+const hidden = /(?![\n\t\u200d\ufe0e\ufe0f])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
+
+/** visible returns text with what is hidden written as \uXXXX; carriage returns are removed. @param {string} text */
+export const visible = (text) => text.replace(hidden, (c) => c === "\r" ? "" : c.length > 1 ? "\\U" + code(c, 8) : "\\u" + code(c, 4));
+
+/** @param {string} c @param {number} digits */
+const code = (c, digits) => /** @type {number} */ (c.codePointAt(0)).toString(16).padStart(digits, "0");
+
 /**
- * put appends children to an element; what is empty is left out.
+ * put appends children to an element; what is empty is left out, and of text everything is made visible.
  * @param {Element} e
  * @param {...(Child | Child[] | Child[][])} children
  */
 export function put(e, ...children) {
   for (const c of /** @type {Child[]} */ (children.flat(2))) {
     if (c === null || c === undefined || c === false || c === "") continue;
-    e.append(typeof c === "number" ? String(c) : c);
+    e.append(typeof c === "object" ? c : visible(String(c)));
   }
 }
 

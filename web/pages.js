@@ -1,7 +1,8 @@
 // The pages beside the board: runs, agents, models, rules, trust, usage, settings.
 
 import { get, send } from "./client.js";
-import { ago, button, fill, h, money, plural, said, trying } from "./dom.js";
+import { standing } from "./dialog.js";
+import { ago, button, fill, h, money, plural, put, said, trying } from "./dom.js";
 import { transcript } from "./transcript.js";
 
 /** rows makes a table. @param {string[]} head @param {any[][]} lines */
@@ -11,7 +12,7 @@ const rows = (head, lines) => lines.length === 0 ? h("p", { class: "quiet" }, "T
 /** @param {HTMLElement} place @param {AbortSignal} signal */
 export async function runs(place, signal) {
   const { items } = await get("/runs", { limit: 100 }, signal);
-  place.append(h("h1", null, "Runs"), rows(["run", "what", "model", "state", "steps", "cost", "used"], items.map((/** @type {any} */ r) => [
+  put(place, h("h1", null, "Runs"), rows(["run", "what", "model", "state", "steps", "cost", "used"], items.map((/** @type {any} */ r) => [
     h("a", { href: "#/runs/" + r.run }, h("code", null, r.run)), r.name || r.title || "", r.model || "", [r.state, r.end].filter(Boolean).join(" · "), r.steps, money(r.usage?.cost), ago(r.updated_at)])));
 }
 
@@ -19,7 +20,7 @@ export async function runs(place, signal) {
 export async function runPage(place, run, signal) {
   const [r, why] = await Promise.all([get("/runs/" + run, {}, signal), get(`/runs/${run}/why`, {}, signal)]);
   const words = h("textarea", { rows: 2, placeholder: "Say something to the agent", "aria-label": "say something to the agent" });
-    place.append(h("div", { class: "task" }, h("header", null, h("p", null, h("a", { href: "#/runs" }, "← Runs")), h("h1", null, r.name || r.title || run), h("p", { class: "status" }, why.text, why.next ? " · " + why.next : ""),
+  put(place, h("div", { class: "task" }, h("header", null, h("p", null, h("a", { href: "#/runs" }, "← Runs")), h("h1", null, r.name || r.title || run), h("p", { class: "status" }, why.text, why.next ? " · " + why.next : ""),
     h("div", { class: "actions" }, r.state === "working" && button("Stop", () => trying(() => send("POST", `/runs/${run}/interrupt`))), h("a", { class: "button", href: `#/runs/${run}/outputs` }, "Outputs"))),
   h("div", { class: "main" }, h("div", { class: "run" }), h("form", { class: "say stand", onsubmit: (/** @type {Event} */ e) => {
     e.preventDefault();
@@ -32,21 +33,21 @@ export async function runPage(place, run, signal) {
 /** @param {HTMLElement} place @param {string} run @param {AbortSignal} signal */
 export async function outputs(place, run, signal) {
   const { items } = await get(`/runs/${run}/outputs`, { limit: 200 }, signal);
-  place.append(h("p", null, h("a", { href: "#/runs/" + run }, "← the run")), h("h1", null, "Outputs"), rows(["output", "tool", "what", "bytes"], items.map((/** @type {any} */ o) => [
+  put(place, h("p", null, h("a", { href: "#/runs/" + run }, "← the run")), h("h1", null, "Outputs"), rows(["output", "tool", "what", "bytes"], items.map((/** @type {any} */ o) => [
     h("a", { href: `#/runs/${run}/outputs/${encodeURIComponent(o.id)}` }, h("code", null, o.id)), o.tool, o.summary, o.bytes.toLocaleString("en")])));
 }
 
 /** @param {HTMLElement} place @param {AbortSignal} signal */
 export async function agents(place, signal) {
   const { items } = await get("/agents", {}, signal);
-  place.append(h("h1", null, "Agents"), rows(["agent", "kind", "model", "from", ""], items.map((/** @type {any} */ a) => [
+  put(place, h("h1", null, "Agents"), rows(["agent", "kind", "model", "from", ""], items.map((/** @type {any} */ a) => [
     [h("b", null, a.name), a.description && h("p", { class: "quiet" }, a.description)], a.kind || "pawl", a.model || "", a.source, a.valid ? "ready" : h("span", { class: "need failed" }, a.why || "cannot run")])));
 }
 
 /** @param {HTMLElement} place @param {AbortSignal} signal */
 export async function models(place, signal) {
   const { items } = await get("/models", {}, signal);
-  place.append(h("h1", null, "Models"), rows(["model", "window", "in, out ($ per million tokens)", ""], items.map((/** @type {any} */ m) => [
+  put(place, h("h1", null, "Models"), rows(["model", "window", "in, out ($ per million tokens)", ""], items.map((/** @type {any} */ m) => [
     h("code", null, m.name), m.window ? m.window.toLocaleString("en") : "", m.price.input || m.price.output ? `${m.price.input}, ${m.price.output}` : "", m.usable ? "ready" : h("span", { class: "quiet" }, "no key")])));
 }
 
@@ -60,7 +61,7 @@ export async function rules(place, signal) {
       r.scope && button("Remove", () => trying(async () => { await send("DELETE", `/permissions?${new URLSearchParams({ rule: r.rule, effect: r.effect, scope: r.scope })}`); said("Removed."); load(); }))])));
   };
   const call = h("input", { size: 50, placeholder: "npm install", "aria-label": "a command" });
-  place.append(h("h1", null, "Rules"), h("form", { class: "ask", onsubmit: (/** @type {Event} */ e) => {
+  put(place, h("h1", null, "Rules"), h("form", { class: "ask", onsubmit: (/** @type {Event} */ e) => {
     e.preventDefault();
     trying(async () => {
       const x = await send("POST", "/permissions/explain", { call: call.value });
@@ -73,14 +74,17 @@ export async function rules(place, signal) {
 /** @param {HTMLElement} place @param {AbortSignal} signal */
 export async function trust(place, signal) {
   const { items, trusted } = await get("/trust", {}, signal);
-  place.append(h("h1", null, "Trust"), h("p", null, items.length ? "These files of the folder change what pawl does. They count only after you have looked at them:" : trusted ? "Everything that the folder brings is trusted." : "The folder brings nothing that would change what pawl does."),
-    items.map((/** @type {any} */ f) => h("details", null, h("summary", null, h("code", null, f.file)), f.problem && h("p", { class: "warn" }, f.problem), h("pre", { tabIndex: 0 }, f.shown || ""))));
-  if (items.length) place.append(button("Trust these files as they are shown", () => trying(async () => {
-    await send("POST", "/trust", { files: items.map((/** @type {any} */ f) => ({ file: f.file, sha256: f.sha256 || "" })) });
+  put(place, h("h1", null, "Trust"), h("p", null, items.length ? "These files of the folder change what pawl does. They count only after you have looked at them:" : trusted ? "Everything that the folder brings is trusted." : "The folder brings nothing that would change what pawl does."));
+  const shown = items.map((/** @type {any} */ f) => h("pre", { tabIndex: 0 }, f.shown || ""));
+  const files = items.map((/** @type {any} */ f, /** @type {number} */ i) => h("details", { open: true }, h("summary", null, h("code", null, f.file)), f.problem && h("p", { class: "warn" }, f.problem), shown[i]));
+  const some = items.filter((/** @type {any} */ f) => !f.problem);
+  if (items.length && !some.length) put(place, files, h("p", { class: "warn" }, "None of this can be trusted as it is: repair or remove it."));
+  else if (some.length) put(place, standing(h("div", null, files, h("p", { class: "choices" }, button("Trust these files as they are shown", () => trying(async () => {
+    await send("POST", "/trust", { files: some.map((/** @type {any} */ f) => ({ file: f.file, sha256: f.sha256 || "" })) });
     said("Trusted. It holds from the next start of the server on.");
     fill(place);
     await trust(place, signal);
-  }), { class: "act" }));
+  }), { class: "act" }))), shown));
 }
 
 /** @param {HTMLElement} place @param {AbortSignal} signal */
@@ -96,14 +100,14 @@ export async function usage(place, signal) {
       u.denials?.length > 0 && [h("h2", null, "Refused"), rows(["tool", "rule", "count"], u.denials.map((/** @type {any} */ d) => [d.tool, d.rule || d.source || "", d.count]))]);
   });
   const since = h("select", { "aria-label": "since", onchange: () => load(since.value) }, [["", "ever"], ["24h", "the last day"], ["168h", "the last week"], ["720h", "the last month"]].map(([value, name]) => h("option", { value }, name)));
-  place.append(h("h1", null, "Usage"), h("p", null, since), list);
+  put(place, h("h1", null, "Usage"), h("p", null, since), list);
   await load("");
 }
 
 /** @param {HTMLElement} place @param {AbortSignal} signal */
 export async function settings(place, signal) {
   const [c, v] = await Promise.all([get("/config", {}, signal), get("/version", {}, signal)]);
-  place.append(h("h1", null, "Settings"), h("p", { class: "quiet" }, `pawl ${v.version}, state in `, h("code", null, c.state_dir)), c.notes.map((/** @type {string} */ n) => h("p", { class: "warn" }, n)),
+  put(place, h("h1", null, "Settings"), h("p", { class: "quiet" }, `pawl ${v.version}, state in `, h("code", null, c.state_dir)), c.notes.map((/** @type {string} */ n) => h("p", { class: "warn" }, n)),
     h("p", null, "Settings are read when the server starts. ", h("code", null, "pawl config set"), " changes them."),
     rows(["setting", "value", "from"], Object.entries(c.values).map(([name, s]) => [h("code", null, name), h("code", null, s.value), s.source])),
     h("p", null, h("a", { href: "/api/v1/docs" }, "The API: its operations, and a form for each")));
