@@ -519,3 +519,62 @@ func TestOnlyWhoHoldsTheLockHasTheDatabase(t *testing.T) {
 		t.Errorf("when it is gone: process %d, want none", pid)
 	}
 }
+
+func TestTheRunThatWasUsedLastIsListedFirst(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	family(t, s, run.Created{Run: "later"}, testTime, run.Completed)
+	if runs, err := s.Runs(t.Context(), 1); err != nil || len(runs) != 1 || runs[0].ID != "later" {
+		t.Errorf("the last run: %+v, %v", runs, err)
+	}
+}
+
+// Whose owner cannot be told is no reason to say that nobody drives anything.
+func TestALockThatCannotBeReadIsSaid(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	path := lockPath(s.dir, "r")
+	if err := errors.Join(os.Remove(path), os.Symlink(filepath.Join(t.TempDir(), "elsewhere"), path)); err != nil {
+		t.Fatal(err)
+	}
+	if owned, err := s.Owned(t.Context()); err == nil {
+		t.Errorf("with a link in the place of a lock %v are owned", owned)
+	}
+}
+
+// A run without a mark gets none from a removal that failed.
+func TestARemovalThatFailsMakesNoMark(t *testing.T) {
+	t.Parallel()
+	s := openTest(t, t.TempDir(), Options{})
+	family(t, s, run.Created{Run: "p"}, testTime, run.Completed)
+	family(t, s, run.Created{Run: "c", Parent: "p"}, testTime, run.Completed)
+	clearMark(s.dir, "c")
+	tamper(t, s, `CREATE TRIGGER t BEFORE DELETE ON events BEGIN SELECT raise(FAIL, 'no'); END`)
+	if removed, err := s.Remove(t.Context(), "p"); err == nil {
+		t.Fatalf("%v were removed", removed)
+	}
+	for id, want := range map[run.ID]bool{"p": true, "c": false} {
+		if m, ok := markAt(lockPath(s.dir, id), s.id); ok != want {
+			t.Errorf("the mark of %s is %+v, %v", id, m, ok)
+		}
+	}
+}
+
+// The mark of a run that has lost its last event keeps what is known of that event.
+func TestTheMarkOfARunThatWasSavedKnowsWhatItLost(t *testing.T) {
+	t.Parallel()
+	s := withRun(t, Options{})
+	h, err := s.head("r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tamper(t, s, `DELETE FROM events WHERE seq = 5`)
+	clearMark(s.dir, "r")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, all := salvaged(t, s.dir)
+	if m, ok := markAt(lockPath(s.dir, "r"), s.id); all["r"].Kept != 4 || !ok || m.seq != 5 || string(m.hash) != string(h.hash) {
+		t.Errorf("saved %+v; its mark is %+v, %v", all["r"], m, ok)
+	}
+}
