@@ -12,10 +12,14 @@ import (
 // copyOperations registers what is done with the copy of the repository in which the workers
 // of a task work.
 func (s *Server) copyOperations() {
+	type diffInput struct {
+		TaskInput
+		Since string `query:"since" pattern:"^[0-9a-f]{40,64}$" patternDescription:"tree of an earlier diff" doc:"Only what was changed since then: tree of an earlier diff, or of a review"`
+	}
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/diff", id: "diff-task", tag: tagTasks,
-		summary: "Get what was changed in the copy of a task", more: "Since the copy was made, committed or not."},
-		func(ctx context.Context, in *TaskInput) (board.TaskDiffForm, error) {
-			return s.board.Diff(ctx, in.Task)
+		summary: "Get what was changed in the copy of a task", more: "Since the copy was made, or since it had a tree; committed or not."},
+		func(ctx context.Context, in *diffInput) (board.TaskDiffForm, error) {
+			return s.board.Diff(ctx, in.Task, in.Since)
 		})
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/merge", id: "merge-task", tag: tagTasks, keyed: true,
 		summary: "Fetch the branch of a task's copy into the repository",

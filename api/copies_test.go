@@ -136,3 +136,55 @@ func TestACopyThatCannotBeMadeIsARefusalOfTheStart(t *testing.T) {
 		t.Errorf("the copy is %+v", state.at("copy"))
 	}
 }
+
+const reviewReplies = planReply + `
+{"when":{"first":"Carry out this task","contains":"is it needed"},"calls":[{"tool":"write","args":{"path":"b.txt","content":"one\ntwo\n"}},{"tool":"completion-report","args":{"status":"complete","summary":"Changed.","comments":[{"id":"c2","became":"changed","answer":"It is two now."},{"id":"c3","became":"answered","answer":"Yes."}]}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"write","args":{"path":"b.txt","content":"one\n"}},{"tool":"completion-report","args":{"status":"complete","summary":"Written."}}]}
+`
+
+// A review has its effect once, the agent says what became of each comment, and the person sees what was changed since.
+func TestAReviewIsSentAsOneMessageAndAnsweredCommentByComment(t *testing.T) {
+	t.Parallel()
+	s := serve(t, reviewReplies)
+	s.repository()
+	s.env["PAWL_MODE"] = "accept-edits"
+	s.start()
+	s.drive()
+	id := s.do("POST", "/tasks", `{"description":"Write the list.","isolation":"clone"}`).is(201).text("id")
+	path := "/tasks/" + id
+	s.do("POST", path+"/reviews", `{"comments":[{"file":"b.txt","text":"x"}]}`).is(201) // for the agent that is to come
+	if v := s.do("GET", path+"/reviews", "").is(200); v.text("items.0.state") != "queued" || v.at("items.0.comments.0.became") != nil {
+		t.Errorf("the review is %+v", v.v)
+	}
+	s.do("DELETE", path+"/messages/"+s.do("GET", path+"/reviews", "").is(200).text("items.0.id"), "").is(200)
+	s.do("POST", path+"/plan", "").is(200)
+	s.wait(id, "planned")
+	s.do("POST", path+"/start", "").is(200)
+	s.wait(id, "completed")
+	tree := s.do("GET", path+"/diff", "").is(200).text("tree")
+	review := `{"text":"Two things.","tree":"` + tree + `","comments":[{"file":"b.txt","line":1,"quoted":"one","text":"Why one?"},{"file":"b.txt","text":"And is it needed?"}]}`
+	for _, bad := range []string{`{"comments":[]}`, `{"comments":[{"file":"b.txt","text":" "}]}`, `{"comments":[{"text":"x"}]}`, `{"comments":[{"file":"b","text":"x","side":"left"}]}`, `{"comments":[{"file":"b","text":"x","became":"open"}]}`, `{"tree":"HEAD","comments":[{"file":"b","text":"x"}]}`} {
+		s.do("POST", path+"/reviews", bad).problem(422, "INVALID_INPUT")
+	}
+	key := with("Idempotency-Key", "one")
+	s.do("POST", path+"/reviews", review, key).is(201)
+	s.do("POST", path+"/reviews", review, key).is(201)
+	done := s.until(id, "answered", func(v value) bool {
+		return v.text("report.summary") == "Changed." && v.text("status.name") == "completed"
+	})
+	if n := len(done.items("messages")); n != 2 {
+		t.Errorf("there are %d messages", n)
+	}
+	got := s.do("GET", path+"/reviews", "").is(200)
+	for at, want := range map[string]any{"items.1.tree": tree, "items.1.comments.0.id": "c2", "items.1.comments.0.side": "new", "items.1.comments.0.became": "changed",
+		"items.1.comments.0.answer": "It is two now.", "items.1.comments.1.became": "answered", "items.1.comments.1.side": nil, "items.0.comments.0.became": nil} {
+		if v := got.at(at); v != want {
+			t.Errorf("%s is %v, not %v", at, v, want)
+		}
+	}
+	if since := s.do("GET", path+"/diff?since="+tree, "").is(200); since.at("files.0.added") != 1. || strings.Contains(since.text("patch"), "+one") {
+		t.Errorf("since then: %+v", since.v)
+	}
+	s.do("GET", path+"/diff?since="+strings.Repeat("1", 40), "").problem(409, "GIT")
+	s.do("GET", path+"/diff?since=HEAD", "").problem(422, "INVALID_INPUT")
+}

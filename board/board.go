@@ -253,10 +253,9 @@ func (b Board) HandOn(ctx context.Context, id task.ID, by, agent, words string) 
 	return b.Do(ctx, id, by, task.HandOn{Run: runlog.NewID(time.Now()), Agent: agent, Words: words})
 }
 
-// Say says something to the agent of a task, as a message with an id. A task that has ended continues with
-// it: in the conversation of its last run, or in a new one with an account of it, if that is gone.
-func (b Board) Say(ctx context.Context, id task.ID, by, message, words string) (task.State, error) {
-	say := task.Say{ID: message, Text: words}
+// Say says something to the agent of a task. A task that has ended continues with it: in the conversation of its last
+// run, or in a new one with an account of it, if that is gone; say.Anew is not given.
+func (b Board) Say(ctx context.Context, id task.ID, by string, say task.Say) (task.State, error) {
 	s, err := b.Load(ctx, id)
 	if err != nil {
 		return s, err

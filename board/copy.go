@@ -72,14 +72,15 @@ func noCopyOf(s task.State) error {
 	return noCopy("task %s has no copy of the repository: its agents work in %s (a copy is made at the start of a task with `--isolation clone`)", s.Created.Task, s.Created.Workspace)
 }
 
-// Diff returns what was changed in the copy of a task since it was made, committed or not.
-func (b Board) Diff(ctx context.Context, id task.ID) (TaskDiffForm, error) {
+// Diff returns what was changed in the copy of a task, committed or not: since it was made, or since it had the tree
+// since, if that is not empty.
+func (b Board) Diff(ctx context.Context, id task.ID, since string) (TaskDiffForm, error) {
 	s, c, err := b.copyOfTask(ctx, id)
 	if err != nil {
 		return TaskDiffForm{}, err
 	}
-	d, err := c.Diff(ctx)
-	return TaskDiffForm{id, s.Copy.Branch, s.Copy.Base, d.Commits, append([]gitcopy.File{}, d.Files...), d.Patch}, err
+	d, err := c.Diff(ctx, since)
+	return TaskDiffForm{id, s.Copy.Branch, s.Copy.Base, d.Commits, d.Tree, append([]gitcopy.File{}, d.Files...), d.Patch}, err
 }
 
 // Merge commits what is left in the copy of a task and fetches its branch into the
@@ -98,7 +99,7 @@ func (b Board) Merge(ctx context.Context, id task.ID, by string) (TaskMergeForm,
 	}
 	defer lease.Release()
 	m, err := c.Merge(ctx, s.Title())
-	f := TaskMergeForm{id, m.Branch, m.Commit, m.Into, errors.Is(err, gitcopy.ErrNothing), m.Contained, append([]string{}, m.Changed...), append([]string{}, m.Conflicts...)}
+	f := TaskMergeForm{id, m.Branch, m.Commit, m.Into, m.Head, errors.Is(err, gitcopy.ErrNothing), m.Contained, append([]string{}, m.Changed...), append([]string{}, m.Conflicts...)}
 	if err != nil {
 		if f.Unchanged {
 			err = nil
@@ -133,12 +134,13 @@ func (b Board) Discard(ctx context.Context, id task.ID, by string) (task.State, 
 	return s, b.ws.RemoveCopy(ctx, id, before.Copy.Dir)
 }
 
-// A TaskDiffForm is what was changed in the copy of a task since it was made, as JSON.
+// A TaskDiffForm is what was changed in the copy of a task, as JSON.
 type TaskDiffForm struct {
 	Task    task.ID        `json:"task"`
 	Branch  string         `json:"branch"`
-	Base    string         `json:"base"` // the commit that the copy was made from
-	Commits int            `json:"commits"`
+	Base    string         `json:"base"`    // the commit that the copy was made from
+	Commits int            `json:"commits"` // since then
+	Tree    string         `json:"tree"`    // what was looked at: a later diff can begin with it
 	Files   []gitcopy.File `json:"files"`
 	Patch   string         `json:"patch,omitempty"` // as git diff prints it
 }
@@ -149,6 +151,7 @@ type TaskMergeForm struct {
 	Branch      string   `json:"branch"` // in the person's repository now, unless the copy is unchanged
 	Commit      string   `json:"commit"`
 	Into        string   `json:"into,omitempty"` // the branch that is checked out there; left out: none
+	Head        string   `json:"head,omitempty"` // the commit that is checked out there; the copy has it too
 	Unchanged   bool     `json:"unchanged"`      // nothing was changed in the copy, so there is nothing to merge
 	Contained   bool     `json:"contained"`      // what is checked out has all of it already
 	Uncommitted []string `json:"uncommitted"`    // files of the person's with changes that are not committed

@@ -82,7 +82,7 @@ func TestTwoTasksWorkInCopiesOfOneRepositoryAtOnce(t *testing.T) {
 		if s.Copy == nil || s.Copy.UncommittedCount != 1 || s.Copy.Uncommitted[0] != "mine.txt" || s.Copy.Branch != "pawl/"+string(id) || s.Copy.From != "main" {
 			t.Fatalf("the card says of the copy: %+v", s.Copy)
 		}
-		d, err := board.Of(ws).Diff(t.Context(), id)
+		d, err := board.Of(ws).Diff(t.Context(), id, "")
 		ok(t, err)
 		if len(d.Files) != 1 || d.Files[0].Name != file || d.Files[0].Added != 1 {
 			t.Errorf("the diff of %s: %+v", id, d.Files)
@@ -177,7 +177,7 @@ func TestATaskIsNotStartedWhereThereCanBeNoCopy(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	for what, err := range map[string]error{
-		"diff":    second(board.Of(ws).Diff(t.Context(), id)),
+		"diff":    second(board.Of(ws).Diff(t.Context(), id, "")),
 		"merge":   second(board.Of(ws).Merge(t.Context(), id, "anna")),
 		"discard": second(board.Of(ws).Discard(t.Context(), id, "anna")),
 	} {
@@ -241,7 +241,7 @@ func TestAnAgentWithIsolationWorksInACopy(t *testing.T) {
 	_, err = board.Of(ws).Start(t.Context(), id, "anna", "apart")
 	ok(t, err)
 	s := wait(t, ws, id, task.Completed)
-	d, err := board.Of(ws).Diff(t.Context(), id)
+	d, err := board.Of(ws).Diff(t.Context(), id, "")
 	ok(t, err)
 	if s.Copy == nil || d.Commits != 1 || len(d.Files) != 1 {
 		events, _, _ := ws.Load(t.Context(), s.Chain[1].ID)

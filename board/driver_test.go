@@ -801,7 +801,7 @@ func TestWordsForACompletedTaskContinueTheConversationOfItsRun(t *testing.T) {
 	_, err = board.Of(ws).Start(t.Context(), id, "anna", "")
 	ok(t, err)
 	wait(t, ws, id, task.Completed)
-	said, err := board.Of(ws).Say(t.Context(), id, "anna", "m1", "Rename it.")
+	said, err := board.Of(ws).Say(t.Context(), id, "anna", task.Say{ID: "m1", Text: "Rename it."})
 	ok(t, err)
 	if said.Status.Name != task.Active {
 		t.Errorf("said to a completed task, it is %s", said.Status.Name)
@@ -810,14 +810,14 @@ func TestWordsForACompletedTaskContinueTheConversationOfItsRun(t *testing.T) {
 	if r := s.Chain[1]; len(s.Chain) != 2 || s.Report.Summary != "Renamed." || len(r.Assignments) != 2 || r.Assignments[1].Reason != "say" {
 		t.Errorf("it continued as %+v, with the report %+v", s.Chain, s.Report)
 	}
-	again, err := board.Of(ws).Say(t.Context(), id, "anna", "m1", "Rename it.")
+	again, err := board.Of(ws).Say(t.Context(), id, "anna", task.Say{ID: "m1", Text: "Rename it."})
 	if err != nil || again.Seq != s.Seq {
 		t.Errorf("said twice it is %+v, %v", again.Status, err)
 	}
 	// The run was removed: another one is told of it.
 	_, err = ws.Remove(t.Context(), s.Chain[1].ID, false)
 	ok(t, err)
-	_, err = board.Of(ws).Say(t.Context(), id, "anna", "m2", "And again.")
+	_, err = board.Of(ws).Say(t.Context(), id, "anna", task.Say{ID: "m2", Text: "And again."})
 	ok(t, err)
 	if s = wait(t, ws, id, task.Completed); len(s.Chain) != 3 || s.Report.Summary != "Counted again." {
 		t.Errorf("it continued as %+v, with the report %+v", s.Chain, s.Report)

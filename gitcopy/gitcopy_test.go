@@ -122,7 +122,7 @@ func TestTwoCopiesOfOneRepositoryAreMerged(t *testing.T) {
 	p.in(two.work(), "add", ".")
 	p.in(two.work(), "commit", "--quiet", "-m", "b is there")
 
-	d, err := one.Diff(t.Context())
+	d, err := one.Diff(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,6 +267,55 @@ func TestConflictsAndChangedFilesAreSaid(t *testing.T) {
 	}
 }
 
+// An agent in the copy can merge what the person has committed since, and then nothing conflicts.
+func TestConflictsAreSolvedInTheCopy(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	c, _ := p.copy("t-x")
+	p.write(c.work(), "a.txt", "the agent's\n")
+	p.write(p.dir, "a.txt", "the person's\n")
+	p.git("commit", "-qam", "mine")
+	m, err := c.Merge(t.Context(), "x")
+	if err != nil || m.Head != p.git("rev-parse", "HEAD") {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	p.in(c.work(), "commit", "-qam", "changed")
+	p.in(c.work(), "merge", "--quiet", "--no-commit", "--strategy-option=ours", m.Head)
+	p.write(c.work(), "a.txt", "both\n")
+	p.in(c.work(), "commit", "-qam", "solved")
+	m, err = c.Merge(t.Context(), "x")
+	if err != nil || len(m.Conflicts) > 0 || p.git("show", m.Commit+":a.txt") != "both" {
+		t.Errorf("%+v, %v", m, err)
+	}
+	p.git("merge", "--quiet", m.Branch)
+}
+
+// What was changed since a person has looked is shown alone, however much was changed before.
+func TestADiffBeginsWithTheTreeOfAnother(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	c, _ := p.copy("t-x")
+	p.write(c.work(), "a.txt", "changed\n")
+	p.write(c.work(), "b.txt", "two\n")
+	before, err := c.Diff(t.Context(), "")
+	if err != nil || len(before.Files) != 2 {
+		t.Fatalf("%+v, %v", before, err)
+	}
+	p.write(c.work(), "b.txt", "two\nthree\n")
+	now, err := c.Diff(t.Context(), before.Tree)
+	if err != nil || !slices.Equal(now.Files, []File{{"b.txt", 1, 0}}) || strings.Contains(now.Patch, "+two") {
+		t.Errorf("%+v, %v", now, err)
+	}
+	if all, err := c.Diff(t.Context(), ""); err != nil || len(all.Files) != 2 || all.Tree != now.Tree {
+		t.Errorf("%+v, %v", all, err)
+	}
+	for _, tree := range []string{strings.Repeat("1", 40), p.git("rev-parse", "HEAD"), "--help"} {
+		if _, err := c.Diff(t.Context(), tree); !errors.As(err, new(*StateError)) {
+			t.Errorf("since %s: %v", tree, err)
+		}
+	}
+}
+
 // TestNothingThatAConfigurationNamesRuns: hooks, filters, monitors and drivers, of the person
 // and of the copy, which an agent can change as it likes.
 func TestNothingThatAConfigurationNamesRuns(t *testing.T) {
@@ -306,7 +355,7 @@ func TestNothingThatAConfigurationNamesRuns(t *testing.T) {
 	plant(c.work())
 	p.write(c.work(), "a.txt", "two\n")
 	p.write(c.work(), "c.txt", "new\n")
-	if _, err := c.Diff(t.Context()); err != nil {
+	if _, err := c.Diff(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	_, err := c.Merge(t.Context(), "x")
@@ -492,7 +541,7 @@ func TestOfWhatACopyIsMade(t *testing.T) {
 			if c.check != nil {
 				c.check(p, made, m)
 			}
-			if d, err := made.Diff(t.Context()); err != nil || len(d.Files) > 0 || d.Commits > 0 {
+			if d, err := made.Diff(t.Context(), ""); err != nil || len(d.Files) > 0 || d.Commits > 0 {
 				t.Errorf("a fresh copy differs: %+v, %v", d, err)
 			}
 			p.write(m.Folder, "added.txt", "new\n")
@@ -616,7 +665,7 @@ func TestDiffsAtOnce(t *testing.T) {
 	var callers sync.WaitGroup
 	for range 8 {
 		callers.Go(func() {
-			if d, err := c.Diff(t.Context()); err != nil || len(d.Files) != 1 || d.Files[0].Name != "b.txt" {
+			if d, err := c.Diff(t.Context(), ""); err != nil || len(d.Files) != 1 || d.Files[0].Name != "b.txt" {
 				t.Errorf("%+v, %v", d, err)
 			}
 		})

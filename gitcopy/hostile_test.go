@@ -29,7 +29,7 @@ func TestARepositoryInACopyRunsNothing(t *testing.T) {
 	p.in(sub, "config", "core.fsmonitor", program)
 	p.write(sub, "x.txt", "two\n")
 	p.write(c.work(), "b.txt", "new\n")
-	d, err := c.Diff(t.Context())
+	d, err := c.Diff(t.Context(), "")
 	if err != nil || !strings.Contains(d.Patch, "+Subproject commit") || !strings.Contains(d.Patch, "+new") {
 		t.Errorf("%v, %s", err, d.Patch)
 	}
@@ -95,7 +95,7 @@ func TestACopyLeadsToNoOtherRepository(t *testing.T) {
 			c, _ := p.copy("t-x")
 			plant(p, filepath.Join(c.work(), ".git"), filepath.Join(other, ".git"))
 			p.write(c.work(), "b.txt", "new\n")
-			d, diffErr := c.Diff(t.Context())
+			d, diffErr := c.Diff(t.Context(), "")
 			_, mergeErr := c.Merge(t.Context(), "x")
 			t.Log(diffErr, mergeErr)
 			if strings.Contains(d.Patch, "private") || strings.Contains(p.git("log", "--all", "--format=%s%n%H"), "private") {
@@ -137,7 +137,7 @@ func TestAGitOfTheWorkspaceIsNotRun(t *testing.T) {
 	if _, err := c.Make(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Diff(t.Context()); err != nil {
+	if _, err := c.Diff(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	p.notThere(ran, "a git of the workspace ran")

@@ -61,9 +61,10 @@ func (g git) isAncestor(ctx context.Context, a, b string) bool {
 	return err == nil
 }
 
-// A Diff is what was changed in a copy since it was made.
+// A Diff is what was changed in a copy.
 type Diff struct {
-	Commits int // since then
+	Commits int    // since it was made
+	Tree    string // what is in it now, with what is not committed: another Diff can begin with it
 	Files   []File
 	Patch   string // as git diff prints it; of a very large one the beginning, with a mark
 }
@@ -75,14 +76,22 @@ type File struct {
 	Removed int    `json:"removed"` // lines
 }
 
-// Diff returns what was changed in the copy. What is not committed counts too.
-func (c Copy) Diff(ctx context.Context) (d Diff, err error) {
+// Diff returns what was changed in the copy since it was made or, if since is not empty, since it had that tree.
+// What is not committed counts too.
+func (c Copy) Diff(ctx context.Context, since string) (d Diff, err error) {
 	head, tree, err := c.left(ctx)
 	if err != nil {
 		return d, err
 	}
-	own := c.own()
-	stat, err := own.run(ctx, "diff-tree", "-r", "-z", "--numstat", "--no-renames", base, tree)
+	d.Tree = tree
+	own, from := c.own(), base
+	if since != "" {
+		if kind, err := own.run(ctx, "cat-file", "-t", since); err != nil || kind != "tree" {
+			return d, stateError("the copy does not have the tree %s any more, so it cannot say what was changed since", visible.Escape(since))
+		}
+		from = since
+	}
+	stat, err := own.run(ctx, "diff-tree", "-r", "-z", "--numstat", "--no-renames", from, tree)
 	if err != nil {
 		return d, err
 	}
@@ -103,7 +112,7 @@ func (c Copy) Diff(ctx context.Context) (d Diff, err error) {
 		return d, err
 	}
 	d.Commits, _ = strconv.Atoi(count)
-	d.Patch, err = own.run(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-color", base, tree)
+	d.Patch, err = own.run(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-color", from, tree)
 	if errors.Is(err, errTooMuch) {
 		d.Patch, err = fmt.Sprintf("%s\n[cut: the first %d MB are shown]", d.Patch, maxOutput>>20), nil
 	}
@@ -119,6 +128,8 @@ type Merged struct {
 	Branch string // in the person's repository now
 	Commit string
 	Into   string // the branch that is checked out there; empty: none
+	// Head is the commit that is checked out there, which the copy has too; empty: none yet.
+	Head string
 	// Contained: all of it is in what is checked out already.
 	Contained bool
 	// Changed are files of the person's that are not committed.
@@ -196,6 +207,7 @@ func (c Copy) Merge(ctx context.Context, title string) (m Merged, err error) {
 	if err != nil {
 		return m, nil // it is an unborn branch: there is nothing to conflict with
 	}
+	m.Head = head
 	if m.Contained = own.isAncestor(ctx, m.Commit, head); m.Contained {
 		return m, nil
 	}

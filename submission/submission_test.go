@@ -238,7 +238,7 @@ func sameJSON(t *testing.T, x, y json.RawMessage) bool {
 func TestAPayloadThatDoesNotFitIsToldWhatWould(t *testing.T) {
 	t.Parallel()
 	const plannerVariants = `There are these variants: type "plan" needs summary, requirements, acceptanceCriteria, plan and may have assignedAgent; type "questions" needs questions; type "error" needs error.`
-	const reportVariants = `There are these variants: status "complete" needs summary and may have output; status "blocked" needs summary, blockedReason and may have output; status "failed" needs summary and may have output.`
+	const reportVariants = `There are these variants: status "complete" needs summary and may have output, comments; status "blocked" needs summary, blockedReason and may have output, comments; status "failed" needs summary and may have output, comments.`
 	for _, c := range []struct {
 		kind         submission.Kind
 		payload      string
@@ -255,12 +255,12 @@ func TestAPayloadThatDoesNotFitIsToldWhatWould(t *testing.T) {
 		{submission.Planner, `{"type":"questions","questions":["x"],"error":"y"}`, "error",
 			`wrong arguments for planner-output: error: there is no such field. A payload of type "questions" needs questions.`},
 		{submission.Worker, `{"status":"blocked","summary":"half"}`, "blockedReason",
-			`wrong arguments for completion-report: blockedReason: missing. A payload of status "blocked" needs summary, blockedReason and may have output.`},
+			`wrong arguments for completion-report: blockedReason: missing. A payload of status "blocked" needs summary, blockedReason and may have output, comments.`},
 		{submission.Worker, `{"status":"blocked","summary":"half","blockedReason":"  "}`, "blockedReason",
-			`wrong arguments for completion-report: blockedReason: "" does not match the pattern \S. A payload of status "blocked" needs summary, blockedReason and may have output.`},
+			`wrong arguments for completion-report: blockedReason: "" does not match the pattern \S. A payload of status "blocked" needs summary, blockedReason and may have output, comments.`},
 		{submission.Worker, `{"status":"done","summary":"x"}`, "status", `wrong arguments for completion-report: status: "done" is none of "complete", "blocked", "failed". ` + reportVariants},
 		{submission.Worker, `{"tool":"planner-output","status":"complete","summary":"x"}`, "tool",
-			`wrong arguments for completion-report: tool: there is no such field. A payload of status "complete" needs summary and may have output.`},
+			`wrong arguments for completion-report: tool: there is no such field. A payload of status "complete" needs summary and may have output, comments.`},
 	} {
 		_, err := check(c.kind, c.payload)
 		wrong, ok := errors.AsType[*submission.Error](err)

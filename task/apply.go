@@ -173,6 +173,7 @@ func (p CompletionReportSubmitted) apply(s *State, e Event) error {
 		return err
 	}
 	s.Report = &p.Report
+	s.settle(p.Report.Comments)
 	return nil
 }
 
@@ -304,7 +305,7 @@ func (p MessageQueued) apply(s *State, e Event) error {
 	if p.ID == "" || p.Text == "" || s.findMessage(p.ID) >= 0 {
 		return refuse("message %q is empty or there already", p.ID)
 	}
-	s.Messages = append(slices.Clip(s.Messages), Message{ID: p.ID, Text: p.Text, By: e.By, At: e.At, State: MessageWaits})
+	s.Messages = append(slices.Clip(s.Messages), Message{ID: p.ID, Text: p.Text, By: e.By, At: e.At, State: MessageWaits, Review: p.Review})
 	return nil
 }
 

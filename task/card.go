@@ -63,16 +63,23 @@ func (a Say) do(s State) ([]Event, error) {
 	if a.ID == "" {
 		return nil, invalid("id", "a message needs an id")
 	}
-	if i := s.findMessage(a.ID); i >= 0 {
-		if s.Messages[i].Text == a.Text {
-			return nil, nil // sent twice
+	before, there := s, s.findMessage(a.ID)
+	if there >= 0 {
+		before.Messages = s.Messages[:there] // sent twice, its comments have the ids that they had
+	}
+	if err := a.number(before); err != nil {
+		return nil, err
+	}
+	if there >= 0 {
+		if s.Messages[there].Text == a.Text {
+			return nil, nil
 		}
 		return nil, invalid("id", "message %s is there already, with other words", a.ID)
 	}
 	if err := checkText("text", a.Text); err != nil {
 		return nil, err
 	}
-	queued := Event{Payload: MessageQueued{a.ID, a.Text}}
+	queued := Event{Payload: MessageQueued{a.ID, a.Text, a.Review}}
 	if !Final(s.Status.Name) {
 		return []Event{queued}, nil
 	}

@@ -100,9 +100,11 @@ type (
 	Reopen struct{}
 	// Say queues a message to the agent. A task that has ended continues with it: its last run, in
 	// the same conversation, or Anew, the id of a run that begins with an account, where that one is gone.
+	// Its comments, if it has any, have no ids yet; what the agent is told of them is added to Text.
 	Say struct {
 		ID, Text string
 		Anew     run.ID
+		Review
 	}
 )
 

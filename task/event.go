@@ -245,6 +245,7 @@ type Interrupted struct {
 type MessageQueued struct {
 	ID   string `json:"id"` // assigned by the sender; unique in the task
 	Text string `json:"text"`
+	Review
 }
 
 // MessageDelivered says that a queued message is in the log of the event's run, whose agent reads it with its next

@@ -29,8 +29,8 @@ type Exit struct {
 	Detail  string // a sentence for the person
 }
 
-// MaxReminders is how often a run is reminded in one assignment; [run] counts them.
-const MaxReminders = 2
+// maxReminders is how often a run is reminded in one assignment; [run] counts them.
+const maxReminders = 2
 
 // DriverGone is the reason of an interrupt that ends a driver and not the work.
 const DriverGone = string(run.ByShutdown)
@@ -52,7 +52,7 @@ func OnExit(k Kind, agent string, begun bool, end run.Ended, submitted bool, rem
 	case run.Asked, run.EndInterrupted, run.LimitReached, run.LoopStopped:
 		return Exit{Result: Missing, Trigger: OnRunHalted, Reason: string(end.End), Detail: detailOf(agent, end)}
 	case run.Completed:
-		if reminders < MaxReminders {
+		if reminders < maxReminders {
 			return Exit{Result: Missing, Remind: true}
 		}
 		return missing(k, agent, reminders, said)

@@ -28,6 +28,8 @@ type Report struct {
 	Summary       string `json:"summary"`
 	Output        string `json:"output,omitempty"`
 	BlockedReason string `json:"blockedReason,omitempty"`
+	// Comments say what became of those of reviews: id, became, answer.
+	Comments []Comment `json:"comments,omitempty"`
 }
 
 // The statuses of a Report.
@@ -127,8 +129,8 @@ func (p *Plan) check() error {
 // check returns what is wrong with a new task.
 func (c Created) check() error {
 	switch {
-	case CheckID(c.Task) != nil:
-		return CheckID(c.Task)
+	case checkID(c.Task) != nil:
+		return checkID(c.Task)
 	case strings.TrimSpace(c.Description) == "":
 		return invalid("description", "the text of the task is missing")
 	case len(c.Description) > MaxText:
@@ -151,8 +153,8 @@ const (
 	maxID     = 60
 )
 
-// CheckID returns an error unless id may name a task.
-func CheckID(id ID) error {
+// checkID returns an error unless id may name a task.
+func checkID(id ID) error {
 	ok := len(id) >= 1 && len(id) <= maxID
 	for i := range len(id) {
 		c := id[i]
@@ -194,8 +196,8 @@ func checkDepends(id ID, on []ID) error {
 	seen := map[ID]bool{}
 	for _, d := range on {
 		switch {
-		case CheckID(d) != nil:
-			return CheckID(d)
+		case checkID(d) != nil:
+			return checkID(d)
 		case d == id:
 			return invalid("depends_on", "a task cannot depend on itself")
 		case seen[d]:

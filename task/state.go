@@ -69,6 +69,7 @@ type Message struct {
 	State MessageState `json:"state"`
 	// AtTurnEnd: delivered to an external agent that reads it when its turn has ended.
 	AtTurnEnd bool `json:"at_turn_end,omitempty"`
+	Review
 }
 
 // A MessageState says what became of a message.

@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"pawl/run"
@@ -86,6 +87,11 @@ func (a Submit) plans(s State, o PlannerOutput) ([]Event, error) {
 }
 
 func (a Submit) reports(s State, o Report) ([]Event, error) {
+	for _, c := range o.Comments {
+		if s.comment(c.ID) == nil {
+			return nil, invalid("comments", "there is no comment %.100q: %s", c.ID, orDefault(strings.Join(s.commentIDs(), ", "), "none was made"))
+		}
+	}
 	handed := Event{Run: a.Run, Payload: CompletionReportSubmitted{a.Submission, o}}
 	work, _ := s.Status.atWork()
 	switch o.Status {

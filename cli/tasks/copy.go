@@ -27,7 +27,7 @@ agent has isolation: clone.`,
 	stat := cmd.Flags().Bool("stat", false, "print only the names of the files and how many lines have changed")
 	asJSON := command.JSONFlag(cmd)
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
-		d, err := board.Of(ws).Diff(ctx, id)
+		d, err := board.Of(ws).Diff(ctx, id, "")
 		switch {
 		case err != nil:
 			return err
