@@ -111,7 +111,7 @@ func (b browser) value(expression string) any {
 const boardReplies = `
 {"when":{"first":"Plan this task","contains":"1. Which list?\nThe short one."},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Write the list.","requirements":[],"acceptanceCriteria":["it is there"],"plan":["write it"]}}]}
 {"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Which list?"]}}]}
-{"when":{"first":"Carry out this task","contains":"\"comment\": \"And three?\""},"calls":[{"tool":"write","args":{"path":"b.txt","content":"one\nTWO\nthree\n"}},{"tool":"completion-report","args":{"status":"complete","summary":"Three lines now.","output":""}}]}
+{"when":{"first":"Carry out this task","contains":"\"text\":\"And three?\""},"calls":[{"tool":"write","args":{"path":"b.txt","content":"one\nTWO\nthree\n"}},{"tool":"completion-report","args":{"status":"complete","summary":"Three lines now.","output":"","comments":[{"id":"c1","became":"changed","answer":"It has three."},{"id":"c2","became":"answered","answer":"Because it is a list."}]}}]}
 {"when":{"first":"Carry out this task","contains":"ran it"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"The list is **written**.","output":""}}]}
 {"when":{"first":"Carry out this task"},"text":"I write <b>it</b>.","calls":[{"tool":"write","args":{"path":"b.txt","content":"one\nTWO\n"}},{"tool":"shell","args":{"command":"touch made; echo ran it"}}]}
 `
@@ -173,10 +173,18 @@ func TestATaskIsCarriedOutInTheBrowserAlone(t *testing.T) {
 			b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector('tr[data-new="2"] button').click()`))
 			b.write("comment on line 2", "And three?")
 			b.click("Keep")
+			b.click("Comment on the file")
+			b.write("comment on b.txt", "Why a list?")
+			b.click("Keep")
+			b.sees("2 comments")
 			b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector(".file .seen input").click()`))
 			b.click("Send to the agent")
-			b.sees("three")
+			b.sees("● changed It has three.")
+			b.sees("◐ answered Because it is a list.")
 			b.sees("changed since you looked")
+			b.until(`document.querySelectorAll(".added").length === 1`) // since the review
+			b.do(chromedp.Evaluate[chromedp.Void](`const from = document.querySelector(".how select"); from.value = ""; from.dispatchEvent(new Event("change"))`))
+			b.until(`document.querySelectorAll(".added").length === 3 && document.querySelector('tr[data-new="2"] + .comments')?.innerText.includes("It has three.")`)
 			b.click("Merge")
 			b.sees("The branch is in your repository")
 			b.click("Close")

@@ -55,6 +55,9 @@ func TaskWords(e task.Event) string {
 	case task.Interrupted:
 		return taskInterruptedWords(e, p)
 	case task.MessageQueued:
+		if n := len(p.Comments); n > 0 {
+			return e.By + " reviews: " + text.Plural(int64(n), "comment")
+		}
 		return e.By + " says: " + view.OneLine(p.Text, view.MaxLine)
 	case task.MessageDelivered:
 		if p.AtTurnEnd {

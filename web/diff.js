@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 
 /** @typedef {{kind: " " | "+" | "-", text: string, old: number, now: number}} Line */
-/** @typedef {{name: string, from: string, added: number, removed: number, binary: boolean, note: string, hunks: {head: string, lines: Line[]}[]}} File */
+/** @typedef {{name: string, from: string, added: number, removed: number, binary: boolean, note: string, blob?: string, hunks: {head: string, lines: Line[]}[]}} File */
 
 /** parse reads the output of git diff, or a lone hunk. @param {string} text @returns {File[]} */
 export function parse(text) {
@@ -36,6 +36,7 @@ export function parse(text) {
     } else if (!file) continue;
     else if (line.startsWith("--- ")) file.from = path(line.slice(4));
     else if (line.startsWith("+++ ")) file.name = path(line.slice(4)) || file.from;
+    else if (line.startsWith("index ")) file.blob = line.slice(6).split(" ")[0].split("..")[1];
     else if (line.startsWith("rename from ")) file.from = line.slice(12);
     else if (line.startsWith("rename to ")) { file.name = line.slice(10); file.note = "was " + file.from; }
     else if (line.startsWith("new file")) file.note = "new";

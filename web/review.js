@@ -2,13 +2,17 @@
 
 import { get, send } from "./client.js";
 import { hunks, parse } from "./diff.js";
-import { button, fill, h, plural, said, trying } from "./dom.js";
+import { button, fill, h, money, plural, said, took, trying } from "./dom.js";
 import { onTask, unmerged } from "./tasks.js";
 
-/** @typedef {{file: string, side: "old" | "new", line: number, quoted: string, text: string}} Comment */
+/** @typedef {{id?: string, file: string, side?: "old" | "new", line?: number, quoted?: string, text: string, became?: string, answer?: string}} Comment as the API has it */
+/** @typedef {import("./diff.js").File} File */
 
-/** @param {string} id */
-const kept = (id) => "pawl-review-" + id;
+/** What became of a comment, as a shape and a word. @type {Record<string, string>} */
+const became = { changed: "● changed", answered: "◐ answered", open: "○ open" };
+
+/** @param {string} name */
+const stored = (name, otherwise = "null") => JSON.parse(localStorage.getItem(name) || otherwise);
 
 /**
  * reviewPage shows the changes of a task until the signal says otherwise.
@@ -17,43 +21,57 @@ const kept = (id) => "pawl-review-" + id;
  * @param {AbortSignal} signal
  */
 export async function reviewPage(place, id, signal) {
-  const task = await get("/tasks/" + id, {}, signal);
+  let task = await get("/tasks/" + id, {}, signal);
   document.title = "Review: " + task.title + " · pawl";
-  const list = h("div", { class: "files" });
-  const bar = h("div", { class: "bar" });
+  const list = h("div", { class: "files" }), bar = h("div", { class: "bar" }), past = h("div"), counts = h("p", { class: "status" });
   const how = { side: localStorage.getItem("pawl-diff-side") === "yes", blank: localStorage.getItem("pawl-diff-blank") !== "no" };
   /** @type {Comment[]} what was written and not sent; it is kept in this browser */
-  let comments = JSON.parse(localStorage.getItem(kept(id)) || "[]");
-  /** The hash of each file as it was when it was marked as seen. @type {Record<string, string>} */
-  const seen = JSON.parse(localStorage.getItem("pawl-seen-" + id) || "{}");
-  const keep = () => { localStorage.setItem(kept(id), JSON.stringify(comments)); foot(); };
+  let comments = stored("pawl-review-" + id, "[]");
+  /** What each file was when it was marked as seen. @type {Record<string, string>} */
+  const seen = stored("pawl-seen-" + id, "{}");
+  const keep = () => { localStorage.setItem("pawl-review-" + id, JSON.stringify(comments)); foot(); };
   const toggle = (/** @type {string} */ label, /** @type {"side" | "blank"} */ name) => h("label", null, h("input", { type: "checkbox", checked: how[name], onchange: (/** @type {Event} */ e) => {
     how[name] = /** @type {HTMLInputElement} */ (e.target).checked;
     localStorage.setItem("pawl-diff-" + name, how[name] ? "yes" : "no");
     draw();
   } }), " " + label);
-  const counts = h("p", { class: "status" });
+  /** The tree that the changes are shown since; empty: all are shown. */
+  let since = "";
+  const from = h("select", { "aria-label": "which changes", hidden: true, onchange: () => { since = from.value; load(); } });
   place.append(h("div", { class: "review" }, h("header", null, h("p", null, h("a", { href: "#/tasks/" + id }, "← " + task.title)), h("h1", null, "Changes"), counts,
-    h("p", { class: "how" }, toggle("side by side", "side"), " ", toggle("white space", "blank"))), list, bar));
+    h("p", { class: "how" }, from, " ", toggle("side by side", "side"), " ", toggle("white space", "blank"))), past, list, bar));
 
   /** @type {any} */
   let diff = null;
-  /** @type {import("./diff.js").File[]} */
+  /** @type {File[]} */
   let files = [];
+  /** @type {any[]} the reviews that were sent, the latest first */
+  let reviews = [];
+  /** Whether what is shown is not the newest, because somebody writes a comment in it. */
+  let late = false;
   const load = async () => {
+    late = [...list.querySelectorAll("textarea")].some((t) => t.value);
+    if (late) return;
     try {
+      task = await get("/tasks/" + id, {}, signal);
+      reviews = task.messages.filter((/** @type {any} */ m) => m.comments?.length && m.state !== "withdrawn").reverse();
+      const attempts = task.runs.filter((/** @type {any} */ r) => r.kind === "worker");
+      const runs = !task.copy || attempts.length > 1 ? await Promise.all(attempts.map((/** @type {any} */ r) => get(`/runs/${r.run}/diff`, {}, signal))) : [];
       if (task.copy) {
-        diff = await get(`/tasks/${id}/diff`, {}, signal);
+        diff = await get(`/tasks/${id}/diff`, { since }, signal);
         files = parse(diff.patch || "");
         // What the patch has nothing of, such as binary files, is named all the same.
         for (const f of diff.files) if (!files.some((p) => p.name === f.name || p.from === f.name)) files.push({ name: f.name, from: "", added: f.added, removed: f.removed, binary: true, note: "", hunks: [] });
       } else {
-        const runs = await Promise.all(task.runs.map((/** @type {any} */ r) => get(`/runs/${r.run}/diff`, {}, signal)));
         files = runs.flatMap((r) => r.files).flatMap((/** @type {any} */ f) => {
           const [p] = parse(f.diff || "");
           return p ? [{ ...p, name: f.path, note: f.problem || f.action || "" }] : [{ name: f.path, from: "", added: f.added || 0, removed: f.removed || 0, binary: true, note: f.problem || f.action || "", hunks: [] }];
         });
       }
+      const looks = reviews.filter((r) => r.tree && r.tree !== diff?.tree);
+      from.hidden = looks.length === 0 && !since;
+      fill(from, h("option", { value: "" }, "all changes"), looks.map((r) => h("option", { value: r.tree, selected: r.tree === since }, "since the review of " + new Date(r.at).toLocaleString([], { dateStyle: "short", timeStyle: "short" }))));
+      fill(past, attempts.length > 1 && attemptsView(attempts, runs), reviews.map((r, i) => reviewView(r, i === 0)));
       draw();
     } catch (error) {
       if (!signal.aborted) fill(counts, /** @type {Error} */ (error).message);
@@ -65,20 +83,34 @@ export async function reviewPage(place, id, signal) {
     fill(list, files.map(fileView));
     foot();
   };
-  const fileView = (/** @type {import("./diff.js").File} */ f) => {
-    const text = JSON.stringify(f.hunks.map((x) => x.lines.map((l) => l.kind + l.text)));
-    const print = String(hash(text));
+  /** reviewView shows what became of the comments of a review. @param {any} r @param {boolean} open */
+  const reviewView = (r, open) => h("details", { open, class: "past" }, h("summary", null, h("b", null, "Review"), ` of ${new Date(r.at).toLocaleString([], { dateStyle: "short", timeStyle: "short" })} · ${plural(r.comments.length, "comment")} · `,
+    ["changed", "answered", "open"].map((b) => [r.comments.filter((/** @type {Comment} */ c) => (c.became || "open") === b).length, b]).filter(([n]) => n).map(([n, b]) => `${n} ${b}`).join(", "), r.state === "queued" && " · not read yet"),
+  h("ul", { class: "plain" }, r.comments.map((/** @type {Comment} */ c) => h("li", null, button(c.line ? `${c.file}:${c.line}` : c.file, () => go(c.file), { class: "path" }), " ", shown(c)))));
+  /** go opens a file and goes to it. @param {string} file */
+  const go = (file) => {
+    const e = [...list.children].find((e) => e.ariaLabel === file);
+    const details = e?.querySelector("details");
+    if (!e || !details) return said("The file is not among these changes.", true);
+    details.open = true;
+    e.scrollIntoView({ block: "start" });
+  };
+  const fileView = (/** @type {File} */ f) => {
+    const print = f.blob || String(hash(JSON.stringify(f.hunks.map((x) => x.lines.map((l) => l.kind + l.text)))));
     const lines = f.hunks.reduce((n, x) => n + x.lines.length, 0);
     const body = h("div", { class: "wide" });
     const fillBody = () => {
       if (body.childElementCount > 0) return;
-      if (f.binary) { fill(body, h("p", { class: "quiet" }, "It is not text.")); return; }
-      const table = hunks(f, { ...how, onLine: (side, line, quoted, row) => write(row, { file: f.name, side, line, quoted, text: "" }) });
-      body.append(table);
-      for (const c of comments.filter((c) => c.file === f.name)) {
-        const row = /** @type {HTMLTableRowElement | null} */ (table.querySelector(`tr[data-${c.side}="${c.line}"]`));
+      const rows = h("tbody");
+      const above = h("table", { class: "diff" }, rows);
+      const table = f.binary ? null : hunks(f, { ...how, onLine: (side, line, quoted, row) => write(row, { file: f.name, side, line, quoted, text: "" }) });
+      fill(body, h("p", { class: "choices" }, button("Comment on the file", () => { const row = h("tr"); rows.append(row); write(row, { file: f.name, text: "" }); })), above, table || h("p", { class: "quiet" }, "It is not text."));
+      for (const c of [...reviews.flatMap((r) => r.comments), ...comments]) {
+        if (c.file !== f.name) continue;
+        const line = c.line && found(f, c);
+        const row = line && /** @type {HTMLTableRowElement | null} */ (table?.querySelector(`tr[data-${c.side}="${line}"]`));
         if (row) showComment(row, c);
-        else body.prepend(h("p", { class: "comment" }, `on line ${c.line}, which is not there any more: ${c.text} `, button("Remove", () => { comments = comments.filter((x) => x !== c); keep(); draw(); })));
+        else { const last = h("tr"); rows.append(last); showComment(last, c, c.line ? `line ${c.line}, which is not shown here: ` : ""); }
       }
     };
     const open = seen[f.name] !== print && lines < 1500;
@@ -92,32 +124,38 @@ export async function reviewPage(place, id, signal) {
     if (open) fillBody();
     return h("section", { class: "file", "aria-label": f.name }, mark, e);
   };
-  /** write opens the field for a comment under a line. @param {HTMLTableRowElement} row @param {Comment} c */
+  /** write opens the field for a comment under a row. @param {HTMLTableRowElement} row @param {Comment} c */
   const write = (row, c) => {
-    const text = h("textarea", { rows: 3, value: c.text, "aria-label": `comment on line ${c.line}` });
-    const tr = h("tr", { class: "comments" }, h("td", { colSpan: row.cells.length === 4 ? 4 : 3 }, text, h("p", { class: "choices" }, button("Back", () => tr.remove()), button("Keep", () => {
+    const text = h("textarea", { rows: 3, value: c.text, "aria-label": c.line ? `comment on line ${c.line}` : "comment on " + c.file, onkeydown: (/** @type {KeyboardEvent} */ e) => {
+      if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) done();
+      if (e.key === "Escape" && !text.value) tr.remove();
+    } });
+    const done = () => {
       if (!text.value.trim()) return;
       c.text = text.value.trim();
       if (!comments.includes(c)) comments.push(c);
       keep();
       tr.remove();
-      showComment(row, c);
-    }, { class: "act" }))));
+      if (late) load();
+      else showComment(row, c);
+    };
+    const tr = h("tr", { class: "comments" }, h("td", { colSpan: 4 }, text, h("p", { class: "choices" }, button("Back", () => { tr.remove(); if (late) load(); }), button("Keep", done, { class: "act", title: "ctrl+enter" }))));
     row.after(tr);
     text.focus();
   };
-  /** @param {HTMLTableRowElement} row @param {Comment} c */
-  const showComment = (row, c) => {
-    const tr = h("tr", { class: "comments" }, h("td", { colSpan: row.cells.length === 4 ? 4 : 3 }, h("p", null, c.text, " ", button("Edit", () => { tr.remove(); write(row, c); }), button("Remove", () => { comments = comments.filter((x) => x !== c); keep(); tr.remove(); }))));
+  /** @param {HTMLTableRowElement} row @param {Comment} c @param {string} [where] */
+  const showComment = (row, c, where = "") => {
+    const tr = h("tr", { class: "comments" }, h("td", { colSpan: 4 }, h("p", null, where && h("span", { class: "quiet" }, where), shown(c), !c.id && [" ", button("Edit", () => { tr.remove(); write(row, c); }), " ", button("Remove", () => { comments = comments.filter((x) => x !== c); keep(); tr.remove(); })])));
     row.after(tr);
   };
   const foot = () => fill(bar,
     h("span", null, comments.length ? plural(comments.length, "comment") : "Click a line's number to comment on it."), h("span", { class: "space" }),
     button("Send to the agent", () => trying(async () => {
-      await send("POST", `/tasks/${id}/messages`, { text: message(comments) });
+      await send("POST", `/tasks/${id}/reviews`, { comments, ...(diff ? { tree: diff.tree } : {}) });
       comments = [];
+      since = diff?.tree || "";
       keep();
-      draw();
+      await load();
       said("Sent. The agent continues with it.");
     }), { disabled: comments.length === 0, class: comments.length ? "act" : "" }),
     unmerged(task) && button("Merge", () => merge(task), { class: comments.length ? "" : "act" }),
@@ -126,15 +164,33 @@ export async function reviewPage(place, id, signal) {
       await send("POST", `/tasks/${id}/discard`);
       location.hash = "#/tasks/" + id;
     })));
-  onTask(id, (event) => { if (event.type === "status_changed" || event.type === "completion_report_submitted") load(); }, signal);
+  onTask(id, (event) => { if (event.type === "status_changed" || event.type === "completion_report_submitted" || event.type.startsWith("message_") || event.type.startsWith("copy_")) load(); }, signal);
   await load();
 }
 
-/** message is what the agent gets of the comments: data that it can find the places by. @param {Comment[]} comments */
-function message(comments) {
-  return `The person has reviewed your changes and has ${plural(comments.length, "comment")}. Each has the file, the line in the ${"`new`"} or ${"`old`"} version, what stood there, and what is said about it. Answer each one in your report.\n\n`
-    + JSON.stringify(comments.map(({ file, side, line, quoted, text }) => ({ file, side, line, quoted, comment: text })), null, 1);
+/** shown shows a comment, and what became of it once it was sent. @param {Comment} c */
+const shown = (c) => h("span", null, c.text, c.id && [" ", h("b", { class: "became " + (c.became || "open") }, became[c.became || "open"]), c.answer && h("span", { class: "answer" }, " " + c.answer)]);
+
+/** found returns the line at which what a comment is about stands now: the nearest one with the same text; 0: there is none. @param {File} f @param {Comment} c */
+function found(f, c) {
+  let best = 0;
+  const at = c.line || 0;
+  for (const hunk of f.hunks) {
+    for (const l of hunk.lines) {
+      const n = c.side === "old" ? l.old : l.now;
+      if (n && l.text === c.quoted && (!best || Math.abs(n - at) < Math.abs(best - at))) best = n;
+    }
+  }
+  return best;
 }
+
+/** attemptsView shows the attempts of a task side by side. @param {any[]} attempts the runs of workers @param {any[]} diffs of each */
+const attemptsView = (attempts, diffs) => h("details", { class: "past" }, h("summary", null, h("b", null, "Attempts"), " · " + attempts.length), h("div", { class: "wide", tabIndex: 0 }, h("table", { class: "list" },
+  h("thead", null, h("tr", null, h("td"), attempts.map((r) => h("th", null, h("a", { href: "#/runs/" + r.run }, r.agent))))),
+  h("tbody", null, /** @type {[string, (r: any, i: number) => any][]} */ ([
+    ["ended", (r) => r.ended ? r.end?.end || "" : "works"], ["took", (r) => r.finished_at ? took(Date.parse(r.finished_at) - Date.parse(r.started_at)) : ""], ["steps", (r) => r.steps || 0], ["cost", (r) => money(r.usage?.cost)],
+    ["edited", (_, i) => diffs[i].files.map((/** @type {any} */ f) => h("div", null, h("code", null, f.path), ` +${f.added || 0} −${f.removed || 0}`))], ["said", (r) => (r.output || "").slice(0, 600)],
+  ]).map(([name, of]) => h("tr", null, h("th", null, name), attempts.map((r, i) => h("td", null, of(r, i)))))))));
 
 /** merge fetches the branch of a task and says what stands in the way. @param {any} task */
 async function merge(task) {
@@ -147,7 +203,7 @@ async function merge(task) {
       m.uncommitted.length > 0 && [h("p", null, "These files of yours are not committed and stand in the way:"), h("ul", null, m.uncommitted.map((/** @type {string} */ f) => h("li", null, h("code", null, f))))],
       !m.contained && !m.unchanged && h("p", null, "To take it in: ", h("code", null, "git merge " + m.branch)),
       h("form", { method: "dialog" }, m.conflicts.length > 0 && button("Let the agent solve them", () => trying(async () => {
-        await send("POST", `/tasks/${task.id}/messages`, { text: `Your branch has conflicts with ${into} in: ${m.conflicts.join(", ")}. Merge ${into} into your branch, solve them, and run the tests.` });
+        await send("POST", `/tasks/${task.id}/messages`, { text: `Your branch has conflicts with ${into} in: ${m.conflicts.join(", ")}. Commit what you have, merge the commit ${m.head} of ${into} (git merge ${m.head}), solve the conflicts so that both sides keep what they mean, and run the tests.` });
         dialog.close();
         location.hash = "#/tasks/" + task.id;
       })), h("button", { class: "act" }, "Close")));

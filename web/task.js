@@ -2,7 +2,7 @@
 
 import { get, send } from "./client.js";
 import { answers, approval } from "./dialog.js";
-import { ago, button, bytes, fill, h, money, said, trying } from "./dom.js";
+import { ago, button, bytes, fill, h, money, plural, said, trying } from "./dom.js";
 import { markdown } from "./markdown.js";
 import { verbs } from "./board.js";
 import { onTask, unmerged } from "./tasks.js";
@@ -114,7 +114,7 @@ function side(rail, task, load, signal) {
     task.report && section("Report: " + task.report.status, h("div", { class: "prose" }, markdown(task.report.summary + (task.report.output ? "\n\n" + task.report.output : "") + (task.report.blockedReason ? "\n\n" + task.report.blockedReason : "")))),
     plan && section("Plan", planView(task, load)),
     task.questions.some((/** @type {any} */ q) => q.answered) && section("Questions", h("dl", null, task.questions.filter((/** @type {any} */ q) => q.answered).map((/** @type {any} */ q) => [h("dt", null, q.question), h("dd", null, q.answer)]))),
-    task.messages.length > 0 && section("Said", h("ul", { class: "plain" }, task.messages.map((/** @type {any} */ m) => h("li", null, m.text, " ", h("small", { class: "quiet" }, m.state),
+    task.messages.length > 0 && section("Said", h("ul", { class: "plain" }, task.messages.map((/** @type {any} */ m) => h("li", null, m.comments ? h("a", { href: `#/tasks/${task.id}/review` }, `a review with ${plural(m.comments.length, "comment")}`) : m.text, " ", h("small", { class: "quiet" }, m.state),
       m.state === "queued" && button("Take back", () => trying(async () => { await send("DELETE", `/tasks/${task.id}/messages/${m.id}`); load(); })))))),
     section("Files", attachments(task, load)),
     section("About", h("dl", { class: "facts" },
