@@ -51,6 +51,9 @@ type listTasksInput struct {
 
 func (s *Server) listTasks(ctx context.Context, in *listTasksInput) (forms.TaskListForm, error) {
 	all, next, err := s.board.List(ctx, board.Query{Status: in.Status, Label: in.Label, Agent: in.Agent, Limit: in.Limit, From: in.From})
+	if err == nil {
+		err = s.board.Look(ctx, all)
+	}
 	return forms.TaskListOf(all, next), err
 }
 
@@ -100,7 +103,15 @@ func form(s task.State, err error) (forms.TaskForm, error) {
 }
 
 func (s *Server) getTask(ctx context.Context, in *TaskInput) (forms.TaskForm, error) {
-	return form(s.board.Load(ctx, in.Task))
+	state, err := s.board.Load(ctx, in.Task)
+	if err != nil {
+		return forms.TaskForm{}, err
+	}
+	seen := []task.Summary{state.Summary()}
+	err = s.board.Look(ctx, seen)
+	f := forms.TaskFormOf(state)
+	f.Live = seen[0].Live
+	return f, err
 }
 
 type editTaskInput struct {

@@ -27,6 +27,9 @@ func (w *Workspace) LeftAgents(ctx context.Context) ([]run.ID, error) {
 	return left, nil
 }
 
+// AgentMemory returns how much memory the external agents at work take, by their runs, in bytes; 0 where that is not known.
+func (w *Workspace) AgentMemory() map[run.ID]int64 { return external.Memory(w.externalState()) }
+
 // agentPatience is how long a stopped agent may take to end: its driver sends SIGINT, SIGTERM and SIGKILL, with
 // [external.DefaultPatience] between them.
 const agentPatience = 2*external.DefaultPatience + 5*time.Second

@@ -202,7 +202,7 @@ func (d *Driver) take(ctx context.Context, sum task.Summary, socket string, driv
 	}
 	d.driven[sum.ID] = true
 	drivers.Go(func() {
-		c := &card{Driver: d, id: sum.ID, priority: sum.Priority}
+		c := &card{Driver: d, id: sum.ID, priority: sum.Priority, lease: lease}
 		c.drive(ctx)
 		_ = lease.Release() // the next driver finds it free in any case
 		d.mu.Lock()
@@ -257,6 +257,7 @@ type card struct {
 	*Driver
 	id       task.ID
 	priority int
+	lease    store.Lease // of the task
 
 	log     tasklog.Log  // as far as it was read
 	session *app.Session // of the run that is driven; nil: none
@@ -369,8 +370,9 @@ func (c *card) slot(ctx context.Context, s task.State) bool {
 		if now, err := c.load(ctx); err != nil || now.Seq != s.Seq {
 			return false
 		}
-		if c.slots.take(ctx, c.priority, changed, c.held) {
-			c.working = true
+		c.working = c.slots.take(ctx, c.priority, changed, c.held)
+		_ = c.lease.Wait("") // what it waits for is for people: see held
+		if c.working {
 			return true
 		}
 		if ctx.Err() != nil {
@@ -379,10 +381,11 @@ func (c *card) slot(ctx context.Context, s task.State) bool {
 	}
 }
 
-// held tells the face why the task waits although an agent could work on it.
-func (c *card) held(why string) {
-	if c.opt.Held != nil {
-		c.opt.Held(c.id, why)
+// held tells other processes, and the face if it is memory, what the task waits for although an agent could work on it.
+func (c *card) held(h *hold) {
+	_ = c.lease.Wait(h.why) // they do not learn it then
+	if h.memory && c.opt.Held != nil {
+		c.opt.Held(c.id, h.why)
 	}
 }
 

@@ -1,9 +1,11 @@
 package board
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
+	"sync"
 	"time"
 
 	"pawl/run"
@@ -82,17 +84,50 @@ func (b Board) Owner(ctx context.Context) (store.Owner, bool, error) {
 	return b.ws.Owner(ctx, tasklog.Board)
 }
 
-// Stands reports whether something is owed for a task and no process drives it.
-func (b Board) Stands(ctx context.Context, s task.Summary) (bool, error) {
-	for _, lease := range []run.ID{tasklog.Board, store.TaskLease(string(s.ID)), s.Run} {
-		if !s.Owes || lease == "" { // the status does not name a run that has to be stopped
+// Look finds out what tasks do now: see [task.Live].
+func (b Board) Look(ctx context.Context, all []task.Summary) error {
+	memory := sync.OnceValues(func() (map[run.ID]int64, error) { return b.memory(ctx) })
+	for i := range all {
+		s := &all[i]
+		if s.Live = (task.Live{}); !s.Owes {
 			continue
 		}
-		if _, driven, err := b.ws.Owner(ctx, lease); err != nil || driven {
-			return false, err
+		s.Undriven = true
+		for _, lease := range []run.ID{tasklog.Board, store.TaskLease(string(s.ID)), s.Run} {
+			if lease == "" { // the status does not name a run that has to be stopped
+				continue
+			}
+			owner, driven, err := b.ws.Owner(ctx, lease)
+			if err != nil {
+				return err
+			}
+			if driven {
+				s.Undriven, s.Queued = false, cmp.Or(s.Queued, owner.Waits)
+			}
+		}
+		of, err := memory()
+		if err != nil {
+			return err
+		}
+		s.Memory = of[s.Run]
+	}
+	return nil
+}
+
+// memory returns how much memory the external agents of runs take, each with the runs below it, in bytes.
+func (b Board) memory(ctx context.Context) (map[run.ID]int64, error) {
+	all := map[run.ID]int64{}
+	for id, n := range b.ws.AgentMemory() {
+		for id != "" {
+			all[id] += n
+			r, err := b.ws.Run(ctx, id)
+			if err != nil && !errors.Is(err, store.ErrNotFound) { // it was removed since
+				return nil, err
+			}
+			id = r.Parent
 		}
 	}
-	return s.Owes, nil
+	return all, nil
 }
 
 // Beside returns the other tasks whose workers are at work in the folder itself, if the worker of the task is, too.

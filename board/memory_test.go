@@ -58,7 +58,7 @@ func TestRunsWaitForMemory(t *testing.T) {
 		free := int64(100e6)
 		s := newSlots(3, 512e6, func() int64 { return free })
 		var told []string
-		held := func(why string) { told = append(told, why) }
+		held := func(h *hold) { told = append(told, h.why) }
 		if !s.take(t.Context(), 0, nil, held) || len(told) != 0 {
 			t.Fatalf("the first waits: %q", told)
 		}
@@ -79,6 +79,25 @@ func TestRunsWaitForMemory(t *testing.T) {
 		s.mu.Unlock()
 		if !<-got {
 			t.Error("it did not begin")
+		}
+		told = nil
+		if !s.take(t.Context(), 0, nil, held) {
+			t.Error("the third did not begin")
+		}
+		go func() { got <- s.take(t.Context(), 0, nil, held) }()
+		synctest.Wait()
+		s.mu.Lock()
+		free = 0
+		s.mu.Unlock()
+		s.give()
+		synctest.Wait()
+		if len(told) != 2 || told[0] != "at most 3 may work at once" || told[1] != "0 B of memory are available, and min_memory is 512.0 MB" {
+			t.Errorf("a fourth was told %q", told)
+		}
+		s.give()
+		s.give()
+		if !<-got {
+			t.Error("the fourth did not begin")
 		}
 	})
 }

@@ -2,6 +2,7 @@ package board
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -34,14 +35,21 @@ const pollMemory = time.Second
 type waiter struct {
 	priority int
 	got      chan struct{}
-	held     func(why string) // nil: it was called
+	told     *hold      // the last; nil: none
+	holds    chan *hold // has one that take has not seen yet
 }
 
-// take waits for a slot. It returns false when ctx or stop is done first. held is called once, from any goroutine, if
-// memory is what the run waits for.
-func (s *slots) take(ctx context.Context, priority int, stop <-chan struct{}, held func(why string)) bool {
+// A hold is what keeps a run from beginning.
+type hold struct {
+	why    string // for people
+	memory bool   // else as many are at work as may be
+}
+
+// take waits for a slot. It returns false when ctx or stop is done first. held is called meanwhile: with what the run waits
+// for, when that is another thing than before.
+func (s *slots) take(ctx context.Context, priority int, stop <-chan struct{}, held func(*hold)) bool {
 	s.mu.Lock()
-	w := &waiter{priority, make(chan struct{}), held}
+	w := &waiter{priority: priority, got: make(chan struct{}), holds: make(chan *hold, 1)}
 	i := len(s.waiting)
 	for i > 0 && s.waiting[i-1].priority < priority {
 		i--
@@ -49,11 +57,17 @@ func (s *slots) take(ctx context.Context, priority int, stop <-chan struct{}, he
 	s.waiting = slices.Insert(s.waiting, i, w)
 	s.mu.Unlock()
 	s.grant()
-	select {
-	case <-w.got:
-		return true
-	case <-ctx.Done():
-	case <-stop:
+	for waits := true; waits; {
+		select {
+		case <-w.got:
+			return true
+		case h := <-w.holds:
+			held(h)
+		case <-ctx.Done():
+			waits = false
+		case <-stop:
+			waits = false
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,18 +94,22 @@ func (s *slots) give() {
 	s.grant()
 }
 
-// grant gives what is free. If memory is short it tells those that wait, and looks again later.
+// grant gives what is free, and tells those that wait what for. While memory is short it looks again later.
 func (s *slots) grant() {
 	s.mu.Lock()
-	why := s.grantFree()
-	var tell []func(why string)
+	defer s.mu.Unlock()
+	h := s.grantFree()
 	for _, w := range s.waiting {
-		if why != "" && w.held != nil {
-			tell = append(tell, w.held)
-			w.held = nil
+		if w.told == nil || w.told.memory != h.memory {
+			select {
+			case <-w.holds: // it was not seen
+			default:
+			}
+			w.told = h
+			w.holds <- h
 		}
 	}
-	if why != "" && !s.looks {
+	if len(s.waiting) > 0 && h.memory && !s.looks {
 		s.looks = true
 		time.AfterFunc(pollMemory, func() {
 			s.mu.Lock()
@@ -100,19 +118,15 @@ func (s *slots) grant() {
 			s.grant()
 		})
 	}
-	s.mu.Unlock()
-	for _, held := range tell {
-		held(why)
-	}
 }
 
-// grantFree returns why memory keeps it from giving what is free; empty: nothing does. s.mu is held.
-func (s *slots) grantFree() (why string) {
+// grantFree gives what is free, and returns what keeps it from giving more. s.mu is held.
+func (s *slots) grantFree() *hold {
 	for s.free > 0 && len(s.waiting) > 0 {
 		s.given = slices.DeleteFunc(s.given, func(at time.Time) bool { return time.Since(at) > settling })
 		if s.free < s.all { // else none would ever begin where there is little
-			if why = memoryShort(s.memory(), s.least, len(s.given)); why != "" {
-				return why
+			if why := memoryShort(s.memory(), s.least, len(s.given)); why != "" {
+				return &hold{why, true}
 			}
 		}
 		s.free--
@@ -120,7 +134,7 @@ func (s *slots) grantFree() (why string) {
 		close(s.waiting[0].got)
 		s.waiting = s.waiting[1:]
 	}
-	return ""
+	return &hold{why: fmt.Sprintf("at most %d may work at once", s.all)}
 }
 
 // kicks say that tasks have changed. The zero value is ready to be used.

@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -53,7 +55,19 @@ func (t Turn) lock(conversation string) (unlock func(), err error) {
 
 // AtWork returns the runs of which processes of an agent are there, in a [Turn.State]: those of
 // turns, and those that a killed pawl has left.
-func AtWork(state string) []run.ID {
+func AtWork(state string) []run.ID { return slices.Sorted(maps.Keys(processesOf(state))) }
+
+// Memory returns how much memory the processes of each agent take, of [AtWork], in bytes; 0 where that is not known, as on
+// macOS.
+func Memory(state string) map[run.ID]int64 {
+	all := map[run.ID]int64{}
+	for id, m := range processesOf(state) {
+		all[id] = m.memory()
+	}
+	return all
+}
+
+func processesOf(state string) map[run.ID]members {
 	if _, err := os.Stat(filepath.Join(state, "runs")); err != nil {
 		return nil // there has been no turn
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"maps"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -65,20 +64,36 @@ func endTree(mark string, patience time.Duration) {
 	killTree(mark, unknown, nil)
 }
 
-// atWork returns the runs whose marks, which begin with prefix, processes carry.
-func atWork(prefix string) []run.ID {
-	found := map[run.ID]bool{}
-	for pid := range processes() {
+// atWork returns the processes that carry marks which begin with prefix, by the run that the mark names.
+func atWork(prefix string) map[run.ID]members {
+	found := map[run.ID]members{}
+	for pid, s := range processes() {
 		if pid == os.Getpid() { // an agent has started this pawl
 			continue
 		}
 		for v := range bytes.SplitSeq(environ(pid), []byte{0}) {
 			if id, ok := bytes.CutPrefix(v, []byte(prefix)); ok {
-				found[run.ID(id)] = true
+				if found[run.ID(id)] == nil {
+					found[run.ID(id)] = members{}
+				}
+				found[run.ID(id)][pid] = s.start
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(found))
+	return found
+}
+
+// memory returns how much memory they take, in bytes. What several processes share counts with each for its part.
+func (m members) memory() (n int64) {
+	for pid := range m {
+		rollup, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup") // it may have ended, or be another user's
+		_, after, _ := bytes.Cut(rollup, []byte("\nPss:"))
+		if f := bytes.Fields(after); len(f) > 0 {
+			kB, _ := strconv.ParseInt(string(f[0]), 10, 64)
+			n += kB << 10
+		}
+	}
+	return n
 }
 
 // isLeft reports whether a process carries a mark.

@@ -26,6 +26,8 @@ func killTree(_ string, pid int, _ members) { _ = syscall.Kill(-pid, syscall.SIG
 
 func endTree(string, time.Duration) {}
 
-func atWork(string) []run.ID { return nil }
+func atWork(string) map[run.ID]members { return nil }
+
+func (members) memory() int64 { return 0 }
 
 func isLeft(string) bool { return false }

@@ -321,6 +321,9 @@ func TestTheAgentsAtWorkAreThoseOfTheirRuns(t *testing.T) {
 	if ids := external.AtWork(turn.State); !slices.Equal(ids, []run.ID{"r", "r2"}) {
 		t.Errorf("at work are %q", ids)
 	}
+	if m := external.Memory(turn.State); len(m) != 2 || m["r"] < 100e3 || m["r2"] < 100e3 { // each is two processes
+		t.Errorf("they take %v", m)
+	}
 	external.End(turn.State, "r")
 	if !ends(mine) || !alive(others) {
 		t.Errorf("alive: the agent of the run that was ended %v, another %v", alive(mine), alive(others))

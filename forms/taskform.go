@@ -23,8 +23,7 @@ type TaskForm struct {
 	Report      *task.Report    `json:"report,omitempty"`
 	// Former: the report is of work that was begun anew since, or continued, and has no report yet.
 	Former bool `json:"report_former,omitempty"`
-	// Undriven: something is to be done for the task, and no process drives it: pawl task watch does.
-	Undriven    bool              `json:"undriven,omitempty"`
+	task.Live
 	Permissions []PermissionForm  `json:"permissions"` // calls that wait for a person
 	Messages    []task.Message    `json:"messages"`
 	Attachments []task.Attachment `json:"attachments"`

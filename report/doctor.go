@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -71,7 +72,7 @@ func Doctor(ctx context.Context, opt app.Options, offline bool) Report {
 		r.Usable = usable && state.State == Good
 	}
 	r.Checks = append(r.Checks, checkExternals(opt)...)
-	r.Checks = append(r.Checks, checkLeftAgents(ctx, opt)...)
+	r.Checks = append(r.Checks, checkAgents(ctx, opt)...)
 	r.Checks = append(r.Checks, checkSandbox()...)
 	r.Checks = append(r.Checks, checkVariables(opt.Env))
 	sortChecks(r.Checks)
@@ -356,8 +357,9 @@ func checkExternals(opt app.Options) []Check {
 	return checks
 }
 
-// checkLeftAgents names the runs whose external agents a killed process has left.
-func checkLeftAgents(ctx context.Context, opt app.Options) (checks []Check) {
+// checkAgents names the runs whose external agents are at work, with the memory that they take, and which of them a
+// killed process has left.
+func checkAgents(ctx context.Context, opt app.Options) (checks []Check) {
 	w, err := app.Open(opt)
 	if err != nil {
 		return nil // checkChoice says why
@@ -367,9 +369,25 @@ func checkLeftAgents(ctx context.Context, opt app.Options) (checks []Check) {
 	if err != nil {
 		return nil // checkUsage says why
 	}
-	for _, id := range left {
-		checks = append(checks, Check{Topic: "external agents", Name: "left", State: Bad, Detail: fmt.Sprintf("an agent of run %s is at work though no process drives the run", id),
-			Next: "the next run of an external agent in this folder ends it, and so does pawl runs stop " + string(id)})
+	memory := w.AgentMemory()
+	for _, id := range slices.Sorted(maps.Keys(memory)) {
+		c := Check{Topic: "external agents", Name: "at work", State: Good, Detail: "an agent of run " + string(id)}
+		of, _ := w.TaskOf(ctx, id) // or checkUsage says why
+		if of != nil {
+			c.Detail += " of task " + string(of.Created.Task)
+		}
+		c.Detail += " is at work"
+		if slices.Contains(left, id) {
+			c.Name, c.State, c.Detail = "left", Bad, c.Detail+" though no process drives the run"
+			c.Next = "the next run of an external agent in this folder ends it, and so does `pawl runs stop " + string(id) + "`"
+			if of != nil {
+				c.Next = "`pawl task watch " + string(of.Created.Task) + "` ends it, and continues what is to be done for the task"
+			}
+		}
+		if n := memory[id]; n > 0 {
+			c.Detail += ", and takes " + text.Size(n) + " of memory"
+		}
+		checks = append(checks, c)
 	}
 	return checks
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,11 +15,12 @@ import (
 	"pawl/run"
 )
 
-// An Owner is the process that drives a run, as written in the run's lock file. Both
+// An Owner is the process that drives a run, as written in the run's lock file. All
 // fields are empty if the owner has the lock and has not written them yet.
 type Owner struct {
 	PID    int    `json:"pid"`
 	Socket string `json:"socket,omitempty"` // the address it listens on, for [Dial]; may be empty
+	Waits  string `json:"waits,omitempty"`  // what keeps it from working, for people; see [Lease]
 }
 
 // Own implements [Store].
@@ -63,10 +65,11 @@ func (s *SQLite) own(id run.ID, socket string) (*lease, error) {
 			lock = nil
 		}
 	}
-	if err := writeOwner(lock.file, Owner{os.Getpid(), socket}); err != nil {
+	o := Owner{PID: os.Getpid(), Socket: socket}
+	if err := writeOwner(lock.file, o); err != nil {
 		return nil, errors.Join(fileError(path, err), lock.Close())
 	}
-	return &lease{lock: lock}, nil
+	return &lease{lock: lock, owner: o}, nil
 }
 
 // isAt reports whether file is the one at path.
@@ -123,8 +126,27 @@ func writeOwner(file *os.File, o Owner) error {
 }
 
 type lease struct {
-	mu   sync.Mutex
-	lock *fileLock // nil once released
+	mu    sync.Mutex
+	lock  *fileLock // nil once released
+	owner Owner     // but for Waits
+	size  int       // of what Wait has written
+}
+
+func (l *lease) Wait(why string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lock == nil {
+		return nil
+	}
+	o := l.owner
+	o.Waits = why
+	content, err := json.Marshal(o)
+	if err == nil { // over what is there, in one piece: who reads it meanwhile still finds the owner
+		content = append(content, bytes.Repeat([]byte{' '}, max(0, l.size-len(content)))...)
+		l.size = len(content)
+		_, err = l.lock.file.WriteAt(content, ownerAt)
+	}
+	return err
 }
 
 func (l *lease) Release() error {

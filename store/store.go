@@ -113,8 +113,13 @@ type Store interface {
 	Close() error
 }
 
-// A Lease is the right to drive a run. Release gives it up and may be called twice.
-type Lease interface{ Release() error }
+// A Lease is the right to drive a run.
+type Lease interface {
+	// Wait tells others, in [Owner], what keeps the owner from working; empty: nothing does.
+	Wait(why string) error
+	// Release gives the right up and may be called twice.
+	Release() error
+}
 
 // A Row is a request to the owner of a run by another process.
 type Row struct {

@@ -324,6 +324,16 @@ func (s State) Starts() bool {
 	return s.Start && (name == Pending || name == Planned)
 }
 
+// Live is what a task does now, which its log does not say. Who has looked has set it.
+type Live struct {
+	// Undriven: something is to be done for the task, and no process drives it: pawl task watch does.
+	Undriven bool `json:"undriven,omitempty"`
+	// Queued is what its agent waits for before it begins to work, such as memory or the end of another; empty: nothing.
+	Queued string `json:"queued,omitempty"`
+	// Memory is what the processes of its external agents take, in bytes; 0: there are none, or it is not known.
+	Memory int64 `json:"memory_bytes,omitempty"`
+}
+
 // A Summary is what a list of tasks shows of a task.
 type Summary struct {
 	ID        ID         `json:"id"`
@@ -344,8 +354,7 @@ type Summary struct {
 	Until time.Time `json:"until,omitzero"`
 	// Owes reports that a driver has something to do for it.
 	Owes bool `json:"owes"`
-	// Undriven: a driver has something to do for it, and no process drives it; set by who has looked.
-	Undriven bool `json:"undriven,omitempty"`
+	Live
 	// Starts: it is planned, or its plan carried out, without another word of a person.
 	Starts bool `json:"starts,omitempty"`
 	// Branch is that of its copy of the repository; empty: it has none.

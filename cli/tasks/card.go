@@ -22,6 +22,7 @@ import (
 	"pawl/board"
 	"pawl/cli/command"
 	"pawl/forms"
+	"pawl/internal/text"
 	"pawl/report"
 	"pawl/request"
 	"pawl/run"
@@ -412,10 +413,8 @@ func taskListCommand(inv *command.Invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		for i := range all {
-			if all[i].Undriven, err = board.Of(ws).Stands(ctx, all[i]); err != nil {
-				return err
-			}
+		if err := board.Of(ws).Look(ctx, all); err != nil {
+			return err
 		}
 		if *asJSON {
 			return inv.Encode(forms.TaskListOf(all, next))
@@ -444,7 +443,16 @@ var narrowTasks = []command.Narrowing{{Column: "COST", Last: 30}, {Column: "AGEN
 // taskLines returns the list of tasks for people, with a header. Without a width (0) nothing is left
 // out or cut.
 func taskLines(all []tasks.Summary, now time.Time, width int) []string {
-	rows := [][]string{{"TASK", "STATUS", "AGE", "AGENT", "COST", "TITLE"}}
+	rows := [][]string{{"TASK", "STATUS", "AGE", "AGENT", "COST"}}
+	memory := slices.ContainsFunc(all, func(s tasks.Summary) bool { return s.Memory > 0 })
+	if memory {
+		rows[0] = append(rows[0], "MEMORY")
+	}
+	rows[0] = append(rows[0], "TITLE")
+	narrow := narrowTasks
+	if memory {
+		narrow = append([]command.Narrowing{{Column: "MEMORY", Last: 30}}, narrow...)
+	}
 	for _, s := range all {
 		status := s.Status.Words()
 		if s.Undriven {
@@ -453,12 +461,22 @@ func taskLines(all []tasks.Summary, now time.Time, width int) []string {
 		if s.WaitsFor != "" && s.Status != tasks.AwaitingInput {
 			status += " (" + cmp.Or(waitsForWords[s.WaitsFor], s.WaitsFor) + ")"
 		}
+		if s.Queued != "" {
+			status += " (queued)"
+		}
 		if !s.Until.IsZero() {
 			status += " (" + report.ContinuesAt(s.Until, now) + ")"
 		}
-		rows = append(rows, []string{string(s.ID), status, command.ShortTime(now.Sub(s.Updated)), cmp.Or(s.Agent, "-"), command.CostCell(s.Usage), command.OneLine(s.Title, command.MaxTitle)})
+		row := []string{string(s.ID), status, command.ShortTime(now.Sub(s.Updated)), cmp.Or(s.Agent, "-"), command.CostCell(s.Usage)}
+		switch {
+		case s.Memory > 0:
+			row = append(row, text.Size(s.Memory))
+		case memory:
+			row = append(row, "-")
+		}
+		rows = append(rows, append(row, command.OneLine(s.Title, command.MaxTitle)))
 	}
-	return command.NarrowedLines(rows, width, narrowTasks)
+	return command.NarrowedLines(rows, width, narrow)
 }
 
 // waitsForWords says in a word why a task waits, where the reason is a name for programs.
@@ -501,19 +519,19 @@ func taskShowCommand(inv *command.Invocation) *cobra.Command {
 				return err
 			}
 		}
-		stands, err := board.Of(ws).Stands(ctx, s.Summary())
-		if err != nil {
+		sum := []tasks.Summary{s.Summary()}
+		if err := board.Of(ws).Look(ctx, sum); err != nil {
 			return err
 		}
 		if *asJSON {
 			f := forms.TaskFormOf(s)
-			f.Undriven = stands
+			f.Live = sum[0].Live
 			for i := range f.Permissions {
 				f.Permissions[i].Answered = forms.AnsweredFormOf(stored[f.Permissions[i].Permission])
 			}
 			return inv.Encode(f)
 		}
-		_, err = fmt.Fprint(inv.Stdout, command.Visible(taskPage(s, stands, stored)))
+		_, err = fmt.Fprint(inv.Stdout, command.Visible(taskPage(s, sum[0].Live, stored)))
 		return err
 	})
 }
@@ -527,8 +545,8 @@ func firstLine(s string) string {
 	return line
 }
 
-// taskPage is a task as people read it. It stands if no process drives it that has to; stored are the answers to its calls that no process has taken yet.
-func taskPage(s tasks.State, stands bool, stored map[tasks.Permission]*request.Decide) string {
+// taskPage is a task as people read it. stored are the answers to its calls that no process has taken yet.
+func taskPage(s tasks.State, live tasks.Live, stored map[tasks.Permission]*request.Decide) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	status := s.Status.Name.Words()
@@ -539,8 +557,14 @@ func taskPage(s tasks.State, stands bool, stored map[tasks.Permission]*request.D
 	if d := s.Summary().Detail; d != "" {
 		line("%s", d)
 	}
-	if stands {
+	if live.Undriven {
 		line("no process drives it: `pawl task watch %s`", s.Created.Task)
+	}
+	if live.Queued != "" {
+		line("its agent has not begun to work: %s", live.Queued)
+	}
+	if live.Memory > 0 {
+		line("its agent takes %s of memory", text.Size(live.Memory))
 	}
 	if at := s.Status.Until; !at.IsZero() {
 		line("%s by itself, in a process that drives it (`pawl serve`, `pawl task watch`); `pawl task resume %s` does not wait", report.ContinuesAt(at, time.Now()), s.Created.Task)
@@ -604,6 +628,8 @@ func taskPage(s tasks.State, stands bool, stored map[tasks.Permission]*request.D
 			end := "at work"
 			if r.Ended {
 				end = view.EndWords(r.End.End)
+			} else if live.Queued != "" {
+				end = "has not begun to work"
 			}
 			line("- %s %s · %s · %s", r.ID, r.Agent, end, view.Money(r.Usage))
 		}

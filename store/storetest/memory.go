@@ -100,6 +100,7 @@ type memoryLease struct {
 	memory *Memory
 	id     run.ID
 	socket string
+	waits  string
 }
 
 // NewMemory returns a store with nothing in it.
@@ -335,7 +336,7 @@ func (m *Memory) Own(ctx context.Context, id run.ID, socket string) (store.Lease
 	if err := m.begin(ctx, id); err != nil {
 		return nil, err
 	}
-	l := &memoryLease{m, id, socket}
+	l := &memoryLease{m, id, socket, ""}
 	err := m.perform(Op{Name: "own", Run: id}, func() error {
 		if have := m.disk.owned[id]; have != nil {
 			return &store.OwnedError{Run: id, PID: 1, Socket: have.socket}
@@ -358,9 +359,17 @@ func (m *Memory) Owner(ctx context.Context, id run.ID) (store.Owner, bool, error
 		return store.Owner{}, false, err
 	}
 	if l := m.disk.owned[id]; l != nil {
-		return store.Owner{PID: 1, Socket: l.socket}, true, nil
+		return store.Owner{PID: 1, Socket: l.socket, Waits: l.waits}, true, nil
 	}
 	return store.Owner{}, false, nil
+}
+
+func (l *memoryLease) Wait(why string) error {
+	d := l.memory.disk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l.waits = why
+	return nil
 }
 
 func (l *memoryLease) Release() error {

@@ -68,6 +68,15 @@ func testOwner(t *testing.T, st store.Store, reopen func() store.Store) {
 		t.Fatal(err)
 	}
 	owner("a run with an owner", true)
+	for _, why := range []string{"for memory", "for the others", ""} {
+		if err := lease.Wait(why); err != nil {
+			t.Fatal(err)
+		}
+		owner("an owner that waits "+why, true)
+		if got, _, err := other.Owner(ctx, "r"); err != nil || got.Waits != why {
+			t.Errorf("the owner waits %q, want %q; %v", got.Waits, why, err)
+		}
+	}
 	if err := lease.Release(); err != nil {
 		t.Fatal(err)
 	}
