@@ -123,3 +123,28 @@ func TestFilesAreTrustedOnTheBoardWhenTheyWereShown(t *testing.T) {
 	b.click("Trust these files")
 	b.sees("Everything that the folder brings is trusted")
 }
+
+// An answer that a page sends is for the question that the page shows: when that was answered elsewhere and the agent
+// asks something else by now, nothing is answered.
+func TestAnAnswerOnTheBoardIsForItsQuestionAlone(t *testing.T) {
+	t.Parallel()
+	s := serve(t, `
+{"when":{"first":"Plan this task","contains":"Which list?\nThe short one."},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Remove all the others?"]}}]}
+{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Which list?"]}}]}
+`)
+	s.drive()
+	id := s.add("Write the list")
+	s.do("POST", "/tasks/"+id+"/plan", "").is(200)
+	s.wait(id, "awaiting_input")
+	b := s.browse(1400)
+	b.click("Answer")
+	b.write("answer to: Which list?", "Yes, the long one")
+	b.value(`window.requestAnimationFrame = ((soon) => (f) => String(f).includes("due = false") ? 0 : soon(f))(requestAnimationFrame); 0`) // the page is behind
+	s.do("POST", "/tasks/"+id+"/answers", `{"answers":["The short one."]}`).is(200)
+	s.until(id, "asking again", func(v value) bool { return v.text("status.name") == "awaiting_input" && len(v.items("questions")) == 2 })
+	b.click("Send")
+	b.sees("it asks something else by now")
+	if v := s.do("GET", "/tasks/"+id, "").is(200); v.text("status.name") != "awaiting_input" {
+		t.Errorf("the task is %s", v.text("status.name"))
+	}
+}

@@ -226,13 +226,14 @@ func (s *Server) taskActions() {
 	type answersInput struct {
 		TaskInput
 		Body struct {
-			Answers []string `json:"answers" doc:"One for each open question, in order"`
+			Answers   []string `json:"answers" doc:"One for each open question, in order"`
+			Questions []string `json:"questions,omitempty" doc:"The questions that are answered, as they were read: if others are open by now, nothing is answered"`
 		}
 	}
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/answers", id: "answer-task", tag: tagTasks, summary: "Answer the questions of an agent",
 		more: "Those of the planner, or the one that a worker asks in the middle of its work; the agent continues in the same conversation. An answer is one of the options of its question, or any other text."},
 		func(ctx context.Context, in *answersInput) (forms.TaskForm, error) {
-			return form(s.board.Do(ctx, in.Task, by, task.SubmitAnswers{Answers: in.Body.Answers}))
+			return form(s.board.Do(ctx, in.Task, by, task.SubmitAnswers{Answers: in.Body.Answers, Questions: in.Body.Questions}))
 		})
 	type wordsInput struct {
 		TaskInput

@@ -52,8 +52,12 @@ type (
 		Run   run.ID
 		Agent string
 	}
-	// SubmitAnswers answers all open questions, in order.
-	SubmitAnswers struct{ Answers []string }
+	// SubmitAnswers answers all open questions, in order. Questions are those that the person has read: if
+	// others are open by now, nothing is answered. nil: whatever is open.
+	SubmitAnswers struct {
+		Answers   []string
+		Questions []string `json:",omitempty"`
+	}
 	// Edit changes the card.
 	Edit struct{ Edited }
 	// Start starts a worker. Run is the id of the run that will be made; Unfinished are the

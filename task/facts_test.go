@@ -39,7 +39,7 @@ func TestStatesShareNothing(t *testing.T) {
 	k.must("task-validator", submit("p", 1, someAsked))
 	k.must("", ended("p", run.Completed))
 	before, clone := k.s, k.s.Clone()
-	k.must("anna", SubmitAnswers{[]string{"yes", "no"}})
+	k.must("anna", SubmitAnswers{Answers: []string{"yes", "no"}})
 	clone.Questions[1].Answered = true
 	if len(before.OpenQuestions()) != 2 || len(clone.OpenQuestions()) != 1 || len(k.s.OpenQuestions()) != 0 {
 		t.Errorf("open are %q before, %q in the clone, %q after", before.OpenQuestions(), clone.OpenQuestions(), k.s.OpenQuestions())

@@ -26,13 +26,16 @@ func TestAWorkersQuestionIsAQuestionOfItsTask(t *testing.T) {
 	if got := k.s.WaitsFor(); got != "answers" || !slices.Contains(k.s.May(), OnAnswers) {
 		t.Errorf("it waits for %q, and may %v", got, k.s.May())
 	}
-	if err := k.try("anna", SubmitAnswers{[]string{"a", "b"}}); err == nil || !strings.Contains(err.Error(), "2 given, 1 needed") {
+	if err := k.try("anna", SubmitAnswers{Answers: []string{"a", "b"}}); err == nil || !strings.Contains(err.Error(), "2 given, 1 needed") {
 		t.Errorf("two answers: %v", err)
 	}
-	if err := k.try("anna", SubmitAnswers{[]string{" "}}); err == nil {
+	if err := k.try("anna", SubmitAnswers{Answers: []string{" "}}); err == nil {
 		t.Error("an empty answer was taken")
 	}
-	k.must("anna", SubmitAnswers{[]string{" Neither: c. "}})
+	if err := k.try("anna", SubmitAnswers{Answers: []string{"a"}, Questions: []string{"Another one?"}}); err == nil || !strings.Contains(err.Error(), "something else by now") {
+		t.Errorf("an answer to another question: %v", err)
+	}
+	k.must("anna", SubmitAnswers{Answers: []string{" Neither: c. "}, Questions: []string{"Which one?"}})
 	k.wantStatus(Active)
 	k.wantOwed("start/w/2")
 	if c := k.start(); c.Input != "Neither: c." {
@@ -41,7 +44,7 @@ func TestAWorkersQuestionIsAQuestionOfItsTask(t *testing.T) {
 	if q := k.s.Questions[0]; !q.Answered || q.Answer != " Neither: c. " {
 		t.Errorf("the question is %+v", q)
 	}
-	if err := k.try("anna", SubmitAnswers{[]string{"a"}}); err == nil {
+	if err := k.try("anna", SubmitAnswers{Answers: []string{"a"}}); err == nil {
 		t.Error("answered twice")
 	}
 	k.must("", Prompt{"w", 2, 2})
@@ -77,7 +80,7 @@ func TestAPlannersQuestionInTheMiddleGoesBackToIt(t *testing.T) {
 	k.must("anna", StartPlanning{"p", "task-validator"})
 	k.must("", Prompt{"p", 1, 1})
 	k.must("", asked("p"))
-	k.must("anna", SubmitAnswers{[]string{"a"}})
+	k.must("anna", SubmitAnswers{Answers: []string{"a"}})
 	k.wantStatus(Planning)
 	k.wantOwed("start/p/2")
 }

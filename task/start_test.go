@@ -32,7 +32,7 @@ func TestATaskThatStartsByItself(t *testing.T) {
 	if k.s.Starts() {
 		t.Error("it starts before its questions are answered")
 	}
-	k.must("anna", SubmitAnswers{[]string{"yes", "no"}})
+	k.must("anna", SubmitAnswers{Answers: []string{"yes", "no"}})
 	k.must("", Prompt{"p", 2, 2})
 	k.must("task-validator", submit("p", 2, aPlan))
 	k.must("", ended("p", run.Completed))

@@ -37,7 +37,7 @@ var stories = map[string]struct {
 			{"anna", Edit{Edited{Description: new("Count all files."), Labels: &[]string{"a", "b"}, Priority: new(3), DependsOn: &[]ID{"t2"},
 				Budget: &Budget{Tokens: 100}, Isolation: new(Clone)}}},
 			{"anna", Start{Run: "w", Agent: "developer"}},
-			{"anna", SubmitAnswers{[]string{"Yes."}}},
+			{"anna", SubmitAnswers{Answers: []string{"Yes."}}},
 			{"anna", Retry{}},
 			{"anna", Reopen{}},
 			{"anna", Pause{}},
@@ -55,11 +55,11 @@ var stories = map[string]struct {
 			{"", Note{"p", OutputReminderSent{PlannerOutputTool, 1}}},
 			{"task-validator", submit("p", 1, PlannerOutput{Type: OutputPlan})},
 			{"task-validator", submit("p", 1, someAsked)},
-			{"anna", SubmitAnswers{[]string{"Yes.", " "}}},
-			{"anna", SubmitAnswers{[]string{"Yes.", "No."}}}, // while the planner is still ending
+			{"anna", SubmitAnswers{Answers: []string{"Yes.", " "}}},
+			{"anna", SubmitAnswers{Answers: []string{"Yes.", "No."}}}, // while the planner is still ending
 			{"", ended("p", run.Completed)},
 			{"", ended("p", run.Completed)}, // as another driver says it
-			{"anna", SubmitAnswers{[]string{" Yes. ", "No."}}},
+			{"anna", SubmitAnswers{Answers: []string{" Yes. ", "No."}}},
 			{"", Prompt{"p", 2, 2}},
 			{"task-validator", submit("p", 2, aRefusal)},
 			{"", ended("p", run.Completed)},

@@ -159,10 +159,10 @@ func TestATaskFromItsCreationToItsReport(t *testing.T) {
 	if got := k.s.WaitsFor(); got != "answers" {
 		t.Errorf("it waits for %q", got)
 	}
-	if err := k.try("anna", SubmitAnswers{[]string{"Yes."}}); err == nil || !strings.Contains(err.Error(), "1 given, 2 needed: one for each open question") {
+	if err := k.try("anna", SubmitAnswers{Answers: []string{"Yes."}}); err == nil || !strings.Contains(err.Error(), "1 given, 2 needed: one for each open question") {
 		t.Errorf("one answer to two questions: %v", err)
 	}
-	k.must("anna", SubmitAnswers{[]string{"Yes.", "No."}})
+	k.must("anna", SubmitAnswers{Answers: []string{"Yes.", "No."}})
 	k.wantStatus(Planning)
 	k.wantOwed("start/p/2")
 	start := k.s.Next()[0].(StartRun)
@@ -725,7 +725,7 @@ func TestSimulationOfTasks(t *testing.T) {
 			r, _ := k.s.Run(id)
 			text := []string{"", "words"}[rng.IntN(2)]
 			actions := []Action{
-				StartPlanning{fresh(), "task-validator"}, SubmitAnswers{[]string{"a", "b"}}, SubmitAnswers{[]string{"a"}},
+				StartPlanning{fresh(), "task-validator"}, SubmitAnswers{Answers: []string{"a", "b"}}, SubmitAnswers{Answers: []string{"a"}},
 				Edit{Edited{Plan: &Plan{Summary: text}}}, Edit{Edited{Start: new(text != "")}}, Proceed{[]StatusName{Pending, Planned}[rng.IntN(2)], fresh(), "developer", text}, Start{Run: fresh(), Agent: "developer"}, Pause{}, Resume{Words: text}, Complete{}, Fail{text}, Cancel{text},
 				HandOn{fresh(), []string{"reviewer", "developer"}[rng.IntN(2)], text},
 				[]Action{CopyMade{Dir: "/c", Branch: "b", Base: "1"}, CopyMerged{"b", text}, CopyDiscarded{}}[rng.IntN(3)],
@@ -758,7 +758,7 @@ func TestSimulationOfTasks(t *testing.T) {
 				}
 			}
 			if n := len(k.s.OpenQuestions()); n > 0 && rng.IntN(4) == 0 {
-				a = SubmitAnswers{slices.Repeat([]string{"a"}, n)}
+				a = SubmitAnswers{Answers: slices.Repeat([]string{"a"}, n)}
 			}
 			if err := k.try("x", a); err != nil && !isOurs(err) {
 				t.Fatalf("seed %d: %T: %v", seed, a, err)
@@ -806,7 +806,7 @@ func checkOffers(t testing.TB, s State) {
 	t.Helper()
 	may := s.May()
 	for on, a := range map[Trigger]Action{
-		OnPlan: StartPlanning{"new", "task-validator"}, OnAnswers: SubmitAnswers{slices.Repeat([]string{"a"}, len(s.OpenQuestions()))},
+		OnPlan: StartPlanning{"new", "task-validator"}, OnAnswers: SubmitAnswers{Answers: slices.Repeat([]string{"a"}, len(s.OpenQuestions()))},
 		OnStart: Start{Run: "new", Agent: "developer"}, OnPause: Pause{}, OnResume: Resume{Words: "a", Budget: &Budget{}}, OnComplete: Complete{},
 		OnFail: Fail{}, OnCancel: Cancel{}, OnRetry: Retry{}, OnReopen: Reopen{}, OnHandOn: HandOn{Run: "new", Agent: "another"},
 	} {

@@ -44,6 +44,9 @@ func (a SubmitAnswers) do(s State) ([]Event, error) {
 	if s.Status.Name != AwaitingInput && (!halted || len(open) == 0) {
 		return nil, s.not(OnAnswers, "")
 	}
+	if a.Questions != nil && !slices.Equal(a.Questions, open) {
+		return nil, s.not(OnAnswers, "it asks something else by now: read that first")
+	}
 	if len(a.Answers) != len(open) {
 		return nil, invalid("answers", "%d given, %d needed: one for each open question", len(a.Answers), len(open))
 	}
@@ -57,11 +60,11 @@ func (a SubmitAnswers) do(s State) ([]Event, error) {
 	}
 	if halted { // one question of the agent at work, whose call is answered
 		words, messages := s.withMessages(strings.TrimSpace(a.Answers[0]))
-		return s.assignTo(OnAnswers, w.Kind.working(), w.Run, w.Agent, w.Kind, "answers", words, messages, Event{Payload: AnswersSubmitted(a)})
+		return s.assignTo(OnAnswers, w.Kind.working(), w.Run, w.Agent, w.Kind, "answers", words, messages, Event{Payload: AnswersSubmitted{a.Answers}})
 	}
 	r, _ := s.planner() // whose questions have led to the status
 	words, messages := s.withMessages(input.String())
-	return s.assignTo(OnAnswers, Planning, r.ID, r.Agent, Planner, "answers", words, messages, Event{Payload: AnswersSubmitted(a)})
+	return s.assignTo(OnAnswers, Planning, r.ID, r.Agent, Planner, "answers", words, messages, Event{Payload: AnswersSubmitted{a.Answers}})
 }
 
 func (a Start) do(s State) ([]Event, error) {

@@ -192,7 +192,7 @@ export function answers(task, done = () => {}) {
       return;
     }
     await trying(async () => {
-      await send("POST", `/tasks/${task.id}/answers`, { answers: given.map((/** @type {any} */ g) => g.value()) });
+      await send("POST", `/tasks/${task.id}/answers`, { answers: given.map((/** @type {any} */ g) => g.value()), questions: open.map((/** @type {any} */ q) => q.question) });
       said("Answered.");
       done("answered");
     });

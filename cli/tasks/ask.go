@@ -127,7 +127,7 @@ func (a *taskAsker) asks(ctx context.Context, s tasks.State) (tasks.Action, erro
 			}
 			answers[i] = answer
 		}
-		return tasks.SubmitAnswers{Answers: answers}, nil
+		return tasks.SubmitAnswers{Answers: answers, Questions: open}, nil
 	case tasks.Waiting:
 		if st.Reason == string(run.EndInterrupted) {
 			return a.instead(ctx, one, st.Run)
@@ -145,7 +145,7 @@ func (a *taskAsker) asks(ctx context.Context, s tasks.State) (tasks.Action, erro
 		if !ok {
 			return nil, nil
 		}
-		return tasks.SubmitAnswers{Answers: []string{answer}}, nil
+		return tasks.SubmitAnswers{Answers: []string{answer}, Questions: s.OpenQuestions()}, nil
 	}
 	return nil, nil
 }

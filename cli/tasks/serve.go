@@ -165,7 +165,7 @@ func (s *taskServer) answer(ctx context.Context, a servedArgs) (any, error) {
 			return nil, err
 		}
 	}
-	var do tasks.Action = tasks.SubmitAnswers{Answers: a.Answers}
+	var do tasks.Action = tasks.SubmitAnswers{Answers: a.Answers, Questions: t.OpenQuestions()}
 	if len(open) == 0 {
 		do = tasks.Resume{Words: strings.Join(a.Answers, "\n")}
 	}

@@ -99,7 +99,7 @@ number of one is enough.`,
 				}
 			}
 		}
-		return board.Of(ws).Do(ctx, id, app.Person(), tasks.SubmitAnswers{Answers: answers})
+		return board.Of(ws).Do(ctx, id, app.Person(), tasks.SubmitAnswers{Answers: answers, Questions: s.OpenQuestions()})
 	}))
 }
 
