@@ -49,11 +49,15 @@ func (d *driver) enter() bool {
 	return !d.closed
 }
 
-// start starts a run with a prompt.
-func (d *driver) start(ctx context.Context, t app.Task, prompt []run.Part) (run.ID, error) {
+// start starts a run with the prompt that said returns for it.
+func (d *driver) start(ctx context.Context, t app.Task, said func(run.State) ([]run.Part, error)) (run.ID, error) {
 	session, err := d.ws.Start(ctx, t)
 	if err != nil {
 		return "", err
+	}
+	prompt, err := said(session.State())
+	if err != nil {
+		return "", errors.Join(err, session.Close())
 	}
 	return session.ID(), d.begin(session, func() error { return session.Prompt(context.WithoutCancel(ctx), prompt...) })
 }

@@ -81,7 +81,7 @@ func (s *Server) sayToTask(ctx context.Context, id task.ID, say task.Say) (forms
 	if key := requestOf(ctx).key; key != "" {
 		say.ID = "m-" + key[:12]
 	}
-	words, err := s.ws.TypedText(ctx, say.Text)
+	words, err := s.ws.TypedText(ctx, say.Text, nil)
 	if err != nil {
 		return forms.TaskForm{}, err
 	}

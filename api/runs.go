@@ -158,8 +158,8 @@ type FileInput struct {
 // maxPrompt bounds the body of a request with files, in bytes: Base64 makes them longer by a third.
 const maxPrompt = DefaultBody + board.MaxAttachment/3*4
 
-// parts returns what is said with files attached. Words that call a command are what it makes of them.
-func (in FilesInput) parts(ctx context.Context, ws *app.Workspace, words string) ([]run.Part, error) {
+// files returns the files that are attached.
+func (in FilesInput) files() ([]board.File, error) {
 	var files []board.File
 	for _, f := range in.Attachments {
 		if len(f.Content) > board.MaxAttachment {
@@ -167,12 +167,19 @@ func (in FilesInput) parts(ctx context.Context, ws *app.Workspace, words string)
 		}
 		files = append(files, board.File{Name: f.Name, Content: f.Content})
 	}
-	typed, err := ws.Typed(ctx, words)
-	if err != nil || typed.Command == nil {
-		return board.Words(ctx, words, files), err
+	return files, nil
+}
+
+// said returns what an agent is given for what a client says to a run, with files attached.
+func (s *Server) said(ctx context.Context, typed app.Typed, of run.State, files []board.File) ([]run.Part, error) {
+	if typed.Command == nil {
+		return board.Words(ctx, typed.Words, files), nil
 	}
-	said, err := ws.Parts(ctx, typed)
-	return slices.Concat(board.Words(ctx, said.Parts[0].Text, files), said.Parts[1:]), err
+	said, err := s.ws.Parts(ctx, typed, of, nil)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(board.Words(ctx, said.Parts[0].Text, files), said.Parts[1:]), nil
 }
 
 func (s *Server) startRun(ctx context.Context, in *startRunInput) (forms.RunForm, error) {
@@ -196,11 +203,14 @@ func (s *Server) startRun(ctx context.Context, in *startRunInput) (forms.RunForm
 			return forms.RunFormOf(r), nil
 		}
 	}
-	parts, err := b.parts(ctx, s.ws, b.Prompt)
+	files, err := b.files()
+	if err == nil {
+		t.Typed, err = s.ws.Typed(ctx, b.Prompt)
+	}
 	if err != nil {
 		return forms.RunForm{}, err
 	}
-	id, err := s.driver.start(ctx, t, parts)
+	id, err := s.driver.start(ctx, t, func(of run.State) ([]run.Part, error) { return s.said(ctx, t.Typed, of, files) })
 	if err != nil {
 		return forms.RunForm{}, agentInput(err)
 	}
@@ -527,7 +537,21 @@ func (s *Server) say(ctx context.Context, in *RunWordsInput, delivery run.Delive
 	if key := requestOf(ctx).key; key != "" { // a message is taken once
 		id = "api-" + key[:20]
 	}
-	parts, err := in.Body.parts(ctx, s.ws, in.Body.Text)
+	files, err := in.Body.files()
+	if err != nil {
+		return RunMessage{}, err
+	}
+	typed, err := s.ws.Typed(ctx, in.Body.Text)
+	if err != nil {
+		return RunMessage{}, err
+	}
+	var of run.State
+	if typed.Command != nil {
+		if _, of, err = s.ws.Load(ctx, in.Run); err != nil {
+			return RunMessage{}, err
+		}
+	}
+	parts, err := s.said(ctx, typed, of, files)
 	if err != nil {
 		return RunMessage{}, err
 	}

@@ -88,7 +88,7 @@ func (s *Server) createTask(ctx context.Context, in *createTaskInput) (forms.Tas
 		}
 	}
 	var err error
-	if c.Description, err = s.ws.TypedText(ctx, c.Description); err != nil {
+	if c.Description, err = s.ws.TypedText(ctx, c.Description, nil); err != nil {
 		return forms.TaskForm{}, err
 	}
 	return form(s.board.Add(ctx, app.Person(), c))

@@ -107,6 +107,7 @@ func (w *Workspace) begin(ctx context.Context, s *settings, a agent.Agent, t Tas
 	if mode := permission.Mode(c.Mode); t.Dir != "" && (mode == "" || mode == permission.Default) && a.Mode == "" && !s.Has("mode", true) {
 		c.Mode = string(permission.AcceptEdits) // what it changes is a copy, which the person looks at before it is merged
 	}
+	c = t.narrowed(c)
 	dir := cmp.Or(t.Dir, w.Dir)
 	return run.Created{Workspace: dir, Agent: a.Name, External: s.programs.Is(c.Model), System: w.systemFor(s, dir, a, c.Model, t.Output) + appended, Config: c, Version: build.Version()}, nil
 }

@@ -42,6 +42,11 @@ type Task struct {
 	Rules []permission.Rule
 	// Dir is where it works; "": in the workspace.
 	Dir string
+	// Typed is what a new run begins with: a command may say which agent and model work, and what they use.
+	Typed Typed
+
+	effort string     // of the command; "": that of the settings
+	tools  run.Grants // that the command uses, and no others
 
 	// budgeted: Cost and Tokens of Limits are what is left of the budget of the run's task, which a
 	// resumed run gets anew.
@@ -55,6 +60,7 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	t = w.called(ctx, s, t)
 	var a agent.Agent
 	if t.Agent != "" {
 		if a, err = w.find(ctx, s, t.Agent); err != nil {

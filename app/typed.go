@@ -1,17 +1,27 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
+	"pawl/agent"
 	"pawl/config"
 	"pawl/instructions"
 	"pawl/internal/lazy"
 	"pawl/internal/text"
 	"pawl/internal/visible"
+	"pawl/judge"
+	"pawl/permission"
+	"pawl/policy"
 	"pawl/run"
+	"pawl/runlog"
+	"pawl/tool"
 )
 
 // A Typed is what a person has typed, as it is meant: words, or "/name arguments", which calls one of
@@ -62,14 +72,43 @@ func (w *Workspace) Typed(ctx context.Context, words string) (Typed, error) {
 	return t, config.Errorf("there is no command %s%s; to say it to the agent, put a blank before it", visible.Quote(name), why)
 }
 
-// Parts returns what an agent is given for what was typed: the words, or those that the command makes of its
-// arguments, and what they mention by @. dirs are the further folders of the run.
-func (w *Workspace) Parts(ctx context.Context, t Typed, dirs ...string) (Attachments, error) {
-	words := t.Words
+// An Approve asks a person whether a shell command of a prompt may run, and says why it needs approval; nil: nobody
+// is there. An error says why it may not.
+type Approve func(ctx context.Context, command, reason string) error
+
+// Parts returns what the agent of a run is given for what was typed: the words, or those that the command makes of its
+// arguments, and what they mention by @. The shell commands in it run now, each judged as a call of that run would be;
+// if one may not, the error says so and nothing is to be sent. The zero state is that of no run.
+func (w *Workspace) Parts(ctx context.Context, t Typed, of run.State, approve Approve) (Attachments, error) {
+	words, mentions := t.Words, t.Words
 	if t.Command != nil {
-		words = t.Command.Prompt(t.arguments)
+		pieces := t.Command.Pieces(t.arguments, map[string]string{"CLAUDE_SKILL_DIR": t.Command.Dir, "CLAUDE_SESSION_ID": string(of.Created.Run), "CLAUDE_EFFORT": of.Config.Effort})
+		runs := make([]func(context.Context) (string, error), len(pieces))
+		failed := func(i int, err error) (Attachments, error) {
+			return Attachments{}, config.Errorf("/%s was not sent: `%s`: %w", t.Command.Name, text.OneLine(pieces[i].Text, 120), err)
+		}
+		for i, p := range pieces { // none runs unless all may
+			if p.Shell {
+				var err error
+				if runs[i], err = w.permitted(ctx, p.Text, of, approve); err != nil {
+					return failed(i, err)
+				}
+			}
+		}
+		words, mentions = "", ""
+		for i, p := range pieces {
+			if !p.Shell {
+				words, mentions = words+p.Text, mentions+p.Text
+				continue
+			}
+			out, err := runs[i](ctx)
+			if err != nil {
+				return failed(i, err)
+			}
+			words, mentions = words+out, mentions+" "
+		}
 	}
-	a, err := w.Mentions(ctx, words, dirs...)
+	a, err := w.Mentions(ctx, mentions, of.Config.Dirs...)
 	if words != "" {
 		a.Parts = slices.Insert(a.Parts, 0, run.Text(words))
 	}
@@ -77,14 +116,164 @@ func (w *Workspace) Parts(ctx context.Context, t Typed, dirs ...string) (Attachm
 }
 
 // TypedText is [Workspace.Parts] where text alone can be taken, as for a task: what is mentioned is not attached.
-func (w *Workspace) TypedText(ctx context.Context, words string) (string, error) {
+func (w *Workspace) TypedText(ctx context.Context, words string, approve Approve) (string, error) {
 	t, err := w.Typed(ctx, words)
 	if err != nil || t.Command == nil {
 		return words, err
 	}
-	said, err := w.Parts(ctx, t)
+	said, err := w.Parts(ctx, t, run.State{}, approve)
 	if err != nil {
 		return "", err
 	}
 	return said.Parts[0].Text, nil
+}
+
+// permitted returns what runs a shell command of a prompt as a call of the run would, and returns what it prints; an error
+// says why it may not run.
+func (w *Workspace) permitted(ctx context.Context, line string, of run.State, approve Approve) (func(context.Context) (string, error), error) {
+	s, err := w.load()
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	err = w.confine(s)
+	w.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	args, err := json.Marshal(map[string]string{"command": line})
+	if err != nil {
+		return nil, err // unreachable: it is a text
+	}
+	id := of.Created.Run
+	env := w.toolEnv()
+	if env.Run = id; id == "" {
+		env.Run = runlog.NewID(time.Now()) // so that it is not taken for a command of the person
+	}
+	if of.Created.Workspace != "" {
+		env.Workspace = of.Created.Workspace
+	}
+	env.Sandbox, env.Dirs, _ = w.confineDirs(s, env.Workspace, of.Config.Dirs)
+	rules := func(run.ID) permission.Rules {
+		rules, _ := s.policy.Rules(id) // with an error they allow nothing
+		return rules
+	}
+	shell, _ := registry(rules, s.shellOptions(), agent.Delegation{}).Get("shell")
+	in, err := shell.Inspect(env, args)
+	if err != nil {
+		return nil, err
+	}
+	mode := permission.Mode(of.Config.Mode)
+	if id == "" {
+		mode = permission.Mode(s.Get("mode"))
+	}
+	if mode == "" {
+		mode = permission.Default
+	}
+	if err := mayBypass(mode, w.asRoot(), s.confinement); err != nil {
+		return nil, err
+	}
+	j := w.judge(s.policy).Of(judge.Call{Run: id, Mode: mode, Tool: "shell", Class: in.Class, Intent: in, Args: args, Env: env})
+	d, asked := j.Decision(), false
+	if d.Verdict == permission.Ask && approve != nil {
+		if err := approve(ctx, line, d.Reason); err != nil {
+			return nil, err
+		}
+		asked = true
+	}
+	if d.Verdict == permission.Ask && !asked {
+		how := ""
+		if rules := j.Propose().Rules; len(rules) > 0 {
+			how = fmt.Sprintf("; to allow it: --allow %s", text.ShellWord(rules[0].String()))
+		}
+		return nil, fmt.Errorf("it needs approval (%s), and nobody is there to give it%s", d.Reason, how)
+	}
+	if d.Verdict == permission.Deny {
+		return nil, fmt.Errorf("it is not allowed: %s", d.Reason)
+	}
+	env.Leads = j.Request.Resolved
+	call := tool.Call{Run: env.Run, ID: "typed", Args: args, Sandbox: d.Sandbox, Granted: asked}
+	return func(ctx context.Context) (string, error) {
+		r, err := shell.Run(ctx, env.ForCall(), call)
+		switch {
+		case err != nil:
+			return "", err
+		case r.IsError:
+			return "", fmt.Errorf("it failed: %s", run.PlainText(r.Content))
+		}
+		return strings.TrimRight(run.PlainText(r.Content), "\n"), ctx.Err()
+	}, nil
+}
+
+// called returns a task with what the command asks for that begins it. What was given for the task or for this process
+// is stronger; a note says what does not count, and why. Of the tools that a command names those of the person's own
+// files are allowed without a question, and those of a repository are all that the run has.
+func (w *Workspace) called(ctx context.Context, s *settings, t Task) Task {
+	c := t.Typed.Command
+	if c == nil {
+		return t
+	}
+	note := func(format string, args ...any) {
+		w.opt.Notice(fmt.Sprintf("/%s: ", c.Name) + fmt.Sprintf(format, args...))
+	}
+	if c.Agent != "" && t.Agent == "" {
+		if _, err := w.roster(s).Get(c.Agent); err != nil {
+			note("its agent is not used: %v", err)
+		} else {
+			t.Agent = c.Agent
+		}
+	}
+	if c.Model != "" && t.Model == "" && !s.Has("model", true) {
+		err := error(nil)
+		if c.Repository {
+			err = policy.CheckSetting("model", c.Model)
+		}
+		model := ""
+		if err == nil {
+			model, _, err = w.findModel(ctx, s, c.Model)
+		}
+		if err != nil {
+			first, _, _ := strings.Cut(err.Error(), "\n")
+			note("its model is not used: %s", first)
+		} else {
+			t.Model = model
+		}
+	}
+	if c.Effort != "" && !s.Has("effort", true) {
+		if err := config.OneOf(config.Efforts...)(c.Effort); err != nil {
+			note("its effort is not used: %v", err)
+		} else {
+			t.effort = c.Effort
+		}
+	}
+	var names []string
+	for _, written := range c.Tools {
+		ours := []string{written}
+		if translated, _ := permission.Translate(written); len(translated) > 0 {
+			ours = translated
+		}
+		for _, given := range ours {
+			rule, err := permission.ParseTyped(given, ToolNames())
+			if err != nil {
+				continue // a tool that there is not here is not called
+			}
+			names = append(names, rule.Tool)
+			if rule.Effect, rule.Scope, rule.Why = permission.Allow, permission.ForRun, "the command /"+c.Name; !c.Repository {
+				t.Rules = append(t.Rules, rule)
+			}
+		}
+	}
+	if c.Repository && len(names) > 0 {
+		t.tools = run.Grant(names...)
+	}
+	return t
+}
+
+// narrowed returns the configuration of a new run with what the command has of it that begins it.
+func (t Task) narrowed(c run.Config) run.Config {
+	c.Effort = cmp.Or(t.effort, c.Effort)
+	if t.tools.Limited() {
+		c.Tools = run.Grant(slices.DeleteFunc(t.tools.Names(), func(name string) bool { return !c.Tools.Has(name) })...)
+	}
+	return c
 }

@@ -199,6 +199,7 @@ func startRun(inv *command.Invocation, cmd *cobra.Command, r runRequest) error {
 	case given.empty():
 		return command.Usage("no task: pawl run \"…\", or give one on standard input, or resume a run with --continue")
 	default:
+		task.Typed = given.typed
 		s, err = ws.Start(ctx, task)
 	}
 	if err != nil {

@@ -1,25 +1,41 @@
 package instructions
 
 import (
-	"bytes"
 	"fmt"
 	"path"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/pelletier/go-toml/v2"
+
 	"pawl/internal/lazy"
+	"pawl/internal/text"
 )
 
-// A Command is a prompt that a person has written to a file, to be sent by its name. The
-// format is that of Claude Code: Markdown, with an optional front matter
-// (code.claude.com/docs/en/slash-commands, read 2026-11-22).
+// A Command is a prompt that a person has written to a file, to be sent by its name. The forms are those of
+// Claude Code (code.claude.com/docs/en/slash-commands) and OpenCode (opencode.ai/docs/commands), Markdown
+// with an optional front matter, and of Gemini CLI (google-gemini/gemini-cli, docs/cli/custom-commands.md), TOML;
+// read 2026-11-22.
 type Command struct {
 	Name        string // of the file; in a folder, folder:name
 	Description string // of the front matter, or the first line
 	Arguments   string // what it takes, of the front matter; may be empty
 	Source      string // path of the file
 
-	body string
+	Model, Effort, Agent string   // that it asks for; empty: any
+	Tools                []string // rules for the tools that it uses, as they were written
+	Repository           bool     // it came with the workspace; the caller's to set
+
+	// Rest: the last of $1 to $9 is all words that are left, as in OpenCode. The caller's to set.
+	Rest bool
+	// Dir is the folder of the skill that it is, absolute; empty: it is none.
+	Dir string
+
+	body  string
+	names []string // of its arguments
+	toml  bool     // the body has the marks of Gemini
 }
 
 // maxCommand bounds the file of a command, in bytes.
@@ -27,31 +43,27 @@ const maxCommand = 64 << 10
 
 // ParseCommand reads the file of a command; name is relative to the folder of commands.
 func ParseCommand(name string, content []byte) (Command, error) {
-	c := Command{Name: strings.ReplaceAll(strings.TrimSuffix(name, path.Ext(name)), "/", ":"), Source: name}
+	ext := path.Ext(name)
+	c := Command{Name: strings.ReplaceAll(strings.TrimSuffix(name, ext), "/", ":"), Source: name, toml: ext == ".toml"}
 	if len(content) > maxCommand {
 		return c, fmt.Errorf("%s is larger than %d KiB", name, maxCommand>>10)
 	}
 	if !commandName().MatchString(c.Name) {
 		return c, fmt.Errorf("%s: a command's name has letters, digits, - and _", name)
 	}
-	content = bytes.ReplaceAll(bytes.TrimPrefix(content, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
-	if rest, ok := bytes.CutPrefix(content, []byte("---\n")); ok {
-		if front, body, ok := bytes.Cut(rest, []byte("\n---\n")); ok {
-			content = body
-			// Not read as YAML: the usual "[file] [words]" is none.
-			for line := range strings.Lines(string(front)) {
-				key, value, _ := strings.Cut(line, ":")
-				value = strings.Trim(strings.TrimSpace(value), `"'`)
-				switch key {
-				case "description":
-					c.Description = value
-				case "argument-hint":
-					c.Arguments = value
-				}
-			}
+	f, body, err := front(nil), "", error(nil)
+	if c.toml {
+		f = front{}
+		if err = toml.Unmarshal(content, (*map[string]any)(&f)); err == nil {
+			body, _ = f["prompt"].(string)
 		}
+	} else {
+		f, body, err = cutFront(content)
 	}
-	c.body = strings.TrimSpace(string(content))
+	if err != nil {
+		return c, fmt.Errorf("%s: %w", name, err)
+	}
+	c.read(f, body)
 	if c.body == "" {
 		return c, fmt.Errorf("%s is empty", name)
 	}
@@ -61,42 +73,168 @@ func ParseCommand(name string, content []byte) (Command, error) {
 	return c, nil
 }
 
+// read takes what a front matter and the text after it say.
+func (c *Command) read(f front, body string) {
+	c.Description, c.Arguments = f.text("description"), f.text("argument-hint")
+	c.Model, c.Effort, c.Agent, c.Tools = f.text("model"), f.text("effort"), f.text("agent"), f.words("allowed-tools")
+	if c.Model == "inherit" {
+		c.Model = ""
+	}
+	c.names, c.body = f.words("arguments"), strings.TrimSpace(body)
+}
+
 var (
 	commandName  = lazy.Regexp(`^[\p{L}\p{N}_-]+(:[\p{L}\p{N}_-]+)*$`)
-	argumentMark = lazy.Regexp(`\$ARGUMENTS\b|\$[1-9]`)
-	// Claude Code runs !`command` before the prompt is sent. Here the model runs it, so that
-	// the permissions hold.
-	commandMark = lazy.Regexp("!`([^`\n]+)`")
+	argumentMark = lazy.Regexp(`\$ARGUMENTS\[(\d+)\]|\$([1-9])\b|\$\{?([A-Za-z_]\w*)\}?`)
+	commandMark  = lazy.Regexp("!`([^`\n]+)`")
+	geminiFile   = lazy.Regexp(`@\{([^{}\n]+)\}`)
 )
 
-// Prompt returns the prompt with arguments in place: $ARGUMENTS is all of them, $1 to $9 are
-// words, in quotes if they have blanks. Without such a mark they follow the text.
-func (c Command) Prompt(arguments string) string {
+const geminiArgs = "{{args}}"
+
+// A Piece is a part of a prompt.
+type Piece struct {
+	Text string
+	// Shell: Text is a shell command, in the place of which stands what it prints.
+	Shell bool
+}
+
+// Pieces returns the prompt with arguments in place: $ARGUMENTS is all of them, $1 to $9 are words, in quotes if they
+// have blanks. Without such a mark they follow the text. What arguments say is nowhere read as a mark, and in a shell
+// command each of their words is one word. variables are the values of ${NAME}.
+func (c Command) Pieces(arguments string, variables map[string]string) []Piece {
 	arguments = strings.TrimSpace(arguments)
 	words, used := split(arguments), false
-	text := argumentMark().ReplaceAllStringFunc(c.body, func(mark string) string {
-		used = true
-		if mark == "$ARGUMENTS" {
-			return arguments
+	last := 0 // of $1 to $9, if it takes what is left
+	for _, m := range argumentMark().FindAllStringSubmatch(c.body, -1) {
+		if n, _ := strconv.Atoi(m[2]); c.Rest && n > last {
+			last = n
 		}
-		if n, err := strconv.Atoi(mark[1:]); err == nil && n <= len(words) {
+	}
+	word := func(n int) string {
+		switch {
+		case n == last && n <= len(words):
+			return strings.Join(words[n-1:], " ")
+		case n >= 1 && n <= len(words):
 			return words[n-1]
 		}
 		return ""
-	})
-	text = commandMark().ReplaceAllString(text, "(run `$1` and use what it prints)")
-	if !used && arguments != "" {
-		text += "\n\n" + arguments
 	}
-	return text
+	fill := func(s string, shell bool) string {
+		quote := func(s string) string {
+			if shell && s != "" {
+				return text.ShellWord(s)
+			}
+			return s
+		}
+		all := arguments
+		if shell && arguments != "" {
+			all = ""
+			for i, w := range words {
+				if i > 0 {
+					all += " "
+				}
+				all += quote(w)
+			}
+		}
+		if c.toml {
+			used = used || strings.Contains(s, geminiArgs)
+			return strings.ReplaceAll(s, geminiArgs, quote(arguments))
+		}
+		return replaceSubmatches(argumentMark(), s, func(m []string) string {
+			name := m[3]
+			switch n := slices.Index(c.names, name); {
+			case m[1] != "":
+				i, _ := strconv.Atoi(m[1])
+				used = true
+				return quote(word(i + 1))
+			case m[2] != "":
+				i, _ := strconv.Atoi(m[2])
+				used = true
+				return quote(word(i))
+			case name == "ARGUMENTS":
+				used = true
+				return all
+			case n >= 0:
+				used = true
+				return quote(word(n + 1))
+			}
+			if v, ok := variables[name]; ok && strings.HasPrefix(m[0], "${") {
+				return v
+			}
+			return m[0]
+		})
+	}
+	var pieces []Piece
+	for _, p := range c.pieces() {
+		p.Text = fill(p.Text, p.Shell)
+		pieces = append(pieces, p)
+	}
+	if !used && arguments != "" {
+		pieces = append(pieces, Piece{Text: "\n\n" + arguments})
+	}
+	return pieces
+}
+
+// pieces cuts the body at its shell commands.
+func (c Command) pieces() (all []Piece) {
+	body := c.body
+	if c.toml {
+		body = geminiFile().ReplaceAllString(body, `@"$1"`)
+		for {
+			before, rest, ok := strings.Cut(body, "!{")
+			end := braceEnd(rest)
+			if !ok || end < 0 {
+				return append(all, Piece{Text: body})
+			}
+			all = append(all, Piece{Text: before}, Piece{Text: rest[:end], Shell: true})
+			body = rest[end+1:]
+		}
+	}
+	at := 0
+	for _, m := range commandMark().FindAllStringSubmatchIndex(body, -1) {
+		all = append(all, Piece{Text: body[at:m[0]]}, Piece{Text: body[m[2]:m[3]], Shell: true})
+		at = m[1]
+	}
+	return append(all, Piece{Text: body[at:]})
+}
+
+// braceEnd returns where the brace is that closes one before s; -1: there is none.
+func braceEnd(s string) int {
+	depth := 1
+	for i, c := range s {
+		switch c {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func replaceSubmatches(re *regexp.Regexp, s string, with func(m []string) string) string {
+	return re.ReplaceAllStringFunc(s, func(found string) string { return with(re.FindStringSubmatch(found)) })
 }
 
 // Takes returns what the command takes, as its front matter or else its text says; empty: nothing.
 func (c Command) Takes() string {
-	if c.Arguments == "" {
-		return argumentMark().FindString(c.body)
+	switch {
+	case c.Arguments != "":
+		return c.Arguments
+	case c.toml && strings.Contains(c.body, geminiArgs):
+		return geminiArgs
+	case len(c.names) > 0:
+		return strings.Join(c.names, " ")
 	}
-	return c.Arguments
+	for _, m := range argumentMark().FindAllStringSubmatch(c.body, -1) {
+		if m[3] == "" || m[3] == "ARGUMENTS" {
+			return m[0]
+		}
+	}
+	return ""
 }
 
 // split cuts a line into words; quotes keep blanks.

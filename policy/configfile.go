@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"syscall"
 
 	"pawl/internal/stable"
@@ -26,10 +27,18 @@ const (
 
 var lonelyFiles = []string{".mcp.json"}
 
-// folderNames are the folders of the configuration: pawl's own, and the one in which Claude
-// Code has the commands that people write (code.claude.com/docs/en/slash-commands, read
-// 2026-11-22).
-var folderNames = []string{folderName, ".claude/commands"}
+// folderNames are the folders of the configuration: pawl's own, those in which other agents have the commands that
+// people write, and those of skills. .pawl comes first, and what is usually most last: a bound that is reached
+// leaves out the rest.
+var folderNames = append([]string{folderName, ".claude/commands", ".opencode/command", ".opencode/commands", ".gemini/commands"}, skillFolders...)
+
+// skillFolders are the folders of skills (agentskills.io/client-implementation/adding-skills-support; Claude Code:
+// code.claude.com/docs/en/skills, read 2026-11-22). Of a skill the file SKILL.md counts: what else is in its folder
+// is read and run as any file of the workspace.
+var skillFolders = []string{".pawl/skills", ".agents/skills", ".claude/skills"}
+
+// SkillFile is the file of a skill, in a folder of its own.
+const SkillFile = "SKILL.md"
 
 // The bounds of what a person can be asked to look at. Past them nothing counts.
 const (
@@ -100,13 +109,17 @@ func (g *configFile) load(root *os.Root) {
 
 // scan returns the configuration files of a workspace, and those at further names, by name.
 func scan(root *os.Root, also []string) []configFile {
-	return scanNames(root, slices.Concat(folderNames, lonelyFiles, also))
+	names := slices.Concat(folderNames, lonelyFiles, also)
+	return scanNames(root, slices.DeleteFunc(names, func(name string) bool { // it is found in the other
+		return slices.ContainsFunc(names, func(other string) bool { return strings.HasPrefix(name, other+"/") })
+	}))
 }
 
 // scanNames returns the files at names, and in the folders there, by name.
 func scanNames(root *os.Root, names []string) []configFile {
 	s := scanner{root: root}
 	for _, name := range names {
+		s.top = name
 		info, err := root.Lstat(name)
 		folder := slices.Contains(folderNames, name) || err == nil && info.IsDir() && !slices.Contains(lonelyFiles, name)
 		switch {
@@ -129,10 +142,12 @@ func scanNames(root *os.Root, names []string) []configFile {
 
 // A scanner collects configuration files, up to the bounds.
 type scanner struct {
-	root  *os.Root
-	found []configFile
-	total int
-	full  bool // a bound was reached, and said
+	root    *os.Root
+	found   []configFile
+	total   int
+	top     string // of names, that is looked through
+	folders int    // that were looked through for skills
+	full    bool   // a bound was reached, and said
 }
 
 func (s *scanner) add(g configFile) {
@@ -140,8 +155,8 @@ func (s *scanner) add(g configFile) {
 	case s.full:
 	case len(s.found) >= maxFiles || s.total+len(g.content) > maxTotal:
 		s.full = true
-		s.found = append(s.found, configFile{name: folderName, problem: fmt.Sprintf(
-			"%s has more than %d files or %d MB, which nobody can look through", folderName, maxFiles, maxTotal>>20)})
+		s.found = append(s.found, configFile{name: s.top, problem: fmt.Sprintf(
+			"%s has more than %d files or %d MB, which nobody can look through", s.top, maxFiles, maxTotal>>20)})
 	default:
 		s.total += len(g.content)
 		s.found = append(s.found, g)
@@ -149,6 +164,10 @@ func (s *scanner) add(g configFile) {
 }
 
 func (s *scanner) folder(name string, depth int) {
+	if slices.ContainsFunc(skillFolders, func(f string) bool { return name == f || strings.HasPrefix(name, f+"/") }) {
+		s.skills(name, depth)
+		return
+	}
 	if depth > maxDepth {
 		s.add(configFile{name: name, problem: fmt.Sprintf("%s is more than %d folders deep", name, maxDepth)})
 		return
@@ -171,5 +190,48 @@ func (s *scanner) folder(name string, depth int) {
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		s.add(configFile{name: name, problem: err.Error()})
+	}
+}
+
+// The bounds of what is looked through for skills; see "Client implementation" of the format.
+const (
+	maxSkillFolders = 2_000
+	maxSkillEntries = 5_000 // of one folder
+)
+
+// skills adds the skills in a folder and, without going into those that are one, in the folders there. The
+// files beside a SKILL.md are not looked at, however many they are.
+func (s *scanner) skills(name string, depth int) {
+	if s.folders++; s.folders > maxSkillFolders || depth > maxDepth {
+		if s.folders <= maxSkillFolders+1 {
+			s.add(configFile{name: name, problem: fmt.Sprintf("it is more than %d folders deep, or skills are in more than %d folders", maxDepth, maxSkillFolders)})
+		}
+		return
+	}
+	dir, err := s.root.Open(name)
+	var entries []fs.DirEntry
+	if err == nil {
+		entries, err = dir.ReadDir(maxSkillEntries + 1)
+		dir.Close() // it was only read
+	}
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		s.add(configFile{name: name, problem: err.Error()})
+		return
+	case len(entries) > maxSkillEntries:
+		s.add(configFile{name: name, problem: fmt.Sprintf("%s has more than %d files", name, maxSkillEntries)})
+		return
+	}
+	stable.Sort(entries, func(x, y fs.DirEntry) int { return cmp.Compare(x.Name(), y.Name()) })
+	for _, e := range entries {
+		at := name + "/" + e.Name()
+		if s.full || e.Name() == ".git" || e.Name() == "node_modules" || !e.IsDir() && e.Type()&fs.ModeSymlink == 0 {
+			continue
+		}
+		if g := readConfigFile(s.root, at+"/"+SkillFile); g != nil {
+			s.add(*g)
+		} else if e.IsDir() {
+			s.skills(at, depth+1)
+		}
 	}
 }

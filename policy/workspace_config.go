@@ -1,7 +1,5 @@
 package policy
 
-import "strings"
-
 // WorkspaceConfig returns the workspace's own configuration, .pawl/config.toml, if it is
 // trusted: the very bytes that were compared with what a person was shown. Otherwise
 // why says what is there and does not count; it is empty if nothing is there.
@@ -48,21 +46,33 @@ type File struct {
 // .pawl/commands, that a person has trusted as they are, by name, and the names of those
 // that do not count.
 func (p *Policy) TrustedFiles(folder string) (files []File, untrusted []string) {
+	return p.TrustedFilesOf(p.o.Workspace, folder)
+}
+
+// TrustedFilesOf is TrustedFiles for the workspace or a folder above it, which is trusted as a workspace of its own.
+func (p *Policy) TrustedFilesOf(dir, folder string) (files []File, untrusted []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	root, owner, err := p.enter()
+	root, owner, err := enter(dir)
 	if err != nil {
 		return nil, nil
 	}
 	defer root.Close()
+	found := scanNames(root, []string{folder})
+	if len(found) == 0 {
+		return nil, nil
+	}
 	p.trust.refresh()
-	record := p.trust.of(p.o.Workspace, owner)
-	for _, f := range scan(root, p.o.Also) {
-		switch {
-		case !strings.HasPrefix(f.name, folder+"/"):
-		case f.problem == "" && p.trust.err == nil && (f.sum == record.sumOf(f.name) || f.sum == p.repo.trustedHere[f.name]):
+	record := p.trust.of(dir, owner)
+	sums := make(map[string]string, len(record.Files))
+	for _, f := range record.Files {
+		sums[f.File] = f.SHA256
+	}
+	for _, f := range found {
+		here := dir == p.o.Workspace && f.sum == p.repo.trustedHere[f.name]
+		if f.problem == "" && p.trust.err == nil && (f.sum == sums[f.name] || here) {
 			files = append(files, File{f.name, f.content})
-		default:
+		} else {
 			untrusted = append(untrusted, f.name)
 		}
 	}

@@ -55,6 +55,7 @@ type backend struct {
 
 	mu     sync.Mutex
 	shells []context.CancelFunc // commands of the person that run
+	allow  map[string]bool      // commands that the person has allowed of the prompt that is about to be sent
 	open   conversation         // nil: none yet
 	n      int                  // counts conversations: messages of an earlier one are dropped
 	unfold context.CancelFunc
@@ -320,17 +321,49 @@ func (b *backend) parts(ctx context.Context, text string, before []run.Part) ([]
 	if text == "" {
 		return parts, nil
 	}
-	var dirs []string
+	var of run.State
 	if c, _ := b.current(); c != nil {
-		dirs = c.State().Config.Dirs
+		of = c.State()
 	}
 	typed, err := b.ws.Typed(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	said, err := b.ws.Parts(ctx, typed, dirs...)
+	said, err := b.ws.Parts(ctx, typed, of, func(_ context.Context, command, reason string) error {
+		return b.approved(text, command, reason)
+	})
+	if err == nil {
+		b.mu.Lock()
+		b.allow = nil
+		b.mu.Unlock()
+	}
 	for _, n := range said.Notes {
 		b.post(notice{n})
 	}
 	return append(parts, said.Parts...), err
+}
+
+// approved reports whether the person has allowed a command of the prompt that was typed, and asks them otherwise. If they
+// allow it then, the prompt is sent again.
+func (b *backend) approved(typed, command, reason string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.allow[typed+"\n"+command] {
+		return nil
+	}
+	b.post(notice{"the prompt runs: " + command})
+	b.post(picked{picker: newDurable("Run the command of the prompt?", []entry{
+		{text: "No", more: oneLine(reason), do: func(*model) []effect { return nil }},
+		{text: "Yes", more: "run it, and send the prompt with what it prints", do: func(m *model) []effect {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if b.allow == nil {
+				b.allow = map[string]bool{}
+			}
+			b.allow[typed+"\n"+command] = true
+			m.input.editor.SetText("")
+			return m.send(typed)
+		}},
+	})})
+	return errors.New("it needs your approval")
 }

@@ -399,7 +399,10 @@ func (m *model) send(text string, more ...run.Part) []effect {
 		c, _ := b.current()
 		if c == nil {
 			var err error
-			if c, err = b.start(ctx, wish); err != nil {
+			if wish.Typed, err = b.ws.Typed(ctx, text); err == nil {
+				c, err = b.start(ctx, wish)
+			}
+			if err != nil {
 				b.post(withdrawn{append(ran, run.Text(text))})
 				return err
 			}

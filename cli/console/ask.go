@@ -114,6 +114,16 @@ func notTaken(lines []string) string {
 	return b.String()
 }
 
+// Approve asks on the terminal whether a shell command of a prompt may run.
+func Approve(inv *command.Invocation) app.Approve {
+	return func(_ context.Context, line, reason string) error {
+		if !Confirm(inv, fmt.Sprintf("The prompt runs: %s\n  %s\nRun it? [y/N] ", command.Visible(line), command.Visible(reason))) {
+			return errors.New("you refused it")
+		}
+		return nil
+	}
+}
+
 // Confirm asks a question on the terminal. Anything but y or yes is no, and so are several lines, an input that
 // has ended, as /dev/null has, and what was typed before the question could have been read.
 func Confirm(inv *command.Invocation, question string) bool {

@@ -86,7 +86,7 @@ process that watches all tasks. The flags for models, permissions and limits hol
 			}
 			description = strings.ToValidUTF8(strings.TrimSpace(string(content)), "\uFFFD")
 		}
-		if description, err = ws.TypedText(ctx, description); err != nil {
+		if description, err = ws.TypedText(ctx, description, approve(inv)); err != nil {
 			return err
 		}
 		c := tasks.Created{Description: description, Source: tasks.Source{Kind: "cli", User: app.Person()}, Labels: *labels, Priority: *priority,

@@ -625,7 +625,7 @@ agent that worked last does what is said, in the same conversation, and reports 
 		if err != nil {
 			return err
 		}
-		words, err := ws.TypedText(ctx, strings.Join(args, " "))
+		words, err := ws.TypedText(ctx, strings.Join(args, " "), approve(inv))
 		if err != nil {
 			return err
 		}

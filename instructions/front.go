@@ -1,0 +1,119 @@
+package instructions
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"pawl/internal/lazy"
+	"pawl/internal/visible"
+)
+
+// front is the front matter of a Markdown file, by key.
+type front map[string]any
+
+// cutFront returns the front matter of a file and the text after it. It is as lenient as the agents that such
+// files were written for: a byte order mark, lines that end with CR LF, and values that YAML would want in quotes
+// ("description: Use when: x") are read all the same.
+func cutFront(content []byte) (front, string, error) {
+	if !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0 {
+		return nil, "", errors.New("it is not text in UTF-8")
+	}
+	text := strings.ReplaceAll(strings.TrimPrefix(string(content), "\ufeff"), "\r\n", "\n")
+	rest, ok := strings.CutPrefix(text, "---\n")
+	if !ok {
+		return nil, text, nil
+	}
+	head, body, ok := strings.Cut("\n"+rest, "\n---\n")
+	if !ok {
+		if head, ok = strings.CutSuffix("\n"+rest, "\n---"); !ok {
+			return nil, "", errors.New("the front matter has no end: a line ---")
+		}
+	}
+	f, err := parseFront(head)
+	return f, body, err
+}
+
+var (
+	// plainLine is a line whose value means in YAML what it says.
+	plainLine = lazy.Regexp(`^([A-Za-z][\w-]*): +([A-Za-z][^:#]*)$`)
+	// keyLine is a line whose value may need quotes.
+	keyLine = lazy.Regexp(`(?m)^([A-Za-z][\w-]*):[ \t]+([^\s|>"'].*)$`)
+)
+
+// parseFront parses front matter. Most has plain lines alone, which need no YAML: of 200 skills it is read at each start.
+func parseFront(text string) (front, error) {
+	f := front{}
+	plain := true
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		m := plainLine().FindStringSubmatch(line)
+		if plain = plain && m != nil; !plain {
+			break
+		}
+		f[m[1]] = strings.TrimSpace(m[2])
+	}
+	if plain {
+		return f, nil
+	}
+	f = front{}
+	err := yaml.Unmarshal([]byte(text), &f)
+	if err != nil {
+		quoted := keyLine().ReplaceAllStringFunc(text, func(line string) string {
+			key, value, _ := strings.Cut(line, ":")
+			return key + ": '" + strings.ReplaceAll(strings.TrimSpace(value), "'", "''") + "'"
+		})
+		f = front{}
+		if yaml.Unmarshal([]byte(quoted), &f) != nil {
+			return nil, fmt.Errorf("the front matter is not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+		}
+	}
+	return f, nil
+}
+
+// text returns the value of a key on one line, without characters that cannot be seen; a list as it was written.
+func (f front) text(key string) string {
+	s := ""
+	switch v := f[key].(type) {
+	case nil:
+	case []any:
+		for i, word := range v {
+			if i > 0 {
+				s += ", "
+			}
+			s += fmt.Sprint(word)
+		}
+		s = "[" + s + "]"
+	default:
+		s = fmt.Sprint(v)
+	}
+	return strings.Join(strings.Fields(visible.Strip(s)), " ")
+}
+
+// words returns the list of a key; a text is one with blanks or commas, but for those in parentheses.
+func (f front) words(key string) []string {
+	depth := 0
+	return strings.FieldsFunc(strings.Trim(f.text(key), "[]"), func(c rune) bool {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+		return depth == 0 && (c == ' ' || c == ',')
+	})
+}
+
+// flag returns the value of a key that says yes or no, in any of the words that YAML has had for it.
+func (f front) flag(key string, otherwise bool) bool {
+	switch strings.ToLower(f.text(key)) {
+	case "true", "yes", "on", "1":
+		return true
+	case "false", "no", "off", "0":
+		return false
+	}
+	return otherwise
+}
