@@ -628,7 +628,7 @@ func (s *Server) continueRun(ctx context.Context, in *RunInput) (forms.RunForm, 
 }
 
 func questionsOf(s run.State) []runlog.Question {
-	return forms.Forms(s.Questions(), func(q run.CallState) runlog.Question { return runlog.QuestionOf(q.Call) })
+	return forms.Forms(s.Questions(), runlog.QuestionOf)
 }
 
 type answerInput struct {

@@ -321,7 +321,7 @@ func (s *Session) Continue(ctx context.Context) error {
 	}
 	err := s.hand(ctx, "", c)
 	if q, ok := errors.AsType[*request.QuestionError](err); ok {
-		return &runlog.QuestionError{Run: s.id, Question: runlog.QuestionOf(q.Call)}
+		return &runlog.QuestionError{Run: s.id, Question: runlog.QuestionOf(run.CallState{Call: q.Call})}
 	}
 	return err
 }

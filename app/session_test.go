@@ -538,7 +538,7 @@ func TestAnAnswerTellsWhatAMessageWould(t *testing.T) {
 	ws := p.open(nil)
 	s := p.start(ws)
 	ok(t, s.Prompt(t.Context(), run.Text("choose")))
-	question := runlog.QuestionOf(rest(t, s).Questions()[0].Call)
+	question := runlog.QuestionOf(rest(t, s).Questions()[0])
 	ok(t, s.Close())
 	further := t.TempDir()
 	ws = p.open(map[string][]string{"add_dirs": {further}})

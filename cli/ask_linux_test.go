@@ -228,6 +228,47 @@ func TestAPersonIsAskedAtTheTerminal(t *testing.T) {
 	}
 }
 
+const bookingModel = `{"calls":[{"tool":"mcp__hotel__book","args":{}}]}
+{"when":{"contains":"accept {\"name\":\"Ada\",\"nights\":3,\"room\":\"double\"}"},"text":"It is booked."}
+{"text":"It is not booked.","repeat":true}
+`
+
+// What a server needs to know is asked while its call runs, a field at a time. Of a run below it is asked too.
+func TestTheQuestionsOfAServerAreAskedAtTheTerminal(t *testing.T) {
+	t.Parallel()
+	for name, model := range map[string]string{"its own": bookingModel, "of a run below": `{"when":{"first":"book it"},"calls":[{"tool":"agent","args":{"prompt":"go below"}}]}
+{"when":{"first":"book it"},"text":"It is booked below."}
+` + bookingModel} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := sit(t, model, nil, "mcp", "add", "hotel", "--no-sandbox", "--", "hotel-server")
+			s.exits(command.ExitDone)
+			s.starts("run", "-p", "book it", "--allow", "mcp__hotel__*")
+			s.see("The server hotel asks: Who comes?")
+			s.see("1 of 3: Your name")
+			s.see("answer: ")
+			s.typed("Ada\n")
+			s.see("2 of 3: nights")
+			s.see("answer: ")
+			s.typed("0\n")
+			s.see("That does not fit")
+			s.see("answer: ")
+			s.typed("3\n")
+			s.see("3 of 3: room")
+			s.see("2  double")
+			s.see("or your own words): ")
+			s.typed("2\n")
+			s.see("It is booked")
+			s.see("completed")
+			s.exits(command.ExitDone)
+			log, err := s.command("runs", "show", "last").CombinedOutput()
+			if err != nil || name == "its own" && !strings.Contains(string(log), "asks: The server hotel asks") {
+				t.Errorf("the run is shown as %s, %v", log, err)
+			}
+		})
+	}
+}
+
 // What a command says of itself cannot take the place of what the dialog says.
 func TestALongCommandHidesNothingOfTheDialog(t *testing.T) {
 	t.Parallel()

@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 		"scripted-agent": scriptedAgent,
 		"note-server":    noteServer,
 		"mcp-call":       callServer,
+		"hotel-server":   hotelServer,
 	})
 }
 

@@ -42,3 +42,21 @@ func callServerTools(ctx context.Context, args []string) error {
 	}
 	return nil
 }
+
+// hotelServer is an MCP server whose tool book asks the person for what it needs.
+func hotelServer() {
+	form := map[string]any{"type": "object", "required": []string{"name", "nights"}, "properties": map[string]any{
+		"name": map[string]any{"type": "string", "title": "Your name"}, "nights": map[string]any{"type": "integer", "minimum": 1},
+		"room": map[string]any{"type": "string", "enum": []string{"single", "double"}}}}
+	s := mcp.NewServer(&mcp.Implementation{Name: "hotel", Version: "1"}, nil)
+	s.AddTool(&mcp.Tool{Name: "book", Description: "Books a room.", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			answer, is := req.Params.InputResponses["a"].(*mcp.ElicitResult)
+			if !is {
+				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"a": &mcp.ElicitParams{Mode: "form", Message: "Who comes?", RequestedSchema: form}}}, nil
+			}
+			said, err := json.Marshal(answer.Content)
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answer.Action + " " + string(said)}}}, err
+		})
+	_ = s.Run(context.Background(), &mcp.StdioTransport{})
+}

@@ -359,6 +359,11 @@ func (d *drive) show(from run.State, lines *forms.Lines) {
 		if d.out.Display != nil {
 			u = report.WithDiff(d.ws, u)
 		}
+		if u.Event != nil {
+			if _, asked := u.Event.Payload.(run.CallAsked); asked {
+				defer d.wakeAsker()
+			}
+		}
 		if id != d.session.ID() {
 			d.out.ShowChild(id, u)
 			return
@@ -370,13 +375,18 @@ func (d *drive) show(from run.State, lines *forms.Lines) {
 		if !d.asks {
 			d.inv.Notice(fmt.Sprintf("a call needs approval; answer with `pawl runs decide %s %s allow`", id, u.Waiting[0]))
 		}
-		select {
-		case d.waiting <- struct{}{}:
-		default:
-		}
+		d.wakeAsker()
 	})
 	if err != nil {
 		d.inv.Notice(err.Error())
+	}
+}
+
+// wakeAsker lets the person be asked although the run goes on.
+func (d *drive) wakeAsker() {
+	select {
+	case d.waiting <- struct{}{}:
+	default:
 	}
 }
 
@@ -396,21 +406,25 @@ func (d *drive) begin(ctx context.Context, words []run.Part, finished bool) (run
 // wait waits until the run is at rest, from state on if it has events, and nothing that it waits for was
 // answered on the terminal.
 func (d *drive) wait(ctx context.Context, state run.State) (run.State, error) {
-	wait := func() (run.State, error) { return d.session.Wait(context.Background()) }
-	if d.asks && d.session.State().Created.External {
-		wait = func() (run.State, error) { return restOrAsked(d.session, d.waiting) }
+	wait := func() (s run.State, rested bool, err error) {
+		if d.asks {
+			return restOrAsked(d.session, d.waiting)
+		}
+		s, err = d.session.Wait(context.Background())
+		return s, true, err
 	}
 	var err error
+	rested := true
 	if state.Seq == 0 {
-		state, err = wait()
+		state, rested, err = wait()
 	}
 	if !d.asks {
 		return state, err
 	}
 	asker := console.NewAsker(d.inv, d.ws, d.session, d.out)
 	defer asker.Input.End(d.inv.Stderr)
-	for err == nil && (asker.Ask(ctx, state) || asker.GoesOn(ctx) || state.Created.External && state.Turn.Phase == run.Requesting) {
-		state, err = wait()
+	for err == nil && (asker.Ask(ctx, state) || asker.GoesOn(ctx) || !rested) {
+		state, rested, err = wait()
 	}
 	return state, err
 }
@@ -427,9 +441,9 @@ func (d *drive) failed(state run.State, err error) error {
 	return fmt.Errorf("run %s: %w; continue with `pawl run --resume %s`", id, err, id)
 }
 
-// restOrAsked waits until the session is at rest, or until a call of an external agent, which
-// keeps working, waits for a person.
-func restOrAsked(s *app.Session, waiting <-chan struct{}) (run.State, error) {
+// restOrAsked waits until the session is at rest, or until a person is asked something while the run goes on: by a
+// call that runs, for a call of an external agent, or by a run below.
+func restOrAsked(s *app.Session, waiting <-chan struct{}) (_ run.State, atRest bool, _ error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var state run.State
 	var err error
@@ -443,10 +457,10 @@ func restOrAsked(s *app.Session, waiting <-chan struct{}) (run.State, error) {
 	case <-waiting:
 		cancel()
 		<-rested
-		state, err = s.State(), nil
+		return s.State(), false, nil
 	}
 	cancel()
-	return state, err
+	return state, true, err
 }
 
 // tellKey says where the key came from that a model's provider did not accept.

@@ -239,7 +239,7 @@ func wholeQuestion(c *view.Call) string {
 	if !c.Question {
 		return ""
 	}
-	q := runlog.QuestionOf(run.Call{ID: c.ID, Arguments: c.Arguments})
+	q := runlog.QuestionOf(run.CallState{Call: run.Call{ID: c.ID, Arguments: c.Arguments}})
 	if q.Text == c.Subject && len(q.Options) == 0 {
 		return ""
 	}

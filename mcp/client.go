@@ -3,7 +3,6 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -187,11 +186,10 @@ type link struct {
 	changed chan struct{} // holds one value while a new list of tools is owed
 	listing sync.Mutex    // held while it is asked for
 
-	mu       sync.Mutex
-	progress map[string]func(string) // of the calls under way, by token
-	calls    int
-	doomed   bool // it is closed when no call is under way
-	closing  sync.Once
+	mu      sync.Mutex
+	calls   []*underway // in the order in which they were made
+	doomed  bool        // it is closed when no call is under way
+	closing sync.Once
 }
 
 func (l *link) close(reason string) {
@@ -258,7 +256,7 @@ func (r *Remote) connect(ctx context.Context, workspace string) (*link, error) {
 			defer r.mu.Unlock()
 			return nil, fmt.Errorf("%w; it is tried again in %v", r.failed, wait.Round(time.Second))
 		}
-		l = &link{made: make(chan struct{}), changed: make(chan struct{}, 1), progress: map[string]func(string){}}
+		l = &link{made: make(chan struct{}), changed: make(chan struct{}, 1)}
 		r.links[workspace] = l
 		go r.open(l, workspace)
 	}
@@ -326,6 +324,7 @@ func (r *Remote) dial(l *link, workspace string) error {
 		})
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "pawl", Title: "pawl", Version: r.all.opt.Version}, r.clientOptions(l))
+	client.AddReceivingMiddleware(refuseSampling)
 	addRoot(client, r.all.opt.Workspace)
 	l.session, err = client.Connect(ctx, t, nil)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
@@ -347,6 +346,9 @@ func (r *Remote) clientOptions(l *link) *sdk.ClientOptions {
 		ProgressNotificationHandler: func(_ context.Context, p *sdk.ProgressNotificationClientRequest) {
 			l.show(fmt.Sprint(p.Params.ProgressToken), progressWords(p.Params))
 		},
+		ElicitationHandler: func(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+			return r.elicit(ctx, l, req.Params)
+		},
 	}
 	addLegacy(o, l)
 	return o
@@ -356,9 +358,9 @@ func (r *Remote) clientOptions(l *link) *sdk.ClientOptions {
 func (l *link) show(token, line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for t, show := range l.progress {
-		if token == "" || t == token {
-			show(visible.Escape(line))
+	for _, u := range l.calls {
+		if u.progress != nil && (token == "" || u.token == token) {
+			u.progress(visible.Escape(line))
 		}
 	}
 }
@@ -385,60 +387,63 @@ func clip(s string, n int) string {
 var errCallTimeout = errors.New("the call took too long")
 
 // call calls a tool. When ctx is done the server is told, and a server on this machine is ended with
-// all it has started, once no other call is under way: whether it has stopped the call cannot be known.
-func (r *Remote) call(ctx context.Context, workspace, name string, args json.RawMessage, progress func(string)) (*sdk.CallToolResult, error) {
+// all it has started, once no other call is under way: whether it has stopped the call cannot be known. notes are for
+// the model, beside the result.
+func (r *Remote) call(ctx context.Context, workspace, name string, c tool.Call) (res *sdk.CallToolResult, notes []string, err error) {
 	l, err := r.connect(ctx, workspace)
 	if err != nil {
-		return nil, notCalled{err}
+		return nil, nil, notCalled{err}
 	}
-	token := strconv.FormatInt(tokens.Add(1), 10)
+	limited, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	u := &underway{token: strconv.FormatInt(tokens.Add(1), 10), progress: c.Progress, ask: c.Ask, ctx: limited, patience: r.callTimeout()}
+	u.limit = time.AfterFunc(u.patience, func() { cancel(errCallTimeout) })
+	defer u.limit.Stop()
 	l.mu.Lock()
 	if l.doomed {
 		l.mu.Unlock()
-		return nil, notCalled{fmt.Errorf("the server %s is being ended, because a call was stopped; call again", r.Name)}
+		return nil, nil, notCalled{fmt.Errorf("the server %s is being ended, because a call was stopped; call again", r.Name)}
 	}
-	if progress != nil {
-		l.progress[token] = progress
-	}
-	l.calls++
+	l.calls = append(l.calls, u)
 	l.mu.Unlock()
 
-	limited, cancel := context.WithTimeoutCause(ctx, r.callTimeout(), errCallTimeout)
-	defer cancel()
-	params := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: name, Arguments: args}
-	params.SetProgressToken(token)
-	res, err := l.session.CallTool(limited, params)
+	params := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: name, Arguments: c.Args}
+	params.SetProgressToken(u.token)
+	calling := context.WithValue(limited, callKey{}, u)
+	if res, err = l.session.CallTool(calling, params); r.openPages(calling, l, err) {
+		res, err = l.session.CallTool(calling, params)
+	}
 
 	l.mu.Lock()
-	delete(l.progress, token)
-	l.calls--
+	l.calls = slices.DeleteFunc(l.calls, func(o *underway) bool { return o == u })
+	notes = u.notes
 	refused, answered := errors.AsType[*jsonrpc.Error](err)
 	answered = answered && refused.Message != notSent
 	needed, _ := errors.AsType[*loginNeeded](err)
 	l.doomed = l.doomed || limited.Err() != nil && l.process != nil || err != nil && !answered && l.process == nil
-	last := l.doomed && l.calls == 0
+	last := l.doomed && len(l.calls) == 0
 	l.mu.Unlock()
 	if last {
 		go l.close("a call was stopped, or the connection has failed")
 	}
 	switch {
 	case limited.Err() != nil && ctx.Err() == nil:
-		return nil, fmt.Errorf("%w: more than %v; the server was told to cancel it", errCallTimeout, r.callTimeout())
+		return nil, notes, fmt.Errorf("%w: more than %v; the server was told to cancel it", errCallTimeout, r.callTimeout())
 	case limited.Err() != nil:
-		return nil, context.Cause(ctx)
+		return nil, notes, context.Cause(ctx)
 	case err != nil && l.process != nil && l.process.ending(err):
-		return nil, fmt.Errorf("the server %s has ended while it worked on the call: %s. Whether the call has done anything is unknown; the next one starts the server again", r.Name, l.process.ended())
+		return nil, notes, fmt.Errorf("the server %s has ended while it worked on the call: %s. Whether the call has done anything is unknown; the next one starts the server again", r.Name, l.process.ended())
 	case needed != nil:
-		return nil, notCalled{fmt.Errorf("the server %s has not made the call: %w", r.Name, needed)}
+		return nil, notes, notCalled{fmt.Errorf("the server %s has not made the call: %w", r.Name, needed)}
 	case answered:
-		return nil, fmt.Errorf("the server %s has refused the call: %s", r.Name, refused.Message)
+		return nil, notes, fmt.Errorf("the server %s has refused the call: %s", r.Name, refused.Message)
 	case err != nil:
 		if unreached, is := errors.AsType[*url.Error](err); is {
 			err = unreached.Err
 		}
-		return nil, fmt.Errorf("the server %s has not answered the call: %w. Whether the call has done anything is unknown", r.Name, err)
+		return nil, notes, fmt.Errorf("the server %s has not answered the call: %w. Whether the call has done anything is unknown", r.Name, err)
 	}
-	return res, nil
+	return res, notes, nil
 }
 
 // notSent is the message of an error of the SDK that stands for one of the transport; it is of the type of what servers

@@ -36,6 +36,18 @@ func TestMain(m *testing.M) {
 
 var playedServers = map[string]func(){
 	"good": func() { serveStdio(goodServer()) },
+	"old": func() {
+		s := goodServer()
+		s.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+			return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+				if method == "server/discover" {
+					return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no such method"}
+				}
+				return next(ctx, method, req)
+			}
+		})
+		serveStdio(s)
+	},
 	"conformance": func() {
 		if err := conform(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -117,6 +129,8 @@ var playedServers = map[string]func(){
 
 func serveStdio(s *sdk.Server) { _ = s.Run(context.Background(), &sdk.StdioTransport{}) }
 
+var pageOpened atomic.Bool
+
 // life tells one process of a server from the next.
 var life = rand.Text()
 
@@ -189,6 +203,30 @@ func goodServer() *sdk.Server {
 			&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///b", Text: "B"}},
 			&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///c", MIMEType: "application/zip", Blob: []byte("PK")}},
 		}}, nil
+	})
+	add(&sdk.Tool{Name: "asks"}, func(_ context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		var p sdk.ElicitParams
+		err := json.Unmarshal(req.Params.Arguments, &p)
+		if err != nil {
+			return nil, err
+		}
+		answer, is := req.Params.InputResponses["a"].(*sdk.ElicitResult)
+		if !is {
+			return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"a": &p}}, nil
+		}
+		said, err := json.Marshal(answer.Content)
+		return text(answer.Action + " " + string(said)), err
+	})
+	add(&sdk.Tool{Name: "opens"}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		if pageOpened.Swap(true) {
+			return text("you have opened it"), nil
+		}
+		return nil, &jsonrpc.Error{Code: sdk.CodeURLElicitationRequired, Message: "open it first",
+			Data: json.RawMessage(`{"elicitations":[{"mode":"url","elicitationId":"1","url":"https://login.example/?a=1","message":"Log in"}]}`)}
+	})
+	add(&sdk.Tool{Name: "samples"}, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		_, err := req.Session.CreateMessage(ctx, &sdk.CreateMessageParams{}) //nolint:staticcheck // servers of older revisions do
+		return text(fmt.Sprint(err)), nil
 	})
 	add(&sdk.Tool{Name: "more"}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		add(&sdk.Tool{Name: "later"}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return text("now"), nil })

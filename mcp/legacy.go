@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -17,9 +18,11 @@ func addRoot(client *sdk.Client, workspace string) {
 	client.AddRoots(&sdk.Root{URI: root.String(), Name: filepath.Base(workspace)})
 }
 
-// addLegacy adds what a client has for such servers: the logs of a server are shown beside its calls.
+// addLegacy adds what a client says that it can do, and what it has for such servers: the logs of a server are shown
+// beside its calls.
 func addLegacy(o *sdk.ClientOptions, l *link) {
-	o.Capabilities = &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}}
+	o.Capabilities = &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{},
+		Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}}
 	o.LoggingMessageHandler = func(_ context.Context, m *sdk.LoggingMessageRequest) {
 		words, is := m.Params.Data.(string)
 		if !is {
@@ -27,6 +30,17 @@ func addLegacy(o *sdk.ClientOptions, l *link) {
 			words = string(b)
 		}
 		l.show("", clip(words, maxLog))
+	}
+}
+
+// refuseSampling tells a server that wants to send prompts to the model why it may not: as if the person had said no
+// (specification 2025-11-25, client/sampling).
+func refuseSampling(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if method == "sampling/createMessage" {
+			return nil, &jsonrpc.Error{Code: -1, Message: "pawl does not send prompts of servers to the model: their text would count as the person's"}
+		}
+		return next(ctx, method, req)
 	}
 }
 

@@ -152,9 +152,9 @@ func (t *remoteTool) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.R
 	if len(c.Args) == 0 {
 		c.Args = json.RawMessage("{}")
 	}
-	res, err := t.remote.call(ctx, env.Workspace, t.name, c.Args, c.Progress)
+	res, notes, err := t.remote.call(ctx, env.Workspace, t.name, c)
 	if err != nil {
-		r := tool.ErrorResult(visible.Escape(err.Error()))
+		r := tool.ErrorResult(strings.Join(append(notes, visible.Escape(err.Error())), "\n"))
 		_, r.NotStarted = errors.AsType[notCalled](err)
 		if !r.NotStarted {
 			r.Change = run.MayChange
@@ -162,6 +162,9 @@ func (t *remoteTool) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.R
 		return r, nil
 	}
 	r := t.result(ctx, res, c.Output)
+	for _, note := range notes {
+		r.Content = append(r.Content, run.Text(note))
+	}
 	r.Change = run.MayChange
 	return r, nil
 }

@@ -31,6 +31,8 @@ var counted = map[string]string{
 	"call_decided":         "stats",
 	"approval_invalidated": "",
 	"call_started":         "",
+	"call_asked":           "",
+	"call_answered":        "",
 	"call_settled":         "turn list stats",
 	"told":                 "turn stats",
 	"submitted":            "",

@@ -127,6 +127,13 @@ func (w *EventWords) sentence(p run.Payload) string {
 			return fmt.Sprintf("%s: started, attempt %d", w.call(f.Call), f.Attempt)
 		}
 		return w.call(f.Call) + ": started"
+	case run.CallAsked:
+		return w.call(f.Call) + ": asks: " + f.Question
+	case run.CallAnswered:
+		if len(f.Parts) == 0 {
+			return w.call(f.Call) + ": waits for no answer any more"
+		}
+		return "answer to " + w.call(f.Call) + ": " + run.PlainText(f.Parts)
 	case run.CallSettled:
 		return w.callSettled(f)
 	case run.Resumed:

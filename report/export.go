@@ -170,6 +170,8 @@ func exportScript(w io.Writer, events []run.Event) error {
 			if !f.Decision.Allows() {
 				comment(&b, fmt.Sprintf("result of %s, %s", f.Call, run.Refused), f.Content)
 			}
+		case run.CallAnswered:
+			comment(&b, "answer to "+string(f.Call), run.PlainText(f.Parts))
 		case run.CallSettled:
 			comment(&b, fmt.Sprintf("result of %s, %s", f.Call, f.Outcome), run.PlainText(f.Content))
 		case run.Ended:

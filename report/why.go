@@ -56,7 +56,7 @@ func WhyOf(ctx context.Context, w *app.Workspace, id run.ID) (Why, error) {
 		y.Owed = append(y.Owed, words)
 	}
 	for _, q := range s.Questions() {
-		y.Owed = append(y.Owed, "an answer: "+runlog.QuestionOf(q.Call).Text)
+		y.Owed = append(y.Owed, "an answer: "+runlog.QuestionOf(q).Text)
 	}
 	below, err := w.Below(s)
 	if err != nil {
@@ -66,10 +66,8 @@ func WhyOf(ctx context.Context, w *app.Workspace, id run.ID) (Why, error) {
 		for _, c := range runlog.Undecided(of) {
 			y.Owed = append(y.Owed, fmt.Sprintf("a decision, for the sub-agent %s: may this run? %s", runlog.AgentOf(of), view.Title(c.Call.Tool, c.Call.Arguments)))
 		}
-		if !of.Turn.Open() {
-			for _, q := range of.Questions() {
-				y.Owed = append(y.Owed, fmt.Sprintf("an answer, for the sub-agent %s: %s", runlog.AgentOf(of), runlog.QuestionOf(q.Call).Text))
-			}
+		for _, q := range of.Answerable() {
+			y.Owed = append(y.Owed, fmt.Sprintf("an answer, for the sub-agent %s: %s", runlog.AgentOf(of), runlog.QuestionOf(q).Text))
 		}
 	}
 	y.under, y.waits = below, runlog.WaitsAmong(s, below)

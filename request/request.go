@@ -38,7 +38,7 @@ type World interface {
 	Decided(s run.State, d Decide) ([]run.Payload, error)
 	// Picked returns an answer to the question of a call. If the answer is only the number of an option, that
 	// is replaced by the option.
-	Picked(c run.Call, answer []run.Part) []run.Part
+	Picked(c run.CallState, answer []run.Part) []run.Part
 	// ToolNamed returns the tool that an external agent means by a name.
 	ToolNamed(s run.State, name string) string
 }
@@ -56,7 +56,8 @@ type Continue struct {
 	Turn int `json:"turn,omitempty"` // that was open when it was asked for: if it has ended since, no other begins
 }
 
-// Answer answers a question of the agent that is open although its turn has ended.
+// Answer answers a question of the agent that is open although its turn has ended, or one that a call asks while it
+// runs.
 type Answer struct {
 	Call  run.CallID `json:"call"`
 	Parts []run.Part `json:"parts"`
@@ -128,16 +129,21 @@ func (r Say) Events(s run.State, w World) ([]run.Payload, error) {
 
 // picked returns p; if it answers an open question, with the answer that [World.Picked] returns.
 func picked(s run.State, w World, p run.Payload) run.Payload {
-	f, ok := p.(run.Prompted)
-	if !ok || f.Answers == "" {
-		return p
-	}
 	for _, q := range s.Questions() {
-		if q.ID == f.Answers {
-			f.Parts = w.Picked(q.Call, f.Parts)
+		switch f := p.(type) {
+		case run.Prompted:
+			if f.Answers == q.ID {
+				f.Parts = w.Picked(q, f.Parts)
+				return f
+			}
+		case run.CallAnswered:
+			if f.Call == q.ID {
+				f.Parts = w.Picked(q, f.Parts)
+				return f
+			}
 		}
 	}
-	return f
+	return p
 }
 
 func (r Continue) Events(s run.State, _ World) ([]run.Payload, error) {
@@ -151,6 +157,9 @@ func (r Continue) Events(s run.State, _ World) ([]run.Payload, error) {
 }
 
 func (r Answer) Events(s run.State, w World) ([]run.Payload, error) {
+	if s.Turn.Open() {
+		return following(s, picked(s, w, run.CallAnswered{Call: r.Call, Parts: r.Parts}), ErrNoQuestion)
+	}
 	return following(s, picked(s, w, run.Prompted{Parts: r.Parts, Answers: r.Call}), ErrNoQuestion)
 }
 

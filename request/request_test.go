@@ -111,7 +111,7 @@ func (aWorld) Decided(_ run.State, d Decide) ([]run.Payload, error) {
 	return []run.Payload{run.Interrupted{Cause: run.ByWait, Call: d.Call}}, nil
 }
 
-func (aWorld) Picked(_ run.Call, answer []run.Part) []run.Part {
+func (aWorld) Picked(_ run.CallState, answer []run.Part) []run.Part {
 	if run.PlainText(answer) == "1" {
 		return words("red")
 	}

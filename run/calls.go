@@ -157,6 +157,40 @@ func (s *State) applyCallStarted(e Event, p CallStarted) error {
 	return nil
 }
 
+func (s *State) applyCallAsked(p CallAsked) error {
+	t := &s.Turn
+	c, err := t.change(p.Call)
+	switch {
+	case err != nil:
+		return err
+	case c.Status != CallRunning || t.Phase == Interrupting:
+		return refuse("call %s asks while it does not run", p.Call)
+	case c.Asks.Question != "" || p.Question == "":
+		return refuse("call %s asks nothing, or waits for an answer", p.Call)
+	}
+	t.ask(c, p)
+	return nil
+}
+
+func (s *State) applyCallAnswered(p CallAnswered) error {
+	c, err := s.Turn.change(p.Call)
+	switch {
+	case err != nil:
+		return err
+	case c.Asks.Question == "":
+		return refuse("call %s waits for no answer", p.Call)
+	}
+	s.Turn.ask(c, CallAsked{})
+	return nil
+}
+
+// ask sets what a call asks, and keeps the turn's counts.
+func (t *Turn) ask(c *CallState, p CallAsked) {
+	t.count(c, -1)
+	c.Asks = p
+	t.count(c, 1)
+}
+
 func (s *State) applyCallSettled(e Event, p CallSettled) error {
 	c, err := s.Turn.change(p.Call)
 	switch {
@@ -179,6 +213,7 @@ func (s *State) settle(e Event, c *CallState, p CallSettled) {
 	if c.Status != CallRunning {
 		c.startedAt = e.At
 	}
+	t.ask(c, CallAsked{})
 	t.advance(c, CallDone)
 	c.Outcome, c.settledAt = p.Outcome, e.At
 	c.Result = Result{Call: p.Call, Content: p.Content, IsError: p.IsError, ExitCode: p.ExitCode, Delivery: p.Delivery}

@@ -329,6 +329,20 @@ type CallStarted struct {
 	Reserved Limits `json:"reserved,omitzero"`
 }
 
+// CallAsked says that a call which runs asks the person something: what carries it out, such as a
+// server, needs that to go on. The turn stays open.
+type CallAsked struct {
+	Call     CallID   `json:"call"`
+	Question string   `json:"question"`
+	Options  []string `json:"options,omitempty"` // answers to choose from; others stay possible
+}
+
+// CallAnswered is the person's answer to that. Without Parts nobody waits for one any more.
+type CallAnswered struct {
+	Call  CallID `json:"call"`
+	Parts []Part `json:"parts,omitempty"`
+}
+
 // An Outcome says how a call ended.
 type Outcome string
 
@@ -528,6 +542,8 @@ func (p CallInspected) apply(s *State, _ Event) error       { return s.applyCall
 func (p CallDecided) apply(s *State, e Event) error         { return s.applyCallDecided(e, p) }
 func (p ApprovalInvalidated) apply(s *State, _ Event) error { return s.applyApprovalInvalidated(p) }
 func (p CallStarted) apply(s *State, e Event) error         { return s.applyCallStarted(e, p) }
+func (p CallAsked) apply(s *State, _ Event) error           { return s.applyCallAsked(p) }
+func (p CallAnswered) apply(s *State, _ Event) error        { return s.applyCallAnswered(p) }
 func (p CallSettled) apply(s *State, e Event) error         { return s.applyCallSettled(e, p) }
 func (p Resumed) apply(s *State, _ Event) error             { return s.applyResumed(p) }
 func (p Told) apply(s *State, _ Event) error                { return s.applyTold(p) }

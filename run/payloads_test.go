@@ -52,7 +52,7 @@ var byDriver = []Payload{
 	Created{}, Prompted{}, // no turn is open before them
 	Said{}, Withdrawn{}, Interrupted{}, // requests of others wait in the inbox for that process
 	RequestStarted{}, RequestFailed{}, Replied{}, Observed{}, Told{}, Submitted{}, Compacted{}, Synthesized{}, Ended{}, // what it does, and what comes of it
-	CallReceived{}, CallInspected{}, CallDecided{}, ApprovalInvalidated{}, CallStarted{}, CallSettled{},
+	CallReceived{}, CallInspected{}, CallDecided{}, ApprovalInvalidated{}, CallStarted{}, CallAsked{}, CallAnswered{}, CallSettled{},
 	Resumed{},
 }
 

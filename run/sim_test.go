@@ -75,7 +75,7 @@ func TestSimulationOfLivesThatCrashAtEveryPoint(t *testing.T) {
 // vocabulary is one of each type of payload; [TestTheVocabularyIsWhole] says what is missing.
 var vocabulary = []Payload{
 	Created{}, Configured{}, Prompted{}, Said{}, Withdrawn{}, RequestStarted{}, RequestFailed{}, Replied{}, Observed{},
-	CallReceived{}, CallInspected{}, CallDecided{}, ApprovalInvalidated{}, CallStarted{}, CallSettled{}, Resumed{}, Told{},
+	CallReceived{}, CallInspected{}, CallDecided{}, ApprovalInvalidated{}, CallStarted{}, CallAsked{}, CallAnswered{}, CallSettled{}, Resumed{}, Told{},
 	Submitted{}, Interrupted{}, Compacted{}, Synthesized{}, Ended{},
 }
 
@@ -604,6 +604,10 @@ func (l *life) input() (in Input, done bool) {
 			return l.leave(), false
 		}
 	}
+	if open := s.Answerable(); len(open) > 0 && l.chance(0.5) {
+		in.Wanted = append(in.Wanted, wanted(CallAnswered{Call: open[0].ID, Parts: []Part{Text("that one")}}))
+		return in, false
+	}
 	n := len(l.ops)
 	undecided := -1
 	for i := range s.Turn.Calls {
@@ -711,6 +715,7 @@ var disturbances = []func(*life, *State) Payload{
 		return CallSettled{Call: id, Outcome: OK, Content: []Part{Text("late")}}
 	},
 	func(l *life, s *State) Payload { return CallStarted{Call: "c_1", Attempt: 7} },
+	func(l *life, s *State) Payload { return CallAsked{Call: CallID("c_" + itoa(1+l.rnd.IntN(6))), Question: "which?"} },
 	func(l *life, s *State) Payload {
 		if s.Turn.Phase == Requesting {
 			return RequestStarted{Purpose: ForStep, Attempt: 1}

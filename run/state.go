@@ -104,6 +104,7 @@ type counts struct {
 	inspected int
 	undecided int // inspected, and waiting for a decision or an answer
 	running   int
+	asking    int // running, and waiting for an answer
 	urgent    int // inspected, allowed or running, with a priority
 }
 
@@ -176,6 +177,7 @@ type CallState struct {
 	Attempt  int
 	Reserved Limits // for its child run, since it was first started
 	Decision Decision
+	Asks     CallAsked // what it asks the person while it runs; without a Question it asks nothing
 	Outcome  Outcome
 	Result   Result
 
@@ -294,10 +296,9 @@ func (s State) Finished() bool {
 	return !s.Turn.Open() && s.Turn.End.End == Completed && len(s.Queue)+len(s.Returned) == 0 && !s.reconfigured
 }
 
-// waitsForPerson reports whether no call runs and all open calls wait for a decision or
-// an answer.
+// waitsForPerson reports whether all open calls wait for a decision or an answer, or for a call that does.
 func (t *Turn) waitsForPerson() bool {
-	return (t.Phase == Calling || t.agentAway() && t.open > 0) && t.running == 0 && t.undecided == t.open
+	return (t.Phase == Calling || t.agentAway() && t.open > 0) && t.running == t.asking && (t.asking > 0 || t.undecided == t.open)
 }
 
 // agentAway reports whether an external agent is not at work in its open turn: it has spoken, or its process or
@@ -308,11 +309,21 @@ func (t *Turn) agentAway() bool { return t.Phase == Spoken || t.Phase == Ready }
 func (s State) Questions() []CallState {
 	var open []CallState
 	for _, c := range s.Turn.Calls {
-		if c.Question && c.Status != CallDone {
+		if c.Question && c.Status != CallDone || c.Asks.Question != "" {
 			open = append(open, *c)
 		}
 	}
 	return open
+}
+
+// Answerable returns those of them that an answer can be given to now: while the turn is open, the
+// ones that ask while they run.
+func (s State) Answerable() []CallState {
+	all := s.Questions()
+	if !s.Turn.Open() {
+		return all
+	}
+	return slices.DeleteFunc(all, func(c CallState) bool { return c.Asks.Question == "" })
 }
 
 // Answer returns the result of a turn for the person: the agent's last answer, joined if
@@ -407,6 +418,9 @@ func (t *Turn) count(c *CallState, n int) {
 		}
 	case CallRunning:
 		t.running += n
+		if c.Asks.Question != "" {
+			t.asking += n
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 // for with show) are written by the test; UPDATE=1 writes them again.
 //
 //	config steps=3 calls=9 parallel=1 wall=1m retry=1m window=1000 nonudge external output native control=C model=M fallback=M
-//	prompt WORDS | continue | answer c_1 WORDS | steer ID WORDS | queue ID WORDS | withdraw ID
+//	prompt WORDS | say WORDS | continue | answer c_1 WORDS | steer ID WORDS | queue ID WORDS | withdraw ID
 //	reply [stop=S] [tokens=N] [cost=F] ["words"] [think] [opaque] [submits=JSON|unfit=WHY] [action=KIND|problem=WHY] TOOL(ARGS)…
 //	                                 TOOL! comes cut, TOOL? with arguments that are no JSON
 //	fail KIND [asked=1m] [tokens=N]  the request ends without an answer; how long the provider asks to wait
@@ -30,6 +30,7 @@ import (
 //	wait c_1 [WORDS] | void c_1
 //	allow|deny c_1 …  done c_1 [RESULT]  err c_1 [RESULT]  cut c_1  changed c_1
 //	start c_1                        a start that nothing owes
+//	asks c_1 WORDS | answers c_1 [WORDS]  a call asks while it runs; the answer, or that it waits for none any more
 //	do [RESULT]                      allow and finish every open call in order
 //	park c_1 | unpark                what c_1 started waits for a person; a person has answered
 //	interrupt [CAUSE] ["words that had streamed"] [tokens=N] [TOOL(ARGS)]
@@ -377,6 +378,16 @@ func (p *player) line(line string) {
 	case "start":
 		c, _ := p.r.State.Turn.Call(CallID(first))
 		p.want(CallStarted{Call: CallID(first), Attempt: c.Attempt + 1})
+	case "asks":
+		p.step(Input{Done: []Completion{{Key: p.perform(CallID(first)), Events: []Payload{CallAsked{Call: CallID(first), Question: tail}}, More: true}}})
+	case "answers":
+		f := CallAnswered{Call: CallID(first)}
+		if tail != "" {
+			f.Parts = []Part{Text(tail)}
+		}
+		p.want(f)
+	case "say":
+		p.want(Say(p.r.State, "said", Steer, []Part{Text(rest)}))
 	case "done", "err", "cut", "changed":
 		p.settle(verb, CallID(first), tail)
 	case "do":

@@ -123,8 +123,12 @@ func (s *State) applyWithdrawn(p Withdrawn) error {
 }
 
 // Say returns the event that a message to the run becomes in s: the prompt of a new turn,
-// the answer to its open question, or a message to the open turn.
+// the answer to its open question, or a message to the open turn. If all that the open turn does is to wait
+// for an answer, it is the answer.
 func Say(s State, id string, delivery Delivery, parts []Part) Payload {
+	if q := s.Answerable(); len(q) > 0 && s.Turn.Open() && s.Turn.waitsForPerson() {
+		return CallAnswered{Call: q[0].ID, Parts: parts}
+	}
 	if s.Turn.Open() {
 		return Said{ID: id, Delivery: delivery, Parts: parts}
 	}

@@ -97,7 +97,7 @@ func WaitsAmong(s run.State, below []run.State) bool {
 		switch c := c.(type) {
 		case run.Decide:
 		case run.Perform:
-			if !waits[c.Call.ID] {
+			if !waits[c.Call.ID] && c.Call.Asks.Question == "" {
 				return false
 			}
 		default:

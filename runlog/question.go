@@ -61,7 +61,7 @@ const maxAsked = 200
 func (q Question) OneLine() string { return view.OneLine(q.Text, maxAsked) }
 
 // QuestionOf returns the question that a call asks.
-func QuestionOf(c run.Call) Question {
+func QuestionOf(c run.CallState) Question {
 	q := Question{Call: c.ID}
 	q.Text, q.Options = tool.Asked(c)
 	return q
@@ -77,11 +77,8 @@ func (r Reader) QuestionsBelow(s run.State) ([]Question, error) {
 func QuestionsOf(below []run.State) []Question {
 	var all []Question
 	for _, of := range below {
-		if of.Turn.Open() {
-			continue
-		}
-		for _, c := range of.Questions() {
-			q := QuestionOf(c.Call)
+		for _, c := range of.Answerable() {
+			q := QuestionOf(c)
 			q.Run, q.Agent = of.Created.Run, AgentOf(of)
 			all = append(all, q)
 		}

@@ -204,7 +204,7 @@ func EndOf(id run.ID, number int, s run.State, end run.Ended) task.End {
 	end.Driven = 0 // a fact of the run alone
 	e := task.End{Run: id, Number: number, Begun: true, End: end, Said: s.Said(), Usage: s.Usage, Steps: s.Turn.Steps}
 	if q := s.Questions(); end.End == run.Asked && len(q) > 0 { // who answers has to know what
-		question, options := tool.Asked(q[0].Call)
+		question, options := tool.Asked(q[0])
 		e.Question = task.QuestionAsked{Question: clip(question), Options: options}
 		if e.End.Detail = e.Question.Question; len(options) > 0 {
 			e.End.Detail = clip(question + " (" + strings.Join(options, ", ") + ")")

@@ -51,7 +51,10 @@ func (a *askArgs) inspect(Env) (Intent, error) {
 
 // Asked returns what a call of ask asks, and the answers to choose from. Arguments that cannot be
 // read are the question.
-func Asked(c run.Call) (question string, options []string) {
+func Asked(c run.CallState) (question string, options []string) {
+	if c.Asks.Question != "" { // while it runs
+		return c.Asks.Question, c.Asks.Options
+	}
 	var a askArgs
 	if json.Unmarshal([]byte(c.Arguments), &a) != nil || a.Question == "" {
 		return c.Arguments, nil

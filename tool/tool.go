@@ -113,6 +113,9 @@ type Call struct {
 	// Output, if not nil, takes all of a result that may be large, as it comes; see
 	// [Result.Written].
 	Output io.Writer
+	// Ask asks the person something that the call needs to go on, and returns the answer. An error says that nobody
+	// waits for one any more. Nil: there is no person to ask.
+	Ask func(ctx context.Context, question string, options ...string) (answer string, err error)
 	// Progress, if not nil, shows people the last lines of what the tool has printed,
 	// which replace those shown before. It does not block and may drop.
 	Progress func(string)

@@ -130,7 +130,7 @@ func (m *model) askAbout(a approvals) {
 	// They were loaded a moment ago: some may have been answered since.
 	calls := slices.DeleteFunc(a.calls, func(c app.Approval) bool {
 		now, ok := m.state.Turn.Call(c.Call.ID)
-		return m.sent[callOf{c.Run, c.Call.ID}] || c.Run == m.id && ok && now.Status != run.CallIsInspected
+		return m.sent[callOf{run: c.Run, call: c.Call.ID}] || c.Run == m.id && ok && now.Status != run.CallIsInspected
 	})
 	m.askBelow(a.questions)
 	if len(calls) == 0 {
@@ -152,9 +152,9 @@ func (m *model) askAbout(a approvals) {
 	}
 }
 
-func ofCall(a app.Approval) callOf { return callOf{a.Run, a.Call.ID} }
+func ofCall(a app.Approval) callOf { return callOf{run: a.Run, call: a.Call.ID} }
 
-func ofQuestion(q runlog.Question) callOf { return callOf{q.Run, q.Call} }
+func ofQuestion(q runlog.Question) callOf { return callOf{q.Run, q.Call, q.Text} }
 
 // askBelow shows the first question that runs below the conversation wait with, or that none waits now.
 func (m *model) askBelow(open []runlog.Question) {

@@ -399,7 +399,7 @@ func approvalOf(call run.Call, r permission.Request) app.Approval {
 }
 
 // answered reports whether the person has answered a call of the conversation.
-func (c *scene) answered(call run.CallID) bool { return c.sent[callOf{c.id, call}] }
+func (c *scene) answered(call run.CallID) bool { return c.sent[callOf{run: c.id, call: call}] }
 
 // asked is a scene with a dialog about a command that the person has had the time to read.
 func asked(t *testing.T, width, height int, command string, sandbox run.Confinement) *scene {

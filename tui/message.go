@@ -166,8 +166,9 @@ type effect struct {
 
 // A callOf is a call of a run.
 type callOf struct {
-	run  run.ID
-	call run.CallID
+	run   run.ID
+	call  run.CallID
+	words string // of what a call asks while it runs, which can be several things
 }
 
 // later returns an effect that may run at any time.

@@ -138,7 +138,7 @@ func (m *model) takeChild(n childNews) {
 		c.last = n.Event.Seq
 	}
 	if decided, ok := payload[run.CallDecided](n.Update); ok && m.ask != nil {
-		m.ask.drop(m, callOf{n.id, decided.Call})
+		m.ask.drop(m, callOf{run: n.id, call: decided.Call})
 	}
 	if n.Event != nil {
 		_, c.ended = n.Event.Payload.(run.Ended)
@@ -196,9 +196,14 @@ func (m *model) react(n news) []effect {
 		m.awaits = false
 	case run.Said:
 		m.awaits = false
+	case run.CallAsked:
+		m.askQuestion(m.state)
+	case run.CallAnswered, run.CallSettled:
+		m.awaits = m.awaits && m.asked() != nil
+		m.stillAsked()
 	case run.CallDecided:
 		if m.ask != nil {
-			m.ask.drop(m, callOf{m.id, f.Call})
+			m.ask.drop(m, callOf{run: m.id, call: f.Call})
 		}
 	case run.Ended:
 		m.askNoMore()
@@ -212,15 +217,30 @@ func (m *model) react(n news) []effect {
 
 // answers reports whether an event is the answer to a question of the agent.
 func answers(p run.Payload) bool {
-	prompt, ok := p.(run.Prompted)
-	return ok && prompt.Answers != ""
+	switch f := p.(type) {
+	case run.Prompted:
+		return f.Answers != ""
+	case run.CallAnswered:
+		return len(f.Parts) > 0
+	}
+	return false
 }
 
 // askQuestion shows the question that a run in a state waits with, if there is one.
 func (m *model) askQuestion(s run.State) {
-	if open := s.Questions(); len(open) > 0 {
-		m.showQuestion(runlog.QuestionOf(open[0].Call))
+	if open := s.Answerable(); len(open) > 0 {
+		m.showQuestion(runlog.QuestionOf(open[0]))
 	}
+}
+
+// stillAsked takes a question of a call that runs from the screen if it waits no more.
+func (m *model) stillAsked() {
+	q := m.asked()
+	if q == nil || q.Run != "" || slices.ContainsFunc(m.state.Questions(), func(c run.CallState) bool { return ofQuestion(runlog.QuestionOf(c)) == ofQuestion(*q) }) {
+		return
+	}
+	m.answered()
+	m.askQuestion(m.state)
 }
 
 // showQuestion shows a question that waits for an answer.
@@ -252,7 +272,7 @@ func (m *model) ended(e run.Ended) []effect {
 
 // printEnd prints how a turn has ended.
 func (m *model) printEnd(f finished) {
-	denials := slices.DeleteFunc(f.denials, func(d app.Denial) bool { return m.sent[callOf{m.id, d.Call}] }) // the person knows
+	denials := slices.DeleteFunc(f.denials, func(d app.Denial) bool { return m.sent[callOf{run: m.id, call: d.Call}] }) // the person knows
 	end := render.End{Words: view.EndLine(f.state.Turn.End), Denials: denials, State: f.state, Undo: "/undo"}
 	if len(f.state.Questions()) > 0 { // the end is told when it has been answered
 		return

@@ -206,6 +206,7 @@ const (
 	NoteUnfit       NoteKind = "unfit"       // the answer does not fit the schema of the result
 	NoteReminder    NoteKind = "reminder"    // pawl sent the model a message of its own
 	NoteApproval    NoteKind = "approval"    // an allowed call needs a new decision
+	NoteAsked       NoteKind = "asked"       // a running call asks the person something
 	NoteResumed     NoteKind = "resumed"     // the process had ended; the turn was resumed
 	NoteCompacted   NoteKind = "compacted"   // the context was compacted; one that is not final says that the summary is being made
 	NoteInterrupted NoteKind = "interrupted" // not final while the run is stopping

@@ -280,6 +280,13 @@ func (p *Projection) dispatch(e run.Event, first run.Interrupted) {
 		p.invalidated(f)
 	case run.CallStarted:
 		p.started(f)
+	case run.CallAsked:
+		e := p.called(f.Call)
+		p.note(1, e.item.Call.Title()+" · asks: "+OneLine(f.Question, MaxLine), Note{Kind: NoteAsked, Call: f.Call, Detail: f.Question})
+	case run.CallAnswered:
+		if len(f.Parts) > 0 {
+			p.message("answer-"+strconv.FormatInt(p.event.Seq, 10), Message{Kind: Answer, State: Delivered, Call: f.Call}, f.Parts)
+		}
 	case run.CallSettled:
 		p.settled(f)
 	case run.Resumed:

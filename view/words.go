@@ -194,6 +194,9 @@ func WaitWords(s run.State) string {
 			calls = append(calls, Title(d.Call.Tool, d.Call.Arguments))
 		}
 	}
+	if open := s.Answerable(); len(open) > 0 && len(calls) == 0 {
+		return "a question of " + Title(open[0].Tool, open[0].Arguments)
+	}
 	return "approval required: " + strings.Join(calls, "; ")
 }
 

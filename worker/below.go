@@ -138,8 +138,12 @@ func (r *Runner) heard(child *belowRun) (bool, error) {
 func (r *Runner) showBelow(id run.ID, u view.Update) {
 	asked := false
 	if u.Event != nil {
-		e, ok := u.Event.Payload.(run.Ended)
-		asked = ok && e.End == run.Asked
+		switch e := u.Event.Payload.(type) {
+		case run.Ended:
+			asked = e.End == run.Asked
+		case run.CallAsked, run.CallAnswered:
+			asked = true
+		}
 	}
 	switch {
 	case u.Notice != "":

@@ -76,6 +76,11 @@ func (r *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.
 	if op.result != nil {
 		call.Output = op.result
 	}
+	if r.w.OnAsk == AskWait {
+		call.Ask = func(ctx context.Context, question string, options ...string) (string, error) {
+			return r.put(ctx, op, run.CallAsked{Call: c.ID, Question: question, Options: options})
+		}
+	}
 	res, err = t.Run(ctx, env, call)
 	if err != nil && !errors.Is(err, tool.ErrParked) {
 		res.IsError = true
@@ -85,6 +90,27 @@ func (r *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.
 		res.Content = []run.Part{run.Text("(no output)")}
 	}
 	return res, err
+}
+
+// put puts a question of a running call to the person, one at a time.
+func (r *Runner) put(ctx context.Context, op *operation, q run.CallAsked) (string, error) {
+	op.asking.Lock()
+	defer op.asking.Unlock()
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	select {
+	case <-op.answers: // it came when nobody waited for it any more
+	default:
+	}
+	r.done <- run.Completion{Key: op.key, Events: []run.Payload{q}, More: true}
+	select {
+	case answer := <-op.answers:
+		return run.PlainText(answer), nil
+	case <-ctx.Done():
+		r.done <- run.Completion{Key: op.key, Events: []run.Payload{run.CallAnswered{Call: q.Call}}, More: true}
+		return "", context.Cause(ctx)
+	}
 }
 
 // settled returns the event of a call with the result of its tool.

@@ -157,7 +157,7 @@ func (r *Runner) canAsk() bool { return r.w.OnAsk == AskWait && r.task == nil }
 func questionResult(s run.State) tool.Result {
 	var b strings.Builder
 	for _, c := range s.Questions() {
-		question, options := tool.Asked(c.Call)
+		question, options := tool.Asked(c)
 		fmt.Fprintf(&b, "The child run asks: %s\n", question)
 		if len(options) > 0 {
 			fmt.Fprintf(&b, "It offers: %s\n", strings.Join(options, ", "))

@@ -172,7 +172,7 @@ func TestAQuestionInControllerModeWaitsAndItsAnswerGoesOn(t *testing.T) {
 			if err != nil || s.Turn.End.End != run.Asked || len(s.Questions()) != 1 {
 				t.Fatalf("%+v, %v", s.Turn.End, err)
 			}
-			if asks, _ := tool.Asked(s.Questions()[0].Call); asks != c.asks {
+			if asks, _ := tool.Asked(s.Questions()[0]); asks != c.asks {
 				t.Errorf("it asks %q, want %q", asks, c.asks)
 			}
 			s, err = d.Run(t.Context(), say(s, "blue"))

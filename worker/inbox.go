@@ -72,7 +72,7 @@ func (r *Runner) CheckConfig(s run.State, c run.ConfigChange) error {
 }
 
 // Picked implements [request.World]. What follows the first part of an answer was attached to it.
-func (w world) Picked(c run.Call, answer []run.Part) []run.Part {
+func (w world) Picked(c run.CallState, answer []run.Part) []run.Part {
 	if len(answer) == 0 {
 		return answer
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"pawl/request"
@@ -26,7 +27,9 @@ type operation struct {
 	recorded chan struct{}
 	leads    []string // where the paths of a call led when it was allowed
 	args     arguments
-	result   *resultWriter // stores the call's result; nil: it is not stored
+	result   *resultWriter   // stores the call's result; nil: it is not stored
+	asking   sync.Mutex      // held while the call waits for an answer
+	answers  chan []run.Part // to what it asks
 }
 
 // errDisk is an error of the log: the run cannot continue in this process.
@@ -402,6 +405,14 @@ func (r *Runner) follow(b run.Batch, in run.Input, cancel []string, env tool.Env
 		r.stuck.Stop()
 		r.stuck = nil
 	}
+	for _, e := range b.Events {
+		if f, ok := e.Payload.(run.CallAnswered); ok && len(f.Parts) > 0 {
+			c, _ := s.Turn.Call(f.Call)
+			if op := r.ops[run.Perform{Call: c, Attempt: c.Attempt}.Key()]; op != nil {
+				op.answers <- f.Parts
+			}
+		}
+	}
 	for _, c := range in.Done {
 		op := r.ops[c.Key]
 		if c.Parked {
@@ -424,6 +435,7 @@ func (r *Runner) follow(b run.Batch, in run.Input, cancel []string, env tool.Env
 		r.ops[op.key] = op
 		switch c := c.(type) {
 		case run.Perform:
+			op.answers = make(chan []run.Part, 1)
 			op.leads, op.args, op.result = r.leads(c.Call.ID), r.arguments(c.Call.Call), r.resultWriter(c.Call)
 			go r.perform(ctx, env.ForCall(), op, c.Call)
 		case run.Request:

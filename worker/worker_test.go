@@ -30,7 +30,7 @@ import (
 
 // fake is a tool whose doings are told by its argument "do":
 //
-//	ok TEXT | fail TEXT | wait (until it is stopped) | deaf (does not stop) | sleep 1s | panic
+//	ok TEXT | ask WORD… (of the person, with answers to choose from) | fail TEXT | wait (until it is stopped) | deaf (does not stop) | sleep 1s | panic
 type fake struct {
 	name  string
 	class run.Class
@@ -74,6 +74,16 @@ func (f *fake) Run(ctx context.Context, _ tool.Env, c tool.Call) (tool.Result, e
 	}
 	verb, rest, _ := strings.Cut(args.Do, " ")
 	switch verb {
+	case "ask":
+		var answers []string
+		for question := range strings.FieldsSeq(rest) {
+			answer, err := c.Ask(ctx, question, "red", "blue")
+			if err != nil {
+				return tool.ErrorResult("no answer: " + err.Error()), nil
+			}
+			answers = append(answers, answer)
+		}
+		rest = strings.Join(answers, " ")
 	case "fail":
 		return tool.ErrorResult(rest), nil
 	case "wait":

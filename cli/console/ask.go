@@ -73,12 +73,12 @@ func (a *Asker) Ask(ctx context.Context, s run.State) bool {
 	case ctx.Err() != nil || a.Input.ended():
 		return false
 	case s.Turn.Open():
-		return a.approval(ctx) || a.below(ctx)
+		return a.approval(ctx) || a.running(ctx) || a.below(ctx)
 	case a.waits:
 		a.waits = false
 		return a.instead(ctx)
 	case len(s.Questions()) > 0:
-		return a.question(ctx, runlog.QuestionOf(s.Questions()[0].Call))
+		return a.question(ctx, runlog.QuestionOf(s.Questions()[0]))
 	}
 	return false
 }
@@ -277,12 +277,21 @@ func (a *Asker) question(ctx context.Context, q runlog.Question) bool {
 	width, _ := a.Width()
 	asking, end := context.WithCancel(ctx)
 	defer end()
-	elsewhere := a.watch(ctx, cmp.Or(q.Run, a.session.ID()), func(p run.Payload) (string, bool) {
-		_, ok := p.(run.Prompted)
+	elsewhere := a.watch(ctx, cmp.Or(q.Run, a.session.ID()), func(p run.Payload) (how string, ok bool) {
+		switch f := p.(type) {
+		case run.Prompted:
+			how, ok = "answered elsewhere", true
+		case run.CallAnswered:
+			if how, ok = "answered elsewhere", f.Call == q.Call; len(f.Parts) == 0 {
+				how = "nobody waits for the answer any more"
+			}
+		case run.CallSettled:
+			how, ok = "nobody waits for the answer any more", f.Call == q.Call
+		}
 		if ok {
 			end()
 		}
-		return "answered elsewhere", ok
+		return how, ok
 	})
 	line, ok := a.Words(asking, a.Style.QuestionLines(q, width), q.Options, QuestionPrompt(q))
 	elsewhere.stop()
@@ -297,6 +306,13 @@ func (a *Asker) question(ctx context.Context, q runlog.Question) bool {
 		a.say("%s\n  not sent: %s", command.Visible(err.Error()), command.Visible(line))
 	}
 	return true
+}
+
+// running asks the first question that a call asks while it runs.
+func (a *Asker) running(ctx context.Context) bool {
+	s := a.session.State()
+	open := s.Answerable()
+	return len(open) > 0 && s.Turn.Open() && a.question(ctx, runlog.QuestionOf(open[0]))
 }
 
 // below asks the first question that a run below waits with.

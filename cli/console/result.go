@@ -49,7 +49,7 @@ func resultOf(s run.State, denials []app.Denial, files []view.File) Result {
 		r.State, r.End, r.Reason, r.Detail = runlog.Waiting, "", "permission", strings.TrimPrefix(ended(s), "waiting: ")
 	}
 	if q := s.Questions(); len(q) > 0 {
-		asked := runlog.QuestionOf(q[0].Call)
+		asked := runlog.QuestionOf(q[0])
 		r.Question = &asked
 	}
 	return r
