@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"pawl/external"
 	"pawl/external/externaltest"
 	"pawl/forms"
 	"pawl/internal/text"
@@ -140,8 +141,9 @@ func TestRealAgentsWorkAtOnce(t *testing.T) {
 	for _, m := range memory {
 		all += m
 	}
-	k, _, _ := external.Split(kind)
-	t.Logf("%d of %s at once: %s to %s each, %s together", n, k.Title, text.Size(memory[0]), text.Size(memory[len(memory)-1]), text.Size(all))
+	rollup, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", watch.Process.Pid)) // for the log
+	own, _, _ := strings.Cut(strings.TrimSpace(string(rollup[max(0, bytes.Index(rollup, []byte("\nPss:"))):])), "\n")
+	t.Logf("%d of %s at once: %s to %s each, %s together; pawl has %q", n, s.kind.Title, text.Size(memory[0]), text.Size(memory[len(memory)-1]), text.Size(all), own)
 	if got := strings.Count(s.pawl(t, "doctor", "--offline"), " is at work, and takes "); got != n {
 		t.Errorf("doctor names %d agents at work", got)
 	}

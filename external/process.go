@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -71,6 +72,7 @@ func (t Turn) start(inv invocation, prompt string) (*process, error) {
 		errs.Close()
 	}()
 	go func() {
+		debug.FreeOSMemory() // of what led here little is needed while pawl waits
 		if p.confined != nil {
 			<-p.confined.Done()
 			for _, undone := range p.session.End() {
