@@ -83,6 +83,7 @@ func TestRealAgentsShareATask(t *testing.T) {
 				t.Errorf("they were not told what the ones before have reported: %q", told)
 			}
 			history := s.pawl(t, "task", "show", "last", "--history")
+			t.Logf("the history is\n%s", history)
 			rest := history
 			for _, words := range []string{"task-validator", "Look.", "builder", summaries["codex"], "reviewer", summaries["opencode"], "writer", summaries["gemini-cli"]} {
 				_, after, found := strings.Cut(rest, words)
