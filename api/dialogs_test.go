@@ -1,12 +1,15 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 )
 
@@ -146,5 +149,83 @@ func TestAnAnswerOnTheBoardIsForItsQuestionAlone(t *testing.T) {
 	b.sees("it asks something else by now")
 	if v := s.do("GET", "/tasks/"+id, "").is(200); v.text("status.name") != "awaiting_input" {
 		t.Errorf("the task is %s", v.text("status.name"))
+	}
+}
+
+// What a person types in a dialog is not lost when somebody else answers first: it stands in the line of the task. A
+// dialog beside it stays as it is.
+func TestWordsInADialogThatGoesAreKept(t *testing.T) {
+	t.Parallel()
+	s := asks(t, "touch made")
+	id := s.asking("the first")
+	b := s.browse(1400)
+	b.open("#/tasks/" + id)
+	b.click("Stop and say")
+	b.write("what it should do instead", "Do it by hand.")
+	call := s.do("GET", "/tasks/"+id+"/approvals", "").is(200)
+	s.do("POST", "/tasks/"+id+"/runs/"+call.text("items.0.run")+"/calls/"+call.text("items.0.call")+"/decision", fmt.Sprintf(`{"answer":"no","digest":%q}`, call.text("items.0.digest"))).is(200)
+	b.sees("Your words were not sent")
+	if got := b.value(`document.querySelector(".say textarea").value`); got != "Do it by hand." {
+		t.Errorf("the line of the task has %q", got)
+	}
+	b.open("#/")
+	b.sees("Backlog")
+	b.open("#/tasks/" + id)
+	b.until(`document.querySelector(".say textarea")?.value === "Do it by hand."`)
+	b.click("Say")
+	b.until(`document.querySelector(".say textarea").value === "" && localStorage.getItem("pawl-words-` + id + `") === null`)
+}
+
+// hold presses Enter where the focus is and holds it down, as a person does who waits for something.
+func (b browser) hold() {
+	b.t.Helper()
+	for i := range 8 {
+		again := i > 0
+		b.do(func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+			_, err := cdp.Call(ctx, target, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: "keyDown", Key: "Enter", Code: "Enter", Text: "\r", WindowsVirtualKeyCode: 13, AutoRepeat: &again})
+			return chromedp.Void{}, err
+		})
+	}
+}
+
+// A click that is one too many, and Enter that is held down, press nothing that has come up meanwhile.
+func TestWhatHasJustComeUpOnTheBoardIsNotPressed(t *testing.T) {
+	t.Parallel()
+	s := asks(t, "touch made")
+	id := s.add("run it")
+	s.do("POST", "/tasks/"+id+"/plan", "").is(200)
+	s.wait(id, "planned")
+	b := s.browse(1400)
+	b.open("#/tasks/" + id)
+	b.until(enabled("Start") + " === 1")
+	b.value(`window.ready = 0; new MutationObserver(() => { ready += document.querySelectorAll(".actions :enabled:is(button)").length }).observe(document.querySelector(".actions"), { childList: true }); 0`)
+	b.click("Start")
+	b.sees("asks for permission")
+	if n := b.value("ready"); n != 0. {
+		t.Errorf("%v buttons could be pressed in the moment in which they came up", n)
+	}
+	b.until(enabled("Give up") + " === 1")
+	b.value(seen("button", "Give up") + `[0].focus()`)
+	b.hold()
+	b.until(`document.querySelectorAll("dialog[open]").length === 1`)
+	if v := s.do("GET", "/tasks/"+id, "").is(200); v.text("status.name") != "active" {
+		t.Errorf("the task is %s", v.text("status.name"))
+	}
+	b.click("Back")
+
+	for _, rule := range []string{"shell(a)", "shell(b)"} {
+		s.do("POST", "/permissions", fmt.Sprintf(`{"rule":%q,"effect":"deny","scope":"workspace"}`, rule)).is(201)
+	}
+	b.open("#/rules")
+	b.sees("shell(b)")
+	b.value(`(() => {
+		const press = (detail) => document.querySelector(".list button").dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, detail }));
+		new MutationObserver((_, o) => { o.disconnect(); press(2); }).observe(document.querySelector(".list").closest(".page > div"), { childList: true });
+		press(1);
+	})()`)
+	b.sees("Removed.")
+	b.sees("What would happen")
+	if n := len(s.do("GET", "/permissions", "").is(200).items("items")); n < 1 {
+		t.Error("the second click of a double click has removed a rule")
 	}
 }

@@ -2,7 +2,7 @@
 
 import { board, step } from "./board.js";
 import { onConnection } from "./client.js";
-import { button, fill, h, said } from "./dom.js";
+import { ask, button, fill, h, said } from "./dom.js";
 import { newTask } from "./form.js";
 import { strip } from "./needs.js";
 import { outputPage } from "./outputs.js";
@@ -53,10 +53,7 @@ const help = [["j k h l", "move among the cards"], ["enter", "open"], ["esc", "b
   ["d", "go to what needs you"], ["y n a w, enter", "in a question for permission: allow once, no, always (shows the rule first), stop and say"], ["?", "these keys"]];
 
 function showHelp() {
-  const dialog = h("dialog", null, h("h2", null, "Keys"), h("dl", { class: "facts" }, help.map(([keys, what]) => [h("dt", null, h("kbd", null, keys)), h("dd", null, what)]).flat()), h("form", { method: "dialog" }, h("button", { class: "act" }, "Close")));
-  document.body.append(dialog);
-  dialog.addEventListener("close", () => dialog.remove());
-  dialog.showModal();
+  ask("Keys", [h("dl", { class: "facts" }, help.map(([keys, what]) => [h("dt", null, h("kbd", null, keys)), h("dd", null, what)]).flat())]);
 }
 
 let before = "";
@@ -84,6 +81,16 @@ function key(e) {
   e.preventDefault();
   act();
 }
+
+// The second click of a double click, and a key that is held down, press nothing: what they would press may have come up since.
+addEventListener("click", (e) => {
+  if (e.detail < 2 || !(/** @type {HTMLElement} */ (e.target).closest("button, .button"))) return;
+  e.preventDefault();
+  e.stopImmediatePropagation();
+}, { capture: true });
+addEventListener("keydown", (e) => {
+  if (e.repeat && e.key === "Enter" && !(/** @type {HTMLElement} */ (e.target).matches("textarea"))) e.preventDefault();
+}, { capture: true });
 
 function loginPage(/** @type {string} */ failed) {
   nav.hidden = true;

@@ -2,9 +2,26 @@
 // and beside the task.
 
 import { send } from "./client.js";
-import { button, fill, h, said, trying } from "./dom.js";
+import { button, fill, h, once, said, submits, trying } from "./dom.js";
 import { inline } from "./markdown.js";
 import { look } from "./tasks.js";
+
+/** What was typed for a task and not sent. It is kept in this browser, and stands in the line of the task. */
+export const draft = {
+  /** @param {string} id */
+  of: (id) => localStorage.getItem("pawl-words-" + id) || "",
+  /** @param {string} id @param {string} text */
+  keep: (id, text) => text ? localStorage.setItem("pawl-words-" + id, text) : localStorage.removeItem("pawl-words-" + id),
+};
+
+/** left keeps the words that stand in a dialog which goes without them. @param {string} id of the task @param {HTMLElement} e */
+function left(id, e) {
+  const text = [...e.querySelectorAll("textarea")].map((t) => t.value.trim()).filter(Boolean).join("\n");
+  if (!text) return;
+  draft.keep(id, [draft.of(id), text].filter(Boolean).join("\n"));
+  dispatchEvent(new Event("draft"));
+  said("Your words were not sent: what they were for is not asked any more. They stand in the line of the task.", true);
+}
 
 // How long a dialog stands before it takes an answer: what was typed or clicked for something else is none.
 const settle = 600; // ms
@@ -38,8 +55,9 @@ function seen(elements, f) {
  * @template {HTMLElement} E
  * @param {E} e
  * @param {HTMLElement[]} texts whose ends have to be read; they can scroll
+ * @param {() => void} gone is called when it is not there any more
  */
-export function standing(e, texts = []) {
+export function standing(e, texts = [], gone = () => {}) {
   const fields = h("fieldset", { disabled: true }, ...e.childNodes);
   e.append(fields);
   seen([e], () => { fields.disabled = false; });
@@ -68,7 +86,11 @@ export function standing(e, texts = []) {
     was = now;
     return performance.now() - since < settle;
   };
-  const watching = setInterval(() => { if (e.isConnected) moved(); else clearInterval(watching); }, 100);
+  const watching = setInterval(() => {
+    if (e.isConnected) { moved(); return; }
+    clearInterval(watching);
+    gone();
+  }, 100);
   e.addEventListener("click", (ev) => {
     if (ev.detail === 0 || !moved()) return; // 0: a key has pressed it
     ev.preventDefault();
@@ -88,21 +110,26 @@ export function approval(task, call, done = () => {}) {
   const more = h("div", { class: "second" });
   const asking = (call.parts || []).filter((/** @type {any} */ p) => p.verdict !== "allow");
   const command = typeof call.input?.command === "string" ? call.input.command : "";
-  const decide = async (/** @type {any} */ body) => {
-    await trying(async () => {
+  let answered = false;
+  const gone = () => { if (!answered) left(task.id, e); };
+  const decide = once(async (/** @type {any} */ body) => {
+    answered = true;
+    answered = await trying(async () => {
       const d = await send("POST", `/tasks/${task.id}/runs/${call.run}/calls/${call.call}/decision`, { digest: call.digest, ...body });
       said(`${{ allow: "Allowed once", no: "Refused once", always: "Allowed, and the rule is stored", never: "Refused, and the rule is stored", wait: "Stopped" }[/** @type {string} */ (body.answer)]}: ${call.title}`
         + (d.taken ? "" : ". The agent takes the answer as soon as it can."));
       done(body.answer);
+      return true;
     });
+    if (!e.isConnected) gone();
     look(task);
-  };
+  });
   const store = (/** @type {"always" | "never"} */ answer) => {
     const rules = (answer === "always" ? call.proposed : call.denying) || [];
     const lifts = rules.map((/** @type {any} */ r) => outside(r.sandbox)).find(Boolean);
     const rule = h("input", { value: rules[0]?.rule || "", size: 60, spellcheck: false, "aria-label": "the rule" });
     const scope = h("select", { "aria-label": "where the rule holds" }, Object.entries(scopes).map(([value, name]) => h("option", { value }, name)));
-    const words = h("input", { size: 40, placeholder: "words for the agent (may be empty)", "aria-label": "words for the agent" });
+    const words = h("textarea", { rows: 1, placeholder: "words for the agent (may be empty)", "aria-label": "words for the agent" });
     fill(more,
       h("p", null, rules.length > 1 ? "These rules are stored:" : answer === "always" ? "Allow, from now on, whatever this rule covers:" : "Never allow what this rule covers:"),
       rules.length > 1 ? h("ul", null, rules.map((/** @type {any} */ r) => h("li", null, h("code", null, r.rule)))) : h("p", null, rule),
@@ -112,7 +139,7 @@ export function approval(task, call, done = () => {}) {
       answer === "never" && h("p", null, words),
       h("p", null, button(answer === "always" ? "Store the rule and allow" : "Store the rule and refuse", () => {
         const changed = rules.length === 1 && rule.value !== rules[0].rule ? { rule: rule.value } : {};
-        decide({ answer, scope: scope.value, ...changed, ...(words.value ? { message: words.value } : {}) });
+        return decide({ answer, scope: scope.value, ...changed, ...(words.value ? { message: words.value } : {}) });
       }, { class: "act" }), button("Back", () => fill(more))));
     rule.focus();
   };
@@ -122,7 +149,7 @@ export function approval(task, call, done = () => {}) {
     words.focus();
   };
   const whole = h("pre", { class: "whole", tabIndex: 0 }, command || call.tool + " " + JSON.stringify(call.input, null, 2));
-  return standing(h("div", { class: "dialog approve", "data-dialog": "", tabIndex: -1, "aria-label": "permission for " + call.title,
+  const e = standing(h("div", { class: "dialog approve", "data-dialog": "", tabIndex: -1, "aria-label": "permission for " + call.title,
     onkeydown: keys({ y: "Allow once", n: "No", a: "Always…", w: "Stop and say…" }) },
   outside(call.sandbox) && h("p", { class: "warn" }, "▲ It " + outside(call.sandbox) + "."),
   h("ul", { class: "reasons" }, asking.length > 0 ? asking.map((/** @type {any} */ p) => h("li", null, !p.reason.includes(p.text) && [h("code", null, p.text), " "], inline(p.reason))) : h("li", null, inline(call.reason || "no rule covers it"))),
@@ -133,7 +160,8 @@ export function approval(task, call, done = () => {}) {
     button("Allow once", () => decide({ answer: "allow" }), { class: "act", title: "y, enter: let this call run" }),
     button("Always…", () => store("always"), { class: "stores", title: "a, enter: shows the rule first" }),
     button("Never…", () => store("never"), { class: "stores" }),
-    button("Stop and say…", wait, { title: "w, enter" })), more), [whole]);
+    button("Stop and say…", wait, { title: "w, enter" })), more), [whole], gone);
+  return e;
 }
 
 // When the last key was pressed before the one that is being looked at, anywhere on the page.
@@ -183,19 +211,24 @@ export function answers(task, done = () => {}) {
     const e = h("div", { class: "question" }, h("p", null, inline(q.question)), options, text);
     return { e, value: () => /** @type {HTMLInputElement | null} */ (e.querySelector("input:checked"))?.value || text.value.trim(), text };
   });
-  return standing(h("form", { class: "dialog answer", "data-dialog": "", onsubmit: async (/** @type {Event} */ ev) => {
-    ev.preventDefault();
+  let answered = false;
+  const gone = () => { if (!answered) left(task.id, e); };
+  const e = standing(h("form", { class: "dialog answer", "data-dialog": "", onsubmit: submits(async () => {
     const missing = given.find((/** @type {any} */ g) => !g.value());
     if (missing) {
       missing.text.focus();
       said("Every question needs an answer.", true);
       return;
     }
-    await trying(async () => {
+    answered = true;
+    answered = await trying(async () => {
       await send("POST", `/tasks/${task.id}/answers`, { answers: given.map((/** @type {any} */ g) => g.value()), questions: open.map((/** @type {any} */ q) => q.question) });
       said("Answered.");
       done("answered");
+      return true;
     });
+    if (!e.isConnected) gone();
     look(task);
-  } }, given.map((/** @type {any} */ g) => g.e), h("p", { class: "choices" }, h("button", { class: "act" }, "Send"))));
+  }) }, given.map((/** @type {any} */ g) => g.e), h("p", { class: "choices" }, h("button", { class: "act" }, "Send"))), [], gone);
+  return e;
 }

@@ -53,8 +53,52 @@ export function fill(e, ...children) {
   put(e, ...children);
 }
 
-/** @param {string} label @param {(e: MouseEvent) => void} act @param {Record<string, any>} [more] */
-export const button = (label, act, more = {}) => h("button", { type: "button", onclick: act, ...more }, label);
+/**
+ * once returns a function that runs f, and does nothing while that has not ended: what is pressed again because the
+ * server is slow, or by a key that is held down, is done once.
+ * @template X
+ * @param {(x: X) => any} f
+ */
+export function once(f) {
+  let runs = false;
+  return async (/** @type {X} */ x) => {
+    if (runs) return;
+    runs = true;
+    try {
+      await f(x);
+    } finally {
+      runs = false;
+    }
+  };
+}
+
+/** @param {string} label @param {(e: MouseEvent) => any} act returns a promise if it is done later @param {Record<string, any>} [more] */
+export const button = (label, act, more = {}) => h("button", { type: "button", onclick: once(act), ...more }, label);
+
+/** submits makes the listener of a form of what it does. @param {() => any} act returns a promise if it is done later */
+export function submits(act) {
+  const run = once(act);
+  return (/** @type {Event} */ e) => {
+    e.preventDefault();
+    run(undefined);
+  };
+}
+
+/**
+ * ask opens a window above the page, and does something if its button is pressed.
+ * @param {string} title
+ * @param {(Child | Child[])[]} content
+ * @param {string} [label] of the button
+ * @param {() => any} [act]
+ */
+export function ask(title, content, label = "", act = () => {}) {
+  const dialog = h("dialog", null, h("form", { onsubmit: submits(() => { dialog.close(); return act(); }) }, h("h2", null, title), ...content,
+    h("p", { class: "choices" }, button(label ? "Back" : "Close", () => dialog.close(), { class: label ? "" : "act" }), label && h("button", { class: "act" }, label))));
+  document.body.append(dialog);
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.showModal();
+  return dialog;
+}
 
 /**
  * keyed makes the children of an element those of a list: what is there and unchanged stays as it is, so that nothing

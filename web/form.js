@@ -1,7 +1,7 @@
 // The form for new tasks: one, or several from a list.
 
 import { send } from "./client.js";
-import { button, h, plural, said, trying } from "./dom.js";
+import { button, h, plural, said, submits, trying } from "./dom.js";
 import { cards } from "./tasks.js";
 
 /** newTask opens the form. @param {string} [text] */
@@ -19,8 +19,7 @@ export function newTask(text = "") {
   const open = [...cards.values()].filter((c) => c.status !== "completed" && c.status !== "failed");
   const after = h("select", { multiple: true, size: Math.min(5, Math.max(2, open.length)) }, open.slice(0, 200).map((c) => h("option", { value: c.id }, c.title)));
   const files = h("input", { type: "file", multiple: true });
-  const form = h("form", { method: "dialog", onsubmit: (/** @type {SubmitEvent} */ e) => {
-    e.preventDefault();
+  const form = h("form", { onsubmit: submits(() =>
     trying(async () => {
       const all = several.checked ? description.value.split("\n").map((l) => l.replace(/^\s*(?:[-*+]|\d+[.)])\s+/, "").trim()).filter(Boolean) : [description.value.trim()];
       let last = "";
@@ -39,8 +38,7 @@ export function newTask(text = "") {
       dialog.close();
       said(all.length === 1 ? "Added." : `Added ${plural(all.length, "task")}.`);
       if (all.length === 1) location.hash = "#/tasks/" + last;
-    });
-  } }, h("h2", null, "New task"), description, h("label", null, several, " each line is a task of its own"),
+    })) }, h("h2", null, "New task"), description, h("label", null, several, " each line is a task of its own"),
   h("p", null, how, " ", h("label", { class: "line" }, copy, " in a copy of the repository, to be merged")),
   h("details", null, h("summary", null, "More"), h("label", null, "Labels", labels), h("label", null, "Priority", priority), h("label", null, "Costs at most ($)", cost), h("label", null, "After", after), h("label", null, "Files", files)),
   h("p", { class: "choices" }, button("Back", () => dialog.close()), h("button", { class: "act", title: "ctrl+enter" }, "Add")));

@@ -2,7 +2,7 @@
 
 import { get, send } from "./client.js";
 import { standing } from "./dialog.js";
-import { ago, button, fill, h, money, plural, put, said, trying } from "./dom.js";
+import { ago, button, fill, h, money, plural, put, said, submits, trying } from "./dom.js";
 import { transcript } from "./transcript.js";
 
 /** rows makes a table. @param {string[]} head @param {any[][]} lines */
@@ -22,11 +22,13 @@ export async function runPage(place, run, signal) {
   const words = h("textarea", { rows: 2, placeholder: "Say something to the agent", "aria-label": "say something to the agent" });
   put(place, h("div", { class: "task" }, h("header", null, h("p", null, h("a", { href: "#/runs" }, "← Runs")), h("h1", null, r.name || r.title || run), h("p", { class: "status" }, why.text, why.next ? " · " + why.next : ""),
     h("div", { class: "actions" }, r.state === "working" && button("Stop", () => trying(() => send("POST", `/runs/${run}/interrupt`))), h("a", { class: "button", href: `#/runs/${run}/outputs` }, "Outputs"))),
-  h("div", { class: "main" }, h("div", { class: "run" }), h("form", { class: "say stand", onsubmit: (/** @type {Event} */ e) => {
-    e.preventDefault();
+  h("div", { class: "main" }, h("div", { class: "run" }), h("form", { class: "say stand", onsubmit: submits(async () => {
     const text = words.value.trim();
-    if (text) trying(async () => { await send("POST", `/runs/${run}/prompt`, { text }); words.value = ""; });
-  } }, words, h("div", null, h("button", { class: "act" }, "Say"))))));
+    if (text) await trying(async () => {
+      await send("POST", `/runs/${run}/prompt`, { text });
+      if (words.value.trim() === text) words.value = "";
+    });
+  }) }, words, h("div", null, h("button", { class: "act" }, "Say"))))));
   transcript(/** @type {HTMLElement} */ (place.querySelector(".run")), run, signal);
 }
 

@@ -2,7 +2,7 @@
 
 import { get, send } from "./client.js";
 import { hunks, parse } from "./diff.js";
-import { button, fill, h, money, plural, said, took, trying } from "./dom.js";
+import { ask, button, fill, h, money, plural, said, took, trying } from "./dom.js";
 import { onTask, unmerged } from "./tasks.js";
 
 /** @typedef {{id?: string, file: string, side?: "old" | "new", line?: number, quoted?: string, text: string, became?: string, answer?: string}} Comment as the API has it */
@@ -151,19 +151,21 @@ export async function reviewPage(place, id, signal) {
   const foot = () => fill(bar,
     h("span", null, comments.length ? plural(comments.length, "comment") : "Click a line's number to comment on it."), h("span", { class: "space" }),
     button("Send to the agent", () => trying(async () => {
-      await send("POST", `/tasks/${id}/reviews`, { comments, ...(diff ? { tree: diff.tree } : {}) });
-      comments = [];
+      const sent = [...comments];
+      await send("POST", `/tasks/${id}/reviews`, { comments: sent, ...(diff ? { tree: diff.tree } : {}) });
+      comments = comments.filter((c) => !sent.includes(c)); // others may have been written meanwhile
       since = diff?.tree || "";
       keep();
       await load();
       said("Sent. The agent continues with it.");
     }), { disabled: comments.length === 0, class: comments.length ? "act" : "" }),
     unmerged(task) && button("Merge", () => merge(task), { class: comments.length ? "" : "act" }),
-    task.copy && button("Discard…", () => trying(async () => {
-      if (!confirm("Remove the copy, with what was not merged? The task stays.")) return;
-      await send("POST", `/tasks/${id}/discard`);
-      location.hash = "#/tasks/" + id;
-    })));
+    task.copy && button("Discard…", () => {
+      ask("Remove the copy?", [h("p", null, "What was not merged is removed with it. The task stays.")], "Remove it", () => trying(async () => {
+        await send("POST", `/tasks/${id}/discard`);
+        location.hash = "#/tasks/" + id;
+      }));
+    }));
   onTask(id, (event) => { if (event.type === "status_changed" || event.type === "completion_report_submitted" || event.type.startsWith("message_") || event.type.startsWith("copy_")) load(); }, signal);
   await load();
 }
@@ -197,19 +199,17 @@ async function merge(task) {
   await trying(async () => {
     const m = await send("POST", `/tasks/${task.id}/merge`);
     const into = m.into || "your branch";
-    const dialog = h("dialog", null, h("h2", null, m.unchanged ? "Nothing was changed" : "The branch is in your repository"),
+    const dialog = ask(m.unchanged ? "Nothing was changed" : "The branch is in your repository", [
       h("p", null, h("code", null, m.branch), " is at ", h("code", null, m.commit.slice(0, 12)), m.contained ? ` and is part of ${into} already.` : "."),
       m.conflicts.length > 0 && [h("p", null, `These files have conflicts with ${into}:`), h("ul", null, m.conflicts.map((/** @type {string} */ f) => h("li", null, h("code", null, f))))],
       m.uncommitted.length > 0 && [h("p", null, "These files of yours are not committed and stand in the way:"), h("ul", null, m.uncommitted.map((/** @type {string} */ f) => h("li", null, h("code", null, f))))],
       !m.contained && !m.unchanged && h("p", null, "To take it in: ", h("code", null, "git merge " + m.branch)),
-      h("form", { method: "dialog" }, m.conflicts.length > 0 && button("Let the agent solve them", () => trying(async () => {
+      m.conflicts.length > 0 && button("Let the agent solve them", () => trying(async () => {
         await send("POST", `/tasks/${task.id}/messages`, { text: `Your branch has conflicts with ${into} in: ${m.conflicts.join(", ")}. Commit what you have, merge the commit ${m.head} of ${into} (git merge ${m.head}), solve the conflicts so that both sides keep what they mean, and run the tests.` });
         dialog.close();
         location.hash = "#/tasks/" + task.id;
-      })), h("button", { class: "act" }, "Close")));
-    document.body.append(dialog);
-    dialog.addEventListener("close", () => dialog.remove());
-    dialog.showModal();
+      })),
+    ]);
   });
 }
 

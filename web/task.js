@@ -1,8 +1,8 @@
 // The page of a task: the run as it happens, and beside it what the task is, waits for, and was.
 
 import { get, send } from "./client.js";
-import { answers, approval } from "./dialog.js";
-import { ago, button, bytes, fill, h, money, plural, said, trying } from "./dom.js";
+import { answers, approval, draft, standing } from "./dialog.js";
+import { ago, ask, button, bytes, fill, h, keyed, money, plural, said, submits, trying } from "./dom.js";
 import { markdown } from "./markdown.js";
 import { verbs } from "./board.js";
 import { onTask, unmerged } from "./tasks.js";
@@ -21,7 +21,7 @@ export async function taskPage(place, id, signal) {
   const tabs = h("nav", { class: "tabs", "aria-label": "runs" });
   const runPlace = h("div", { class: "run" });
   const rail = h("aside", { class: "rail" });
-  const say = line(id);
+  const say = line(id, signal);
   place.append(h("div", { class: "task" },
     h("header", null, h("p", null, h("a", { href: "#/" }, "← Board")), title, status, actions),
     h("div", { class: "main" }, tabs, runPlace, h("div", { class: "stand" }, asks, say.e)), rail));
@@ -37,8 +37,6 @@ export async function taskPage(place, id, signal) {
     fill(runPlace);
     transcript(runPlace, run, AbortSignal.any([signal, following.signal]));
   };
-  /** What the dialogs show: they are drawn again only when that changes. */
-  let asked = "";
   let version = 0;
   const load = oneAtATime(async () => {
     try {
@@ -50,11 +48,7 @@ export async function taskPage(place, id, signal) {
         task.status.until && " · continues at " + new Date(task.status.until).toLocaleTimeString(), money(task.usage.cost) && " · " + money(task.usage.cost));
       act(actions, task, load);
       const open = task.questions.filter((/** @type {any} */ q) => !q.answered);
-      const now = JSON.stringify([calls.items.map((/** @type {any} */ c) => [c.run, c.digest]), open]);
-      if (now !== asked) {
-        asked = now;
-        fill(asks, calls.items.map((/** @type {any} */ c) => approval(task, c, load)), open.length > 0 && answers(task, load));
-      }
+      keyed(asks, [...calls.items, ...open.length > 0 ? [{ run: "", call: "", digest: JSON.stringify(open) }] : []], (c) => c.run + " " + c.call, (c) => c.digest, (c) => c.run ? approval(task, c, load) : answers(task, load));
       fill(tabs, task.runs.length > 1 && task.runs.map((/** @type {any} */ r) => button(`${r.agent}${r.ended ? "" : " ●"}`, () => { chosen = r.run; show(r.run); load(); }, { "aria-pressed": String(r.run === (chosen || task.runs.at(-1).run)) })));
       if (task.runs.length === 0) fill(runPlace, h("div", { class: "prose empty" }, markdown(task.description)));
       show(chosen || task.runs.at(-1)?.run);
@@ -82,12 +76,19 @@ function act(place, task, load) {
     if (!label) continue; // answers and words have places of their own
     const first = ["plan", "start", "resume", "retry"].includes(may);
     if (may === "handoff") buttons.push(button(label, () => handoff(task, load)));
-    else if (may === "fail" || may === "cancel") buttons.push(button(label, () => { const why = prompt(label + ": why?"); if (why !== null) post(may, { why }); }));
+    else if (may === "fail" || may === "cancel") buttons.push(button(label, () => {
+      const why = h("textarea", { rows: 2, placeholder: "why (may be empty)", "aria-label": "why" });
+      ask(label, [why], label, () => post(may, { why: why.value }));
+    }));
     else buttons.push(button(label, () => post(may, undefined), { class: first ? "act" : "" }));
   }
   if (unmerged(task)) buttons.push(h("a", { class: "button " + (task.status.name === "completed" ? "act" : ""), href: `#/tasks/${task.id}/review` }, "Review the changes"));
   else if (task.runs.length > 0) buttons.push(h("a", { class: "button", href: `#/tasks/${task.id}/review` }, "Changes"));
-  fill(place, buttons);
+  // What has just come up is not what was pressed.
+  const now = buttons.map((b) => b.textContent + b.className).join("|");
+  if (place.dataset.shows === now) return;
+  place.dataset.shows = now;
+  fill(place, standing(h("div", null, buttons)));
 }
 
 /** @param {any} task @param {() => void} load */
@@ -95,13 +96,10 @@ async function handoff(task, load) {
   const agents = (await get("/agents")).items.filter((/** @type {any} */ a) => !a.internal);
   const agent = h("select", { "aria-label": "agent" }, agents.map((/** @type {any} */ a) => h("option", { value: a.name, disabled: !a.valid, title: a.why || a.description || "" }, a.name + (a.valid ? "" : " (cannot run)"))));
   const words = h("textarea", { rows: 3, placeholder: "what it should know or do differently (may be empty)", "aria-label": "words for the agent" });
-  const dialog = h("dialog", null, h("form", { method: "dialog", onsubmit: () => trying(async () => {
+  ask("Hand off", [h("p", null, agent), words], "Hand off", () => trying(async () => {
     await send("POST", `/tasks/${task.id}/handoff`, { agent: agent.value, prompt: words.value });
     load();
-  }) }, h("h2", null, "Hand off"), h("p", null, agent), words, h("p", { class: "choices" }, button("Back", () => dialog.close()), h("button", { class: "act" }, "Hand off"))));
-  document.body.append(dialog);
-  dialog.addEventListener("close", () => dialog.remove());
-  dialog.showModal();
+  }));
 }
 
 /** side shows what stands beside the run. @param {HTMLElement} rail @param {any} task @param {() => void} load @param {AbortSignal} signal */
@@ -167,21 +165,21 @@ function attachments(task, load) {
     button("Remove", () => trying(async () => { await send("DELETE", `/tasks/${task.id}/attachments/${a.id}`); load(); }))))), file);
 }
 
-/** line is the line to say something. @param {string} id */
-function line(id) {
-  const words = h("textarea", { rows: 2, "aria-label": "say something to the agent", onkeydown: (/** @type {KeyboardEvent} */ e) => {
+/** line is the line to say something. What stands in it is kept until it is sent. @param {string} id @param {AbortSignal} signal */
+function line(id, signal) {
+  const words = h("textarea", { rows: 2, "aria-label": "say something to the agent", value: draft.of(id), oninput: () => draft.keep(id, words.value), onkeydown: (/** @type {KeyboardEvent} */ e) => {
     if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); form.requestSubmit(); }
   } });
+  addEventListener("draft", () => { words.value = draft.of(id); }, { signal });
   const note = h("small", { class: "quiet" });
-  const form = h("form", { class: "say", onsubmit: (/** @type {Event} */ e) => {
-    e.preventDefault();
+  const form = h("form", { class: "say", onsubmit: submits(async () => {
     const text = words.value.trim();
-    if (!text) return;
-    trying(async () => {
+    if (text) await trying(async () => {
       await send("POST", `/tasks/${id}/messages`, { text });
       if (words.value.trim() === text) words.value = "";
+      draft.keep(id, words.value);
     });
-  } }, words, h("div", null, note, h("button", { class: "act" }, "Say")));
+  }) }, words, h("div", null, note, h("button", { class: "act" }, "Say")));
   return { e: form, show(/** @type {any} */ task) {
     const at = task.status.name;
     note.textContent = at === "active" ? "It is told with its next results." : at === "completed" || at === "failed" ? "The agent continues with it, in the same conversation." : "It is told when the agent works next.";
