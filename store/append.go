@@ -72,11 +72,12 @@ func (w *writer) append(id run.ID, after int64, rows []eventRow, t *TaskAppend, 
 		}
 	}
 	if t != nil {
-		task, err := w.taskHead(*t)
+		tasks := taskWriter{w}
+		task, err := tasks.taskHead(*t)
 		if err != nil {
 			return err
 		}
-		if err := w.appendTask(*t, task); err != nil {
+		if err := tasks.appendTask(*t, task); err != nil {
 			return err
 		}
 	}

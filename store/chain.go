@@ -46,7 +46,7 @@ var noHash = make([]byte, sha256.Size)
 // It detects damage, and changes made by hand. It does not detect a change after
 // which every hash, the summary's and the mark's included, was computed again: for that
 // it would need a key that the owner of the files does not have.
-func (s *SQLite) Verify(ctx context.Context, id run.ID) error {
+func (s *Tables) Verify(ctx context.Context, id run.ID) error {
 	h, err := s.lookup(ctx, id)
 	if err != nil {
 		return err

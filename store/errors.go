@@ -12,14 +12,18 @@ type OwnedError struct {
 	Run    run.ID
 	PID    int
 	Socket string
+	Host   string // of the owner; empty: this machine
 }
 
 func (e *OwnedError) Error() string { return fmt.Sprintf("run %s is driven by %s", e.Run, e.By()) }
 
-// By names the owner: "process 7".
+// By names the owner: "process 7", "process 7 on db1".
 func (e *OwnedError) By() string {
-	if e.PID == 0 {
+	switch {
+	case e.PID == 0:
 		return "another process"
+	case e.Host != "":
+		return fmt.Sprintf("process %d on %s", e.PID, e.Host)
 	}
 	return fmt.Sprintf("process %d", e.PID)
 }

@@ -31,7 +31,7 @@ const chunkEvents = 100
 //
 // Every event is checked against the chain before it is yielded, from the event
 // after the number given; those up to that number are not read.
-func (s *SQLite) Events(ctx context.Context, id run.ID, after int64) iter.Seq2[run.Event, error] {
+func (s *Tables) Events(ctx context.Context, id run.ID, after int64) iter.Seq2[run.Event, error] {
 	return func(yield func(run.Event, error) bool) {
 		h, err := s.lookup(ctx, id)
 		if err != nil {
@@ -44,7 +44,7 @@ func (s *SQLite) Events(ctx context.Context, id run.ID, after int64) iter.Seq2[r
 
 // eventsOf reads and checks the events of the run with the head. If not strict it also
 // yields events that cannot be decoded, without their payload.
-func (s *SQLite) eventsOf(ctx context.Context, h head, after int64, strict bool) iter.Seq2[run.Event, error] {
+func (s *Tables) eventsOf(ctx context.Context, h head, after int64, strict bool) iter.Seq2[run.Event, error] {
 	return func(yield func(run.Event, error) bool) {
 		l := &logReader{store: s, head: h, last: h.Seq, seq: max(after, 0), strict: strict, types: map[string]string{}}
 		err := l.begin()
@@ -71,7 +71,7 @@ func (s *SQLite) eventsOf(ctx context.Context, h head, after int64, strict bool)
 
 // A logReader reads the events of a run in order, up to the last one at its creation.
 type logReader struct {
-	store  *SQLite
+	store  *Tables
 	head   head
 	last   int64  // number of the last event to read
 	seq    int64  // of the event read last
@@ -230,7 +230,7 @@ func (c *chunk) read() {
 		case !l.strict:
 			e = run.Event{Seq: r.seq, At: fromNano(r.at)}
 		case errors.Is(err, ErrCorrupt):
-			c.err = &FileError{Kind: ErrCorrupt, Path: l.store.path, Err: fmt.Errorf("run %s: %w", l.head.ID, err)}
+			c.err = &FileError{Kind: ErrCorrupt, Path: l.store.base.Name, Err: fmt.Errorf("run %s: %w", l.head.ID, err)}
 			return
 		default:
 			c.err = err

@@ -23,6 +23,7 @@ var (
 	ErrLost       = errors.New("it is missing or empty beside the logs of runs")
 	ErrNetworkFS  = errors.New("it is on a network file system")
 	ErrReplaced   = errors.New("it was deleted or replaced while it was open")
+	ErrAway       = errors.New("the database server cannot be reached")
 )
 
 // A FileError is what is wrong with a file, in a sentence for the person who repairs it.
@@ -49,6 +50,8 @@ var advice = map[error]string{
 	ErrLost:       "restore it from a backup; or, if its runs are not needed, move pawl.db-wal, pawl.db-shm and the folder locks beside it away, and a new one is made",
 	ErrReplaced: "earlier events are in the old file, and no more can be recorded; " +
 		"restore the state folder, if possible, and start again",
+	ErrAway: "what was recorded before is kept; what was being recorded is there as a whole or not at all: " +
+		"start again when the server answers",
 	ErrNetworkFS: "locks and shared memory do not hold there and the log could be damaged; " +
 		"put the state folder on a local disk",
 }

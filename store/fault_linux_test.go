@@ -330,8 +330,8 @@ func TestAReaderChangesNothing(t *testing.T) {
 	for what, err := range map[string]error{
 		"Own": own, "Append": r.Append(ctx, "r", 2, []run.Event{{Payload: run.Synthesized{}}}), "Put": r.Put(ctx, "r", Row{Key: "a", Kind: "say"}),
 	} {
-		if !errors.Is(err, errForReading) {
-			t.Errorf("%s: got error %v, want %v", what, err, errForReading)
+		if !errors.Is(err, ErrForReading) {
+			t.Errorf("%s: got error %v, want %v", what, err, ErrForReading)
 		}
 	}
 	if err := r.Close(); err != nil {

@@ -65,7 +65,7 @@ func (h *head) checkSeal() {
 const changedSummary = "its summary was changed after it was written"
 
 // sum returns the SHA-256 of the row. It detects a summary that was changed without
-// computing it again, with the same limits as the chain (see [SQLite.Verify]).
+// computing it again, with the same limits as the chain (see [Tables.Verify]).
 func (h *head) sum() []byte {
 	u := h.Usage
 	buf := make([]byte, 0, 512)
@@ -93,7 +93,7 @@ func (h *head) sum() []byte {
 func (w *writer) head(id run.ID) (head, error) {
 	m, ok := markAt(lockPath(w.dir, id), w.id)
 	h, err := scanHead(func(dest ...any) error {
-		return w.row(`SELECT `+headColumns+` FROM runs WHERE id = ?`, []any{string(id)}, dest...)
+		return w.row(selectHead, []any{string(id)}, dest...)
 	})
 	if err == sql.ErrNoRows {
 		h, err = head{Summary: Summary{ID: id}, hash: noHash}, nil
@@ -103,13 +103,19 @@ func (w *writer) head(id run.ID) (head, error) {
 }
 
 func (w *writer) setHead(h head) error {
-	u := h.Usage
 	_, err := w.exec(`REPLACE INTO runs (`+headColumns+`) `+
-		`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, h.values()...)
+	return err
+}
+
+// values returns what headColumns are set to.
+func (h *head) values() []any {
+	u := h.Usage
+	return []any{
 		string(h.ID), string(h.Parent), string(h.Root), h.Workspace, h.Model, h.Title, toNano(h.Created), toNano(h.Updated),
 		h.Seq, string(h.End), h.Reason, h.Steps,
-		u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Cost, u.Priced, h.hash, h.writer, h.used, h.sum(), h.Turns, string(h.Forked), h.Name)
-	return err
+		u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Cost, u.Priced, h.hash, h.writer, h.used, h.sum(), h.Turns, string(h.Forked), h.Name,
+	}
 }
 
 // scanHeads reads headColumns of all rows and closes them.

@@ -43,7 +43,7 @@ func (s *SQLite) Put(ctx context.Context, id run.ID, row Row) error {
 }
 
 // Inbox implements [Store].
-func (s *SQLite) Inbox(ctx context.Context, id run.ID) ([]Row, error) {
+func (s *Tables) Inbox(ctx context.Context, id run.ID) ([]Row, error) {
 	if err := s.check(ctx, id); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *SQLite) Inbox(ctx context.Context, id run.ID) ([]Row, error) {
 }
 
 // Inboxes implements [Store].
-func (s *SQLite) Inboxes(ctx context.Context) ([]run.ID, error) {
+func (s *Tables) Inboxes(ctx context.Context) ([]run.ID, error) {
 	if err := s.check(ctx, anyRun); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s *SQLite) Inboxes(ctx context.Context) ([]run.ID, error) {
 }
 
 // Answer implements [Store].
-func (s *SQLite) Answer(ctx context.Context, id run.ID, key string) (answer string, taken bool, err error) {
+func (s *Tables) Answer(ctx context.Context, id run.ID, key string) (answer string, taken bool, err error) {
 	if err := s.check(ctx, id); err != nil {
 		return "", false, err
 	}

@@ -21,6 +21,7 @@ type Owner struct {
 	PID    int    `json:"pid"`
 	Socket string `json:"socket,omitempty"` // the address it listens on, for [Dial]; may be empty
 	Waits  string `json:"waits,omitempty"`  // what keeps it from working, for people; see [Lease]
+	Host   string `json:"host,omitempty"`   // empty: this machine
 }
 
 // Own implements [Store].
@@ -41,7 +42,7 @@ func (s *SQLite) Own(ctx context.Context, id run.ID, socket string) (Lease, erro
 
 func (s *SQLite) own(id run.ID, socket string) (*lease, error) {
 	if s.writer == nil {
-		return nil, errForReading
+		return nil, ErrForReading
 	}
 	path := lockPath(s.dir, id)
 	if err := makeDir(filepath.Dir(path)); err != nil {

@@ -13,7 +13,7 @@ import (
 // a run of its conversation, or a fork of one of these, has an owner, an open turn or a
 // question that waits for a person. A damaged run counts as live, because a person has to
 // decide about it.
-func (s *SQLite) Live(ctx context.Context, id run.ID) (exists, live bool, err error) {
+func (s *Tables) Live(ctx context.Context, id run.ID) (exists, live bool, err error) {
 	live, err = s.live(ctx, id, map[run.ID]bool{})
 	if errors.Is(err, ErrNotFound) {
 		return false, false, nil
@@ -22,7 +22,7 @@ func (s *SQLite) Live(ctx context.Context, id run.ID) (exists, live bool, err er
 }
 
 // live is Live, for a run that exists. Conversations that were asked for are in seen.
-func (s *SQLite) live(ctx context.Context, id run.ID, seen map[run.ID]bool) (bool, error) {
+func (s *Tables) live(ctx context.Context, id run.ID, seen map[run.ID]bool) (bool, error) {
 	h, err := s.lookup(ctx, id)
 	if err != nil || seen[h.Root] {
 		return false, err
@@ -50,17 +50,17 @@ func (s *SQLite) live(ctx context.Context, id run.ID, seen map[run.ID]bool) (boo
 }
 
 // inUse reports whether one run is live by itself.
-func (s *SQLite) inUse(ctx context.Context, sum Summary) (bool, error) {
+func (s *Tables) inUse(ctx context.Context, sum Summary) (bool, error) {
 	if sum.End == "" || sum.End == run.Asked || sum.Damage != "" {
 		return true, nil
 	}
-	_, owned, err := s.Owner(ctx, sum.ID)
+	_, owned, err := s.base.Owner(ctx, sum.ID)
 	return owned, err
 }
 
 const forksQuery = `SELECT id FROM runs WHERE forked = ? AND forked != '' ORDER BY id`
 
-func (s *SQLite) forks(ctx context.Context, id run.ID) ([]run.ID, error) {
+func (s *Tables) forks(ctx context.Context, id run.ID) ([]run.ID, error) {
 	return s.ids(ctx, forksQuery, string(id))
 }
 
@@ -89,11 +89,11 @@ func (s *SQLite) Owned(ctx context.Context) (owned []run.ID, err error) {
 }
 
 // Prune removes the conversations that were last appended to longer than olderThan before
-// now, and returns their runs. It keeps those that are live (see [SQLite.Live]) or have
+// now, and returns their runs. It keeps those that are live (see [Tables.Live]) or have
 // forks that are kept. olderThan 0 or less removes nothing. If dry, nothing is removed, and
 // the result is what would be. What cannot be removed is in the error, and the rest is
 // removed all the same.
-func (s *SQLite) Prune(ctx context.Context, olderThan time.Duration, now time.Time, dry bool) (removed []run.ID, err error) {
+func (s *Tables) Prune(ctx context.Context, olderThan time.Duration, now time.Time, dry bool) (removed []run.ID, err error) {
 	if olderThan <= 0 {
 		return nil, nil
 	}
@@ -110,7 +110,7 @@ func (s *SQLite) Prune(ctx context.Context, olderThan time.Duration, now time.Ti
 	for _, root := range roots {
 		all, err := s.prunable(ctx, root, now.Add(-olderThan), removed)
 		if err == nil && len(all) > 0 && !dry {
-			all, err = s.Remove(ctx, root)
+			all, err = s.base.Remove(ctx, root)
 			if errors.As(err, new(*OwnedError)) || errors.As(err, new(*NeededError)) {
 				continue // since
 			}
@@ -129,7 +129,7 @@ func (s *SQLite) Prune(ctx context.Context, olderThan time.Duration, now time.Ti
 
 // prunable returns a run and those below it if none was used after the time, is in use, or
 // has a fork that is not in gone.
-func (s *SQLite) prunable(ctx context.Context, root run.ID, since time.Time, gone []run.ID) ([]run.ID, error) {
+func (s *Tables) prunable(ctx context.Context, root run.ID, since time.Time, gone []run.ID) ([]run.ID, error) {
 	all, err := s.below(ctx, root)
 	if err != nil {
 		return nil, err

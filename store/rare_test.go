@@ -203,7 +203,7 @@ func TestAStoreWithoutLocksHasItsRuns(t *testing.T) {
 	if freed, err := s.Tidy(t.Context(), 0, time.Now()); err == nil {
 		t.Errorf("with a file in the place of the folder %d bytes are freed", freed)
 	}
-	if _, err := openTest(t, s.dir, Options{ReadOnly: true}).Tidy(t.Context(), 0, time.Now()); !errors.Is(err, errForReading) {
+	if _, err := openTest(t, s.dir, Options{ReadOnly: true}).Tidy(t.Context(), 0, time.Now()); !errors.Is(err, ErrForReading) {
 		t.Errorf("a reader tidies: %v", err)
 	}
 }

@@ -15,7 +15,8 @@ import (
 // ErrNoRuns is returned by Open with ReadOnly if there is no database.
 var ErrNoRuns = errors.New("there are no runs in this folder yet")
 
-var errForReading = errors.New("the store was opened for reading only")
+// ErrForReading is the error of a method that writes, of a store that was opened with ReadOnly.
+var ErrForReading = errors.New("the store was opened for reading only")
 
 // openForReading opens a database that exists. It creates and locks nothing, and
 // works on a read-only and on a full file system.

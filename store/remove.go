@@ -61,7 +61,7 @@ func (s *SQLite) Remove(ctx context.Context, id run.ID) (removed []run.ID, err e
 
 func (s *SQLite) remove(ctx context.Context, id run.ID) (removed []run.ID, err error) {
 	if s.writer == nil {
-		return nil, errForReading
+		return nil, ErrForReading
 	}
 	if removed, err = s.Removable(ctx, id); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (s *SQLite) remove(ctx context.Context, id run.ID) (removed []run.ID, err e
 
 // Removable returns the runs that Remove would remove, or the error that it would return now.
 // It changes nothing.
-func (s *SQLite) Removable(ctx context.Context, id run.ID) ([]run.ID, error) {
+func (s *Tables) Removable(ctx context.Context, id run.ID) ([]run.ID, error) {
 	h, err := s.lookup(ctx, id)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (s *SQLite) Removable(ctx context.Context, id run.ID) ([]run.ID, error) {
 	}
 	var needed NeededError
 	for _, one := range all {
-		owner, owned, err := s.Owner(ctx, one)
+		owner, owned, err := s.base.Owner(ctx, one)
 		if err != nil {
 			return nil, err
 		} else if owned {
@@ -161,7 +161,7 @@ func (s *SQLite) Removable(ctx context.Context, id run.ID) ([]run.ID, error) {
 const neededByQuery = `SELECT id FROM tasks WHERE run = ? AND run != ''`
 
 // neededBy returns the task that has the run as its agent; "" for none.
-func (s *SQLite) neededBy(ctx context.Context, id run.ID) (task string, err error) {
+func (s *Tables) neededBy(ctx context.Context, id run.ID) (task string, err error) {
 	err = s.db().QueryRowContext(ctx, neededByQuery, string(id)).Scan(&task)
 	if err == sql.ErrNoRows {
 		return "", nil
@@ -181,57 +181,22 @@ func (e *NeededError) addForks(forks, removed []run.ID) {
 // remove deletes the runs, which this process owns: id and those below it. marked says that
 // one of them has a mark: then the rows of id may be lost.
 func (w *writer) remove(id run.ID, all []run.ID, marked bool) error {
-	now, err := w.ids(belowQuery, string(id))
-	if err != nil {
+	if err := CheckRemoval(w, id, all, marked); err != nil {
 		return err
-	}
-	if len(now) == 0 && !marked {
-		return rejection{ErrNotFound} // another process has removed it since
-	}
-	for _, child := range now {
-		if !slices.Contains(all, child) {
-			return rejection{fmt.Errorf("%w: it has started run %s", ErrConflict, child)}
-		}
-	}
-	needed := &NeededError{Run: id}
-	for _, id := range all {
-		forks, err := w.ids(forksQuery, string(id))
-		if err != nil {
-			return err
-		}
-		needed.addForks(forks, all)
-		switch err := w.row(neededByQuery, []any{string(id)}, &needed.Task); {
-		case err == nil:
-			needed.Run = id
-			return rejection{needed}
-		case err != sql.ErrNoRows:
-			return err
-		}
-	}
-	if len(needed.Forks) > 0 {
-		return rejection{needed}
 	}
 	for _, id := range all {
 		clearMark(w.dir, id)
-		for _, query := range []string{`DELETE FROM events WHERE run = ?`, `DELETE FROM inbox WHERE run = ?`, `DELETE FROM runs WHERE id = ?`,
-			`DELETE FROM task_runs WHERE run = ?`, `DELETE FROM submissions WHERE run = ?`} {
-			if _, err := w.exec(query, string(id)); err != nil {
-				return err
-			}
+		if err := RemoveRun(w, id); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 // belowQuery selects a run, if there is one, and the runs below it.
-const belowQuery = `WITH RECURSIVE below(id) AS (SELECT id FROM runs WHERE id = ?1 UNION SELECT runs.id FROM runs JOIN below ` +
+const belowQuery = `WITH RECURSIVE below(id) AS (SELECT id FROM runs WHERE id = ? UNION SELECT runs.id FROM runs JOIN below ` +
 	`ON runs.parent = below.id WHERE runs.parent != '') SELECT id FROM below`
 
-func (s *SQLite) below(ctx context.Context, id run.ID) ([]run.ID, error) {
+func (s *Tables) below(ctx context.Context, id run.ID) ([]run.ID, error) {
 	return s.ids(ctx, belowQuery, string(id))
-}
-
-// ids returns the ids that the query selects.
-func (w *writer) ids(query string, args ...any) (ids []run.ID, err error) {
-	return collect(background, w.conn, query, args, scanValue[run.ID])
 }

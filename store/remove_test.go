@@ -108,7 +108,7 @@ func TestARemovedRunLeavesNothing(t *testing.T) {
 		}
 	}
 	r := openTest(t, s.dir, Options{ReadOnly: true})
-	if _, err := r.Remove(t.Context(), "r"); !errors.Is(err, errForReading) {
+	if _, err := r.Remove(t.Context(), "r"); !errors.Is(err, ErrForReading) {
 		t.Errorf("a store opened for reading: got error %v", err)
 	}
 }

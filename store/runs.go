@@ -13,12 +13,12 @@ import (
 )
 
 // Run implements [Store].
-func (s *SQLite) Run(ctx context.Context, id run.ID) (Summary, error) {
+func (s *Tables) Run(ctx context.Context, id run.ID) (Summary, error) {
 	h, err := s.lookup(ctx, id)
 	return h.Summary, err
 }
 
-func (s *SQLite) lookup(ctx context.Context, id run.ID) (head, error) {
+func (s *Tables) lookup(ctx context.Context, id run.ID) (head, error) {
 	if err := s.check(ctx, id); err != nil {
 		return head{}, err
 	}
@@ -29,7 +29,7 @@ func (s *SQLite) lookup(ctx context.Context, id run.ID) (head, error) {
 // has the mark only.
 func (s *SQLite) head(id run.ID) (head, error) {
 	m, marked := markAt(lockPath(s.dir, id), s.id)
-	h, err := scanHead(s.db().QueryRow(`SELECT `+headColumns+` FROM runs WHERE id = ?`, string(id)).Scan)
+	h, err := s.row(id)
 	switch {
 	case err == sql.ErrNoRows && !marked:
 		return head{}, notFound(id)
@@ -73,7 +73,7 @@ func (s *SQLite) Runs(ctx context.Context, limit int) ([]Summary, error) {
 }
 
 // Children implements [Store].
-func (s *SQLite) Children(ctx context.Context, id run.ID) ([]Summary, error) {
+func (s *Tables) Children(ctx context.Context, id run.ID) ([]Summary, error) {
 	if err := s.check(ctx, id); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (s *SQLite) Children(ctx context.Context, id run.ID) ([]Summary, error) {
 }
 
 // Conversation implements [Store].
-func (s *SQLite) Conversation(ctx context.Context, root run.ID) ([]Summary, error) {
+func (s *Tables) Conversation(ctx context.Context, root run.ID) ([]Summary, error) {
 	if err := s.check(ctx, root); err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (s *SQLite) Conversation(ctx context.Context, root run.ID) ([]Summary, erro
 }
 
 // Said implements [Store].
-func (s *SQLite) Said(ctx context.Context, id run.ID) (said []string, err error) {
+func (s *Tables) Said(ctx context.Context, id run.ID) (said []string, err error) {
 	if _, err := s.lookup(ctx, id); err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func SaidIn(e run.Event) []string {
 }
 
 // heads returns what the clauses after FROM select.
-func (s *SQLite) heads(ctx context.Context, clauses string, args ...any) ([]*head, error) {
+func (s *Tables) heads(ctx context.Context, clauses string, args ...any) ([]*head, error) {
 	rows, err := s.db().QueryContext(ctx, `SELECT `+headColumns+` FROM runs `+clauses, args...)
 	if err != nil {
 		return nil, s.fault(err)
@@ -141,7 +141,7 @@ func (s *SQLite) heads(ctx context.Context, clauses string, args ...any) ([]*hea
 }
 
 // ids returns the ids that the query selects; with an error those before it.
-func (s *SQLite) ids(ctx context.Context, query string, args ...any) (ids []run.ID, err error) {
+func (s *Tables) ids(ctx context.Context, query string, args ...any) (ids []run.ID, err error) {
 	ids, err = collect(ctx, s.db(), query, args, scanValue[run.ID])
 	return ids, s.fault(err)
 }

@@ -55,6 +55,7 @@ type Options struct {
 // locks of SQLite are POSIX locks, and closing any descriptor of the file releases them.
 // Copy the database with VACUUM INTO.
 type SQLite struct {
+	Tables
 	dir  string
 	path string // of the database file
 	id   uint32 // of the database; see mark
@@ -76,7 +77,7 @@ type SQLite struct {
 	queue []*job // writes that are in no transaction yet
 }
 
-var _ Store = (*SQLite)(nil)
+var _ Database = (*SQLite)(nil)
 
 // Open opens the store in dir, the workspace's state folder. It creates the folder (0700)
 // and the database (0600) if they do not exist, and migrates an older database; for one
@@ -93,6 +94,7 @@ func Open(dir string, opt Options) (*SQLite, error) {
 		dir: dir, path: filepath.Join(dir, File), opt: opt,
 		turn: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
+	s.Tables = NewTables(Base{Name: s.path, DB: func() Querier { return s.db() }, Check: s.check, Fault: s.fault, Owner: s.Owner, Remove: s.Remove, head: s.head})
 	s.close = sync.OnceValue(s.shut)
 	open := s.open
 	if opt.ReadOnly {

@@ -6,7 +6,8 @@
 //
 // The store does not interpret events: that is package run.
 //
-// [SQLite] is the store of one machine: a folder with one database file.
+// [SQLite] is the store of one machine: a folder with one database file. The store of many is
+// in package postgres.
 //
 //	pawl.db             events, summaries, inboxes, submissions (with its -wal and -shm files)
 //	write.lock          held while a process writes to the database; names that process
@@ -111,6 +112,29 @@ type Store interface {
 	// Close closes the store; leases stay until they are released. It may be called
 	// twice. All methods return ErrClosed afterwards.
 	Close() error
+}
+
+// A Database is a [Store] that keeps runs until they are removed.
+type Database interface {
+	Store
+
+	// Owned returns the runs that have an owner now.
+	Owned(ctx context.Context) ([]run.ID, error)
+	// Live, Removable, Prune, UsageOf and TaskCounts are those of [Tables].
+	Live(ctx context.Context, id run.ID) (exists, live bool, err error)
+	Removable(ctx context.Context, id run.ID) ([]run.ID, error)
+	Prune(ctx context.Context, olderThan time.Duration, now time.Time, dry bool) (removed []run.ID, err error)
+	UsageOf(ctx context.Context, ids ...run.ID) (Usage, error)
+	TaskCounts(ctx context.Context) (map[string]int, error)
+	// Remove deletes a run and the runs below it; see [SQLite.Remove].
+	Remove(ctx context.Context, id run.ID) (removed []run.ID, err error)
+	// Tidy removes what killed processes have left, no run needs and is older than age. It
+	// returns how many bytes that has freed.
+	Tidy(ctx context.Context, age time.Duration, now time.Time) (freed int64, err error)
+	// Usage returns what the store occupies.
+	Usage(ctx context.Context) (Usage, error)
+	// Compact gives the room of removed runs back.
+	Compact(ctx context.Context) error
 }
 
 // A Lease is the right to drive a run.

@@ -158,11 +158,12 @@ func (s *SQLite) AppendTask(ctx context.Context, t TaskAppend) error {
 		return err
 	}
 	err := s.write(ctx, func(w *writer) error {
-		head, err := w.taskHead(t)
+		tasks := taskWriter{w}
+		head, err := tasks.taskHead(t)
 		if err != nil {
 			return err
 		}
-		return w.appendTask(t, head)
+		return tasks.appendTask(t, head)
 	})
 	if err != nil {
 		return fmt.Errorf("append task %s #%d: %w", t.Task, t.After+1, err)
@@ -185,10 +186,13 @@ type taskHead struct {
 	created time.Time
 }
 
+// A taskWriter writes the tables of tasks.
+type taskWriter struct{ Tx }
+
 // taskHead checks everything that can reject t, before the first change.
-func (w *writer) taskHead(t TaskAppend) (h taskHead, err error) {
+func (w taskWriter) taskHead(t TaskAppend) (h taskHead, err error) {
 	h.hash = noHash
-	_, err = w.find(`SELECT seq, hash, created FROM tasks WHERE id = ?`, []any{t.Task}, &h.seq, &h.hash, timeColumn{&h.created})
+	_, err = w.Find(`SELECT seq, hash, created FROM tasks WHERE id = ?`, []any{t.Task}, &h.seq, &h.hash, timeColumn{&h.created})
 	switch {
 	case err != nil:
 		return h, err
@@ -201,7 +205,7 @@ func (w *writer) taskHead(t TaskAppend) (h taskHead, err error) {
 		}
 	}
 	if sub := t.Submission; sub != nil {
-		found, err := w.find(`SELECT 1 FROM submissions WHERE run = ? AND tool = ? AND assignment = ?`, []any{string(sub.Run), sub.Tool, sub.Assignment}, new(int))
+		found, err := w.Find(`SELECT 1 FROM submissions WHERE run = ? AND tool = ? AND assignment = ?`, []any{string(sub.Run), sub.Tool, sub.Assignment}, new(int))
 		if found {
 			err = rejection{fmt.Errorf("%w: run %s, assignment %d", ErrSubmitted, sub.Run, sub.Assignment)}
 		}
@@ -211,7 +215,7 @@ func (w *writer) taskHead(t TaskAppend) (h taskHead, err error) {
 	}
 	for _, id := range t.Runs {
 		var other string
-		found, err := w.find(`SELECT task FROM task_runs WHERE run = ? AND task != ?`, []any{string(id), t.Task}, &other)
+		found, err := w.Find(`SELECT task FROM task_runs WHERE run = ? AND task != ?`, []any{string(id), t.Task}, &other)
 		if found {
 			err = rejection{fmt.Errorf("run %s belongs to task %s", id, other)}
 		}
@@ -222,26 +226,26 @@ func (w *writer) taskHead(t TaskAppend) (h taskHead, err error) {
 	return h, nil
 }
 
-// taskRow is [SQLite.Task] in the transaction.
-func (w *writer) taskRow(id string) (r TaskRow, err error) {
-	err = w.row(selectTask, []any{id}, r.fields()...)
-	if err == sql.ErrNoRows {
+// taskRow is [Tables.Task] in the transaction.
+func (w taskWriter) taskRow(id string) (r TaskRow, err error) {
+	found, err := w.Find(selectTask, []any{id}, r.fields()...)
+	if err == nil && !found {
 		err = fmt.Errorf("task %s: %w", id, ErrNoTask)
 	}
 	return r, err
 }
 
-func (w *writer) appendTask(t TaskAppend, h taskHead) error {
+func (w taskWriter) appendTask(t TaskAppend, h taskHead) error {
 	row := t.Row
 	for i, e := range t.Events {
 		e.Seq = t.After + int64(i) + 1
 		h.hash = taskHash(h.hash, t.Task, e)
-		_, err := w.exec(`INSERT INTO task_events (task, seq, at, type, version, run, by, data, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		err := w.Exec(`INSERT INTO task_events (task, seq, at, type, version, run, by, data, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			t.Task, e.Seq, toNano(e.At), e.Type, e.Version, string(e.Run), e.By, e.Data, h.hash)
 		if err != nil {
 			return err
 		}
-		if _, err := w.exec(`INSERT INTO task_feed (task, seq) VALUES (?, ?)`, t.Task, e.Seq); err != nil {
+		if err := w.Exec(`INSERT INTO task_feed (task, seq) VALUES (?, ?)`, t.Task, e.Seq); err != nil {
 			return err
 		}
 		if e.Seq == 1 {
@@ -250,7 +254,9 @@ func (w *writer) appendTask(t TaskAppend, h taskHead) error {
 		h.seq, row.Updated = e.Seq, e.At
 	}
 	if len(t.Events) > 0 {
-		_, err := w.exec(`REPLACE INTO tasks (id, seq, hash, status, agent, run, priority, owes, created, updated, summary) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		err := w.Exec(`INSERT INTO tasks (id, seq, hash, status, agent, run, priority, owes, created, updated, summary) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) `+
+			`ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, status = excluded.status, agent = excluded.agent, run = excluded.run, `+
+			`priority = excluded.priority, owes = excluded.owes, created = excluded.created, updated = excluded.updated, summary = excluded.summary`,
 			t.Task, h.seq, h.hash, row.Status, row.Agent, string(row.Run), row.Priority, row.Owes, toNano(h.created), toNano(row.Updated), row.Summary)
 		if err != nil {
 			return err
@@ -260,21 +266,20 @@ func (w *writer) appendTask(t TaskAppend, h taskHead) error {
 		}
 	}
 	for _, id := range t.Runs {
-		if _, err := w.exec(`INSERT OR IGNORE INTO task_runs (run, task) VALUES (?, ?)`, string(id), t.Task); err != nil {
+		if err := w.Exec(`INSERT INTO task_runs (run, task) VALUES (?, ?) ON CONFLICT DO NOTHING`, string(id), t.Task); err != nil {
 			return err
 		}
 	}
 	if sub := t.Submission; sub != nil {
-		_, err := w.exec(`INSERT INTO submissions (run, tool, assignment, task, call, key, value, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		return w.Exec(`INSERT INTO submissions (run, tool, assignment, task, call, key, value, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 			string(sub.Run), sub.Tool, sub.Assignment, t.Task, string(sub.Call), sub.Key, sub.Value, toNano(sub.At))
-		return err
 	}
 	return nil
 }
 
 // setLabels writes the labels of a task that have changed.
-func (w *writer) setLabels(id string, labels []string) error {
-	before, err := collect(background, w.conn, `SELECT label FROM task_labels WHERE task = ?`, []any{id}, scanValue[string])
+func (w taskWriter) setLabels(id string, labels []string) error {
+	before, err := w.Strings(`SELECT label FROM task_labels WHERE task = ?`, id)
 	if err != nil {
 		return err
 	}
@@ -285,12 +290,12 @@ func (w *writer) setLabels(id string, labels []string) error {
 	for _, l := range labels {
 		if have[l] {
 			delete(have, l)
-		} else if _, err := w.exec(`INSERT OR IGNORE INTO task_labels (label, task) VALUES (?, ?)`, l, id); err != nil {
+		} else if err := w.Exec(`INSERT INTO task_labels (label, task) VALUES (?, ?) ON CONFLICT DO NOTHING`, l, id); err != nil {
 			return err
 		}
 	}
 	for l := range have {
-		if _, err := w.exec(`DELETE FROM task_labels WHERE label = ? AND task = ?`, l, id); err != nil {
+		if err := w.Exec(`DELETE FROM task_labels WHERE label = ? AND task = ?`, l, id); err != nil {
 			return err
 		}
 	}
@@ -314,7 +319,7 @@ func taskHash(prev []byte, id string, e TaskEvent) []byte {
 }
 
 // TaskEvents implements [Tasks]. The events are read before the first is yielded.
-func (s *SQLite) TaskEvents(ctx context.Context, id string, after int64) iter.Seq2[TaskEvent, error] {
+func (s *Tables) TaskEvents(ctx context.Context, id string, after int64) iter.Seq2[TaskEvent, error] {
 	return func(yield func(TaskEvent, error) bool) {
 		after = max(after, 0)
 		row, err := s.Task(ctx, id)
@@ -337,7 +342,7 @@ func (s *SQLite) TaskEvents(ctx context.Context, id string, after int64) iter.Se
 const taskPage = 256
 
 // taskEvents returns the events after a number up to another, which is there; with an error those before it.
-func (s *SQLite) taskEvents(ctx context.Context, id string, after, last int64) ([]TaskEvent, error) {
+func (s *Tables) taskEvents(ctx context.Context, id string, after, last int64) ([]TaskEvent, error) {
 	const query = `SELECT seq, at, type, version, run, by, data, hash FROM task_events WHERE task = ? AND seq BETWEEN ? AND ? ORDER BY seq`
 	rows, err := s.db().QueryContext(ctx, query, id, after, last)
 	if err != nil {
@@ -345,7 +350,7 @@ func (s *SQLite) taskEvents(ctx context.Context, id string, after, last int64) (
 	}
 	defer rows.Close()
 	bad := func(seq int64, what string) error {
-		return &FileError{Kind: ErrCorrupt, Path: s.path, Err: fmt.Errorf("task %s: event %d %s", id, seq, what)}
+		return &FileError{Kind: ErrCorrupt, Path: s.base.Name, Err: fmt.Errorf("task %s: event %d %s", id, seq, what)}
 	}
 	var events []TaskEvent
 	prev, seq := noHash, after
@@ -386,7 +391,7 @@ func (r *TaskRow) fields() []any {
 }
 
 // Task implements [Tasks].
-func (s *SQLite) Task(ctx context.Context, id string) (TaskRow, error) {
+func (s *Tables) Task(ctx context.Context, id string) (TaskRow, error) {
 	if err := s.check(ctx, anyRun); err != nil {
 		return TaskRow{}, err
 	}
@@ -402,7 +407,7 @@ func (s *SQLite) Task(ctx context.Context, id string) (TaskRow, error) {
 }
 
 // Tasks implements [Tasks].
-func (s *SQLite) Tasks(ctx context.Context, q TaskQuery) (found []TaskRow, next string, err error) {
+func (s *Tables) Tasks(ctx context.Context, q TaskQuery) (found []TaskRow, next string, err error) {
 	if err := s.check(ctx, anyRun); err != nil {
 		return nil, "", err
 	}
@@ -429,7 +434,7 @@ func (s *SQLite) Tasks(ctx context.Context, q TaskQuery) (found []TaskRow, next 
 }
 
 // TaskCounts returns how many tasks have each status.
-func (s *SQLite) TaskCounts(ctx context.Context) (map[string]int, error) {
+func (s *Tables) TaskCounts(ctx context.Context) (map[string]int, error) {
 	if err := s.check(ctx, anyRun); err != nil {
 		return nil, err
 	}
@@ -504,7 +509,7 @@ func (q TaskQuery) sql() (string, []any, error) {
 }
 
 // TaskFeed implements [Tasks].
-func (s *SQLite) TaskFeed(ctx context.Context, after int64, limit int) ([]FeedEntry, error) {
+func (s *Tables) TaskFeed(ctx context.Context, after int64, limit int) ([]FeedEntry, error) {
 	if err := s.check(ctx, anyRun); err != nil {
 		return nil, err
 	}
@@ -517,7 +522,7 @@ func (s *SQLite) TaskFeed(ctx context.Context, after int64, limit int) ([]FeedEn
 }
 
 // TaskFeedEnd implements [Tasks].
-func (s *SQLite) TaskFeedEnd(ctx context.Context) (end int64, err error) {
+func (s *Tables) TaskFeedEnd(ctx context.Context) (end int64, err error) {
 	if err := s.check(ctx, anyRun); err != nil {
 		return 0, err
 	}
@@ -526,7 +531,7 @@ func (s *SQLite) TaskFeedEnd(ctx context.Context) (end int64, err error) {
 }
 
 // TaskOf implements [Tasks].
-func (s *SQLite) TaskOf(ctx context.Context, id run.ID) (task string, err error) {
+func (s *Tables) TaskOf(ctx context.Context, id run.ID) (task string, err error) {
 	if err := s.check(ctx, id); err != nil {
 		return "", err
 	}
@@ -538,7 +543,7 @@ func (s *SQLite) TaskOf(ctx context.Context, id run.ID) (task string, err error)
 }
 
 // Submitted implements [Tasks].
-func (s *SQLite) Submitted(ctx context.Context, id run.ID, tool string, assignment int) (sub Submission, ok bool, err error) {
+func (s *Tables) Submitted(ctx context.Context, id run.ID, tool string, assignment int) (sub Submission, ok bool, err error) {
 	if err := s.check(ctx, id); err != nil {
 		return sub, false, err
 	}
@@ -556,24 +561,26 @@ func (s *SQLite) RemoveTask(ctx context.Context, id string) error {
 	if err := s.check(ctx, anyRun); err != nil {
 		return err
 	}
-	err := s.write(ctx, func(w *writer) error {
-		var one int
-		err := w.row(`SELECT 1 FROM tasks WHERE id = ?`, []any{id}, &one)
-		if err == sql.ErrNoRows {
-			return rejection{ErrNoTask}
-		} else if err != nil {
-			return err
-		}
-		for _, query := range []string{`DELETE FROM task_feed WHERE task = ?`, `INSERT INTO task_feed (task, seq) VALUES (?, 0)`, `DELETE FROM task_events WHERE task = ?`, `DELETE FROM task_labels WHERE task = ?`, `DELETE FROM task_runs WHERE task = ?`,
-			`DELETE FROM submissions WHERE task = ?`, `DELETE FROM tasks WHERE id = ?`} {
-			if _, err := w.exec(query, id); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err := s.write(ctx, func(w *writer) error { return taskWriter{w}.removeTask(id) })
 	if err != nil {
 		return fmt.Errorf("remove task %s: %w", id, err)
+	}
+	return nil
+}
+
+func (w taskWriter) removeTask(id string) error {
+	found, err := w.Find(`SELECT 1 FROM tasks WHERE id = ?`, []any{id}, new(int))
+	if err == nil && !found {
+		err = rejection{ErrNoTask}
+	}
+	if err != nil {
+		return err
+	}
+	for _, query := range []string{`DELETE FROM task_feed WHERE task = ?`, `INSERT INTO task_feed (task, seq) VALUES (?, 0)`, `DELETE FROM task_events WHERE task = ?`, `DELETE FROM task_labels WHERE task = ?`, `DELETE FROM task_runs WHERE task = ?`,
+		`DELETE FROM submissions WHERE task = ?`, `DELETE FROM tasks WHERE id = ?`} {
+		if err := w.Exec(query, id); err != nil {
+			return err
+		}
 	}
 	return nil
 }

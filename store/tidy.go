@@ -16,7 +16,7 @@ import (
 // many bytes that has freed.
 func (s *SQLite) Tidy(ctx context.Context, age time.Duration, now time.Time) (freed int64, err error) {
 	if s.writer == nil {
-		return 0, errForReading
+		return 0, ErrForReading
 	}
 	marked, err := s.marked()
 	if err != nil {

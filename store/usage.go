@@ -18,10 +18,22 @@ type Usage struct {
 }
 
 // UsageOf returns what runs occupy: what removing them would free.
-func (s *SQLite) UsageOf(ctx context.Context, ids ...run.ID) (u Usage, err error) {
+func (s *SQLite) UsageOf(ctx context.Context, ids ...run.ID) (Usage, error) {
+	u, err := s.Tables.UsageOf(ctx, ids...)
+	if err != nil {
+		return u, err
+	}
+	for _, id := range ids {
+		u.Locks += diskuse.File(lockPath(s.dir, id))
+	}
+	return u, nil
+}
+
+// UsageOf returns what runs occupy in the tables.
+func (s *Tables) UsageOf(ctx context.Context, ids ...run.ID) (u Usage, err error) {
 	// Beside its data a row has a hash of 32 bytes, numbers and the id of the run.
-	const eventSize = `SELECT ifnull(sum(octet_length(data) + octet_length(type) + octet_length(run) + 50), 0) FROM events WHERE run = ?`
-	const inboxSize = `SELECT ifnull(sum(octet_length(payload) + octet_length(key) + octet_length(run) + 30), 0) FROM inbox WHERE run = ?`
+	const eventSize = `SELECT coalesce(sum(octet_length(data) + octet_length(type) + octet_length(run) + 50), 0) FROM events WHERE run = ?`
+	const inboxSize = `SELECT coalesce(sum(octet_length(payload) + octet_length(key) + octet_length(run) + 30), 0) FROM inbox WHERE run = ?`
 	const summarySize = 500
 	for _, id := range ids {
 		if err := s.check(ctx, id); err != nil {
@@ -35,7 +47,6 @@ func (s *SQLite) UsageOf(ctx context.Context, ids ...run.ID) (u Usage, err error
 			u.Log += bytes
 		}
 		u.Log += summarySize
-		u.Locks += diskuse.File(lockPath(s.dir, id))
 	}
 	return u, nil
 }

@@ -25,6 +25,8 @@ type job struct {
 // continues without the job; any other error rolls it back.
 type rejection struct{ error }
 
+func (r rejection) Unwrap() error { return r.error }
+
 // write runs do inside a transaction and returns when it is durable. Jobs that
 // arrive while another transaction is being synced wait in the queue, and the next
 // leader puts all of them into one transaction.
@@ -34,7 +36,7 @@ type rejection struct{ error }
 // [*LockedError] that wraps the context's.
 func (s *SQLite) write(ctx context.Context, do func(*writer) error) error {
 	if s.writer == nil {
-		return errForReading
+		return ErrForReading
 	}
 	j := &job{ctx: ctx, do: do, done: make(chan struct{})}
 	s.mu.Lock()
@@ -326,8 +328,19 @@ func (w *writer) row(query string, args []any, dest ...any) error {
 	return stmt.QueryRowContext(background, args...).Scan(dest...)
 }
 
-// find is row, and reports whether there is one.
-func (w *writer) find(query string, args []any, dest ...any) (found bool, err error) {
+// Exec implements [Tx].
+func (w *writer) Exec(query string, args ...any) error {
+	_, err := w.exec(query, args...)
+	return err
+}
+
+// Strings implements [Tx].
+func (w *writer) Strings(query string, args ...any) ([]string, error) {
+	return collect(background, w.conn, query, args, scanValue[string])
+}
+
+// Find implements [Tx].
+func (w *writer) Find(query string, args []any, dest ...any) (found bool, err error) {
 	err = w.row(query, args, dest...)
 	if err == sql.ErrNoRows {
 		return false, nil
@@ -337,5 +350,5 @@ func (w *writer) find(query string, args []any, dest ...any) (found bool, err er
 
 // exists reports whether the run exists.
 func (w *writer) exists(id run.ID) (bool, error) {
-	return w.find(`SELECT 1 FROM runs WHERE id = ?`, []any{string(id)}, new(int))
+	return w.Find(`SELECT 1 FROM runs WHERE id = ?`, []any{string(id)}, new(int))
 }
