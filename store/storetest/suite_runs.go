@@ -50,6 +50,19 @@ func testSummary(t *testing.T, st store.Store, reopen func() store.Store) {
 	summary("summary in the next turn", want)
 }
 
+func testOddBytes(t *testing.T, st store.Store, reopen func() store.Store) {
+	const odd = "a\xffb\x00c"
+	appendTo(t, st, "r", 0, at(0, run.Created{Run: "r", Workspace: "/" + odd, Config: run.Config{Model: odd, Name: odd}}),
+		prompted("d\x00e\xff\n"), at(2, run.Ended{End: run.EndFailed, Reason: odd}))
+	got, err := reopen().Run(t.Context(), "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "summary", got, store.Summary{ID: "r", Root: "r", Workspace: "/" + odd, Model: odd, Name: odd, Title: "d\x00e\uFFFD",
+		Created: start, Updated: start.Add(2 * time.Second), Seq: 3, End: run.EndFailed, Reason: odd, Turns: 1})
+	diff(t, "the damage of a run that is continued", st.Append(t.Context(), "r", 3, []run.Event{noted(3)}), error(nil))
+}
+
 func testRuns(t *testing.T, st store.Store, reopen func() store.Store) {
 	for i, id := range []run.ID{"c", "a", "b"} {
 		e := created(id)

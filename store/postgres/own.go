@@ -1,0 +1,235 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pawl/run"
+	"pawl/store"
+)
+
+// A lease is a row of leases, for as long as it is renewed.
+type lease struct {
+	store  *Store
+	run    run.ID
+	token  string
+	socket string
+}
+
+// Own implements [store.Store]. The lease is also lost when it could not be renewed in time,
+// because this process was stopped or the server was away: then Append returns ErrConflict.
+func (s *Store) Own(ctx context.Context, id run.ID, socket string) (store.Lease, error) {
+	if err := s.checkWrite(ctx, id); err != nil {
+		return nil, err
+	}
+	l := &lease{s, id, rand.Text(), socket}
+	for {
+		var got bool
+		err := s.transact(ctx, func(tx *tx) (err error) {
+			got, err = tx.Find(`INSERT INTO leases (run, token, host, pid, socket, until) VALUES (?, ?, ?, ?, ?, clock_timestamp() + ?::bigint * interval '1 microsecond') `+
+				`ON CONFLICT (run) DO UPDATE SET token = excluded.token, host = excluded.host, pid = excluded.pid, socket = excluded.socket, waits = '', until = excluded.until `+
+				`WHERE leases.until <= clock_timestamp() RETURNING 1`,
+				[]any{string(id), l.token, s.host, os.Getpid(), socket, s.opt.Lease.Microseconds()}, new(int))
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("own %s: %w", id, err)
+		}
+		if got {
+			s.mu.Lock()
+			s.leases[id] = l
+			s.mu.Unlock()
+			s.keep.Do(func() {
+				s.keeping.Go(func() { s.renew(s.ctx) })
+				s.keeping.Go(func() { s.listen(s.ctx) })
+			})
+			return l, nil
+		}
+		switch owner, owned, err := s.Owner(ctx, id); {
+		case err != nil:
+			return nil, fmt.Errorf("own %s: %w", id, err)
+		case owned:
+			return nil, fmt.Errorf("own %s: %w", id, &store.OwnedError{Run: id, PID: owner.PID, Host: owner.Host, Socket: owner.Socket})
+		}
+		// It was released in between.
+	}
+}
+
+// Owner implements [store.Store].
+func (s *Store) Owner(ctx context.Context, id run.ID) (o store.Owner, owned bool, err error) {
+	if err := s.check(ctx, id); err != nil {
+		return o, false, err
+	}
+	err = s.db.QueryRowContext(ctx, `SELECT host, pid, socket, waits FROM leases WHERE run = $1 AND until > clock_timestamp()`, string(id)).
+		Scan(&o.Host, &o.PID, &o.Socket, &o.Waits)
+	if errors.Is(err, sql.ErrNoRows) {
+		return store.Owner{}, false, nil
+	}
+	return o, err == nil, s.fault(err)
+}
+
+// Owned implements [store.Database].
+func (s *Store) Owned(ctx context.Context) (owned []run.ID, err error) {
+	if err := s.check(ctx, anyRun); err != nil {
+		return nil, err
+	}
+	rows, err := s.db.QueryContext(ctx, `SELECT run FROM leases WHERE until > clock_timestamp() ORDER BY run`)
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id run.ID
+		if err := rows.Scan(&id); err != nil {
+			return owned, s.fault(err)
+		}
+		owned = append(owned, id)
+	}
+	return owned, s.fault(rows.Err())
+}
+
+// token returns that of the lease that this store has on a run; "" if it has none.
+func (s *Store) token(id run.ID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.leases[id]; l != nil {
+		return l.token
+	}
+	return ""
+}
+
+// lost is the error of an append by a process that may not: it had the lease, or another has it.
+func lost(had bool) error {
+	if had {
+		return fmt.Errorf("%w, or may have: the lease was not renewed in time", store.ErrConflict)
+	}
+	return fmt.Errorf("%w: it has the lease", store.ErrConflict)
+}
+
+// Wait implements [store.Lease].
+func (l *lease) Wait(why string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	_, err := l.store.db.ExecContext(ctx, `UPDATE leases SET waits = $3 WHERE run = $1 AND token = $2`, string(l.run), l.token, why)
+	if err != nil {
+		return fmt.Errorf("wait: %w", l.store.fault(err))
+	}
+	return nil
+}
+
+// Release implements [store.Lease].
+func (l *lease) Release() error {
+	s := l.store
+	s.mu.Lock()
+	released := s.leases[l.run] != l
+	s.mu.Unlock()
+	if released {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	_, err := s.db.ExecContext(ctx, `DELETE FROM leases WHERE run = $1 AND token = $2`, string(l.run), l.token)
+	err = s.fault(err) // it ends by itself
+	s.mu.Lock()
+	last := false
+	if s.leases[l.run] == l {
+		delete(s.leases, l.run)
+		last = len(s.leases) == 0 && s.isClosed()
+	}
+	s.mu.Unlock()
+	if last {
+		err = errors.Join(err, s.end())
+	}
+	if err != nil {
+		return fmt.Errorf("release: %w", err)
+	}
+	return nil
+}
+
+// renew renews all leases, until ctx ends.
+func (s *Store) renew(ctx context.Context) {
+	every := s.opt.Lease / 3
+	for wait := every; ; {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
+		wait = every
+		if err := s.renewOnce(ctx); err != nil {
+			wait = min(every, retryEvery)
+		}
+	}
+}
+
+// renewOnce renews the leases that have not ended. One that has ended cannot be taken back: another
+// process may have seen that.
+func (s *Store) renewOnce(ctx context.Context) error {
+	s.mu.Lock()
+	var tokens []string
+	for _, l := range s.leases {
+		tokens = append(tokens, l.token)
+	}
+	s.mu.Unlock()
+	if len(tokens) == 0 {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, s.opt.Lease)
+	defer cancel()
+	_, err := s.db.ExecContext(limited, `UPDATE leases SET until = clock_timestamp() + $1::bigint * interval '1 microsecond' `+
+		`WHERE token = ANY($2) AND until > clock_timestamp()`, s.opt.Lease.Microseconds(), tokens)
+	return err
+}
+
+// channel is what rows of an inbox are announced on, with the id of the run.
+const channel = "pawl"
+
+// notify wakes the process that owns a run, wherever it is, when the transaction is committed. Appends
+// to runs do not: the server commits one transaction at a time that notifies.
+func notify(tx *tx, id run.ID) error {
+	return tx.Exec(`SELECT pg_notify(?, ?)`, channel, string(id))
+}
+
+// listen wakes the owners in this process through their sockets, as a process of this machine would,
+// until ctx ends. Nothing depends on it: owners also poll.
+func (s *Store) listen(ctx context.Context) {
+	for ctx.Err() == nil {
+		if conn, err := pgx.ConnectConfig(ctx, s.config); err == nil {
+			s.hear(ctx, conn)
+			conn.Close(context.Background())
+		}
+		select {
+		case <-time.After(retryEvery):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (s *Store) hear(ctx context.Context, conn *pgx.Conn) {
+	if _, err := conn.Exec(ctx, `LISTEN `+channel); err != nil {
+		return
+	}
+	for {
+		n, err := conn.WaitForNotification(ctx)
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		l := s.leases[run.ID(n.Payload)]
+		s.mu.Unlock()
+		if l == nil || l.socket == "" {
+			continue
+		}
+		if v, err := store.Dial(ctx, l.socket); err == nil {
+			_ = v.Wake()
+			_ = v.Close()
+		}
+	}
+}
