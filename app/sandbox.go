@@ -57,7 +57,8 @@ func (w *Workspace) Recover() error {
 // folder of pawl's own.
 func (w *Workspace) sandboxOptions(sockets string) sandbox.Options {
 	return sandbox.Options{StateDir: w.env.StateDir(), RuntimeDir: sockets, ConfigDir: w.env.UserDir(), Getenv: w.env.Get,
-		IsSecret: func(path string) bool { return permission.SecretName(path) != "" }}
+		IsSecret: func(path string) bool { return permission.SecretName(path) != "" },
+		IsObeyed: func(path string) bool { return permission.ObeyedName(path) != "" }}
 }
 
 // mayBypass refuses mode bypass where one wrong command has the whole machine: as root,

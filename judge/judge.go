@@ -73,7 +73,12 @@ func (j *Judge) Of(c Call) *Judgement {
 	if c.Intent.As != "" {
 		c.Tool, c.Class, c.Env.Sandbox = c.Intent.As, c.Intent.Class, nil
 	}
-	return &Judgement{Intent: c.Intent, Request: j.request(c, known), Mode: c.Mode, judge: j, call: c}
+	of := &Judgement{Intent: c.Intent, Request: j.request(c, known), Mode: c.Mode, judge: j, call: c}
+	// What is known to need the network asks once, with it.
+	if r := &of.Request; r.Contains && r.Sandbox == run.Confined && permission.NeedsNetwork(r.Command) && of.Decision().Verdict == permission.Ask {
+		r.Sandbox, of.decision = run.WithNetwork, nil
+	}
+	return of
 }
 
 // Decision returns whether the call may run.
@@ -117,6 +122,8 @@ func (j *Judge) request(c Call, known *sandbox.Policy) permission.Request {
 		Sandbox: in.Sandbox, Sandboxed: env.Sandbox != nil, EnforcesReadOnly: env.Sandbox != nil && env.Sandbox.EnforcesReadOnly()}
 	if in.Command != "" {
 		r.LocalPrograms = localPrograms(env, in.Command)
+		r.Writes = in.Writes
+		r.Contains = r.Sandboxed && !in.Writes && env.Sandbox.Contains()
 	}
 	for _, p := range in.Paths {
 		resolved, _, err := tool.Resolve(env, p)

@@ -31,6 +31,8 @@ type Classification struct {
 	// Git: it is git's own work, and consists of nothing else that opens a file. It shows what git tracks
 	// as git has it, and changes it as a checkout does.
 	Git bool
+	// Repository: it has work of git's in it that changes the repository.
+	Repository bool
 }
 
 // Classify classifies a shell command. What it does not understand writes.
@@ -60,9 +62,11 @@ func Classify(command string) Classification {
 		}
 		if p.words[0].kind == static {
 			add(&c.Programs, p.program())
-			if name := path.Base(p.program()); is(name, asksGit) {
+			name := path.Base(p.program())
+			if is(name, asksGit) {
 				add(&c.Programs, name) // /usr/bin/git obeys a repository like git
 			}
+			c.Repository = c.Repository || p.changesRepository()
 		}
 		if p.recurses() {
 			recursing++

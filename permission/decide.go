@@ -47,7 +47,8 @@ type evaluation struct {
 	readOnly   bool
 	// mayMakeRepository is what [mayMakeRepository] says of the command.
 	mayMakeRepository bool
-	byFileRule        bool // a rule for files covers what a redirection writes to
+	contained         run.Confinement // what [evaluation.contain] lets the call run in; empty: it does not
+	byFileRule        bool            // a rule for files covers what a redirection writes to
 }
 
 // evaluate judges every part of a call.
@@ -95,6 +96,8 @@ func (t *evaluation) summary() Decision {
 	d.Sandbox = t.r.Sandbox
 	switch {
 	case d.Verdict != Allow || t.r.Sandbox != run.Confined:
+	case t.contained != run.Confined:
+		d.Sandbox = t.contained
 	case t.readOnly:
 		d.Sandbox = run.ReadOnly
 	default:

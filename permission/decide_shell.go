@@ -41,6 +41,8 @@ func (t *evaluation) shell() {
 	}
 	t.sandbox()
 	t.confineReading()
+	t.exactly(s)
+	t.contain(s)
 	if !t.readOnly {
 		t.below(s.class() != run.Reads)
 	}
@@ -76,9 +78,11 @@ func (t *evaluation) forms(s *script) {
 	}
 	for _, what := range s.unknown {
 		t.add(kindForm, "", atDefault, byDefault(Ask, "cannot check this command: "+what))
+		t.isBounded(true)
 	}
 	for _, what := range s.unsure {
 		t.add(kindForm, "", atDefault, byDefault(Ask, "it has "+what+", which no rule covers"))
+		t.isBounded(what != invisible)
 	}
 	if !t.r.Sandboxed {
 		for _, what := range s.grouped {
@@ -276,6 +280,7 @@ func (t *evaluation) harmlessPattern(p *simpleCommand, w word, rules []Rule) boo
 func (t *evaluation) redirect(rd redirect, s *script) {
 	at, d := t.redirected(rd, s)
 	t.add(kindRedirect, rd.text, at, d)
+	t.isBounded(d.Verdict == Ask && t.boundsRedirect(rd, at))
 	t.level = run.Confined // it touches a file, and no rule for files lifts the sandbox
 }
 
@@ -420,6 +425,7 @@ func (t *evaluation) command(p *simpleCommand) {
 		t.level = lesser(t.level, d.Sandbox)
 	}
 	t.add(kindCommand, p.text, at, d)
+	t.isBounded(d.Verdict == Ask && !decided && !t.reachesOut(p, l))
 }
 
 // ruled applies what comes before allow rules.
@@ -704,6 +710,7 @@ func (t *evaluation) resolved(s *script) {
 		spelled[at.text] = true
 		if stage, d := t.led(at, writes, links); d.Verdict != Allow || stage == atAllow {
 			t.add(kindPath, given, stage, d)
+			t.isBounded(stage == atDefault && (isTemporary(at.text) || !writes && isOfTheSystem(at.text)))
 		}
 	}
 	for _, p := range r.Paths {

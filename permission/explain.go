@@ -24,7 +24,8 @@ type Part struct {
 	Kind Kind   `json:"kind"`
 	Text string `json:"text,omitempty"` // as written; of a form nothing
 	Decision
-	at stage
+	at      stage
+	bounded bool // it asks, and the sandbox bounds it; see contain
 }
 
 // A Step is one stage of the order of a decision, with the parts it decided.

@@ -24,7 +24,37 @@ func differences(text string, stmts []*syntax.Stmt) string {
 	for _, st := range stmts {
 		syntax.Walk(st, w.visit)
 	}
+	if w.found == "" && w.document {
+		return documentAsText
+	}
 	return w.found
+}
+
+// documentAsText is the one difference of a text whose words are certain up to where a substitution of the form
+// $(cat <<'EOF' …) ends, of which versions of bash before 5.2 read some otherwise.
+const documentAsText = "a here-document as the text of a substitution"
+
+// isText reports whether a redirection is the here-document of a substitution that stands between double quotes
+// and only prints it.
+func (w *grammarWalk) isText(n *syntax.Redirect) bool {
+	if !quotedDelimiter(n.Word) || !plainDelimiter(w.source(n.Word)) {
+		return false
+	}
+	last := len(w.parents) - 1
+	stmt, isStmt := w.parents[last].(*syntax.Stmt)
+	subst, isSubst := w.parents[last-1].(*syntax.CmdSubst)
+	_, quoted := w.parents[last-2].(*syntax.DblQuoted)
+	if !isStmt || !isSubst || !quoted || subst.Backquotes || len(subst.Stmts) != 1 || len(stmt.Redirs) != 1 {
+		return false
+	}
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	return ok && len(call.Assigns) == 0 && len(call.Args) == 1 && call.Args[0].Lit() == "cat" && !slices.ContainsFunc(w.parents[:last-1], func(p syntax.Node) bool {
+		switch p.(type) {
+		case *syntax.CmdSubst, *syntax.ProcSubst:
+			return true
+		}
+		return false
+	})
 }
 
 // withoutQuotedDocuments returns a text with the here-documents that are taken as they
@@ -88,6 +118,8 @@ type grammarWalk struct {
 	text    string
 	parents []syntax.Node
 	found   string // what was found first
+	// document: there is a here-document as the text of a substitution.
+	document bool
 }
 
 func (w *grammarWalk) visit(n syntax.Node) bool {
@@ -160,7 +192,9 @@ func (w *grammarWalk) look(n syntax.Node) string {
 			}
 		}
 	case *syntax.Redirect:
-		if (n.Op == syntax.Hdoc || n.Op == syntax.DashHdoc) && (w.within() || !plainDelimiter(w.source(n.Word))) {
+		if n.Op == syntax.Hdoc && len(w.parents) > 2 && w.isText(n) {
+			w.document = true
+		} else if (n.Op == syntax.Hdoc || n.Op == syntax.DashHdoc) && (w.within() || !plainDelimiter(w.source(n.Word))) {
 			return "a here-document in a substitution, or with an unusual delimiter"
 		}
 		if n.Hdoc != nil && !quotedDelimiter(n.Word) && strings.ContainsAny(w.source(n.Hdoc), "`\\") {

@@ -3,6 +3,7 @@ package permission
 import (
 	_ "embed"
 	"path"
+	"slices"
 	"strings"
 
 	"pawl/internal/lazy"
@@ -12,8 +13,13 @@ import (
 var namesText string
 
 // namesOf returns the names in a section of names.txt.
-func namesOf(section string) (names []string) {
-	_, text, _ := strings.Cut(namesText, "["+section+"]\n")
+func namesOf(section string) []string {
+	return sectionOf(namesText, section)
+}
+
+// sectionOf returns the names in a section of a text such as names.txt.
+func sectionOf(text, section string) (names []string) {
+	_, text, _ = strings.Cut(text, "["+section+"]\n")
 	text, _, _ = strings.Cut(text, "\n[")
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "# ") {
@@ -30,6 +36,19 @@ var (
 	protectedNames = names("protected")
 	programFolders = lazy.Value(func() []string { return namesOf("folders of programs") })
 )
+
+// ObeyedName returns the name at the end of a path, relative to the workspace, if it is one of what decides what runs
+// later: programs obey it by themselves, or find others in it. Empty if it is not.
+func ObeyedName(p string) string {
+	base := path.Base(p)
+	if name := protectedNames.nameIn(base); name != "" {
+		return name
+	}
+	if slices.ContainsFunc(programFolders(), func(folder string) bool { return strings.EqualFold(path.Base(folder), base) }) {
+		return programFolder(p)
+	}
+	return ""
+}
 
 // programFolder returns the name of such a folder in a path; empty if there is none.
 func programFolder(p string) string {

@@ -104,6 +104,11 @@ type Request struct {
 	// read-only, without secrets and without a network. Only then does a command
 	// run because it is classified as reading; see [run.ReadOnly].
 	EnforcesReadOnly bool
+	// Contains: the sandbox bounds a command that nobody knows at the levels [run.Trial] and [run.Inside]. Only
+	// then does one run unasked there.
+	Contains bool
+	// Writes: the call says that it has to write what is bounded there. Then it is asked about as elsewhere.
+	Writes bool
 	// ReadsUnconfined: what is classified as reading may run outside of a sandbox. Then it reads the
 	// secrets below a folder, too, which is judged.
 	ReadsUnconfined bool

@@ -42,6 +42,12 @@ type Proposal struct {
 // What Propose returns was tried: added to rs, Rules make r allowed. Deny make it denied.
 func (rs Rules) Propose(r Request, m Mode, history []Allowed) Proposal {
 	p := rs.proposeAllow(r, m, history)
+	if len(p.Rules) == 0 && r.Contains && r.Command != "" { // the whole text, where the sandbox bounds what it stands for
+		exact := Proposal{Rules: Rules{{Tool: r.Tool, Pattern: quotePattern(strings.TrimSpace(r.Command))}}, Exact: true}
+		if exact = rs.tried(exact, r, m); len(exact.Rules) > 0 {
+			p = exact
+		}
+	}
 	if len(p.Rules) == 0 && p.Reason == "" {
 		p.Reason = "no rule can cover all of it"
 	}

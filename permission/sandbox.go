@@ -65,6 +65,7 @@ func (t *evaluation) confineReading() {
 			if is(p.program(), obeysFiles) {
 				t.add(kindSandbox, "", atDefault, byDefault(Ask, quote(p.text)+" is classified as reading and would run with the workspace writable; "+
 					"it runs without a question in a call of its own"))
+				t.isBounded(true)
 			}
 		}
 	}
@@ -74,7 +75,7 @@ func (t *evaluation) confineReading() {
 // any.
 func level(c run.Confinement) int {
 	switch c {
-	case run.ReadOnly:
+	case run.ReadOnly, run.Trial, run.Inside:
 		return -1
 	case run.Confined:
 		return 0

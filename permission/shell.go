@@ -21,6 +21,9 @@ const (
 	maxDirs    = 16    // folders a command may be in after conditional cds
 )
 
+// invisible is what of a text people do not see as it is.
+const invisible = "invisible characters, or characters that change the text direction"
+
 // A script is what a shell command consists of, as far as it can be known
 // without running it.
 type script struct {
@@ -163,7 +166,7 @@ func (r *scriptReader) source(text string, speculative bool) {
 		return
 	}
 	if r.depth == 0 && strings.ContainsFunc(text, isTrick) {
-		r.isUnsure("invisible characters, or characters that change the text direction")
+		r.isUnsure(invisible)
 	}
 	r.sources++
 	src, was := r.src, r.speculative

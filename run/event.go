@@ -288,10 +288,14 @@ func (d Decision) Allows() bool { return d.Answer == Allow || d.Answer == Always
 type Confinement string
 
 const (
-	Confined    Confinement = ""          // all of it
-	ReadOnly    Confinement = "read-only" // all of it, and the workspace cannot be written
-	WithNetwork Confinement = "network"   // all but the closed network
-	Unconfined  Confinement = "none"      // no sandbox: the call has the user's own authority
+	Confined Confinement = ""          // all of it
+	ReadOnly Confinement = "read-only" // all of it, and the workspace cannot be written
+	// Two for commands that run unasked whatever they do, because they cannot do more. Neither has the secrets of
+	// the workspace, and caches stay as they are.
+	Trial       Confinement = "trial"   // the workspace cannot be written; otherwise like Inside
+	Inside      Confinement = "inside"  // the workspace can be written, apart from what programs obey by themselves
+	WithNetwork Confinement = "network" // all but the closed network
+	Unconfined  Confinement = "none"    // no sandbox: the call has the user's own authority
 )
 
 // An Answer is the outcome of a decision.

@@ -24,6 +24,9 @@ type Fence struct {
 	// Git: the command is git's own work and consists of nothing else. It sees and changes the files that git
 	// tracks, unless the repository makes git run other programs.
 	Git bool
+	// Repository: the command has work of git's in it that adds to the repository, and nothing that is not known. One
+	// that runs unasked whatever it does, at [run.Inside], cannot write repositories without that.
+	Repository bool
 }
 
 // maxFenced bounds how many paths one pattern stands for. If there are more, their whole folder is fenced.
@@ -32,10 +35,11 @@ const maxFenced = 8192
 // fence adds a fence to the file tree of a command. It reports whether it left out what git tracks because the
 // command is git's own work.
 func (p *Policy) fence(g places, f Fence, level run.Confinement) (left bool) {
-	readOnly := level == run.ReadOnly // then git runs no programs of the repository's choice
-	git := sync.OnceValue(func() bool { return f.Git && (readOnly || p.runsNoOthers()) })
+	readOnly := level == run.ReadOnly || level == run.Trial
+	// At run.ReadOnly git runs no programs of the repository's choice.
+	git := sync.OnceValue(func() bool { return f.Git && (level == run.ReadOnly || p.runsNoOthers()) })
 	var hidden []string
-	if readOnly {
+	if readOnly || level == run.Inside {
 		hidden = p.index.secretPaths()
 	}
 	for _, pattern := range f.Hidden {

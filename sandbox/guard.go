@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pawl/internal/helper"
+	"pawl/run"
 )
 
 // A guard watches over what programs outside obey in one workspace while commands
@@ -39,6 +40,7 @@ import (
 type guard struct {
 	mu            sync.Mutex
 	running       map[*Session]bool
+	inside        int       // how many of them are at the level run.Inside
 	before        *baseline // what stood there before the first of the commands that run
 	journal       *journal
 	told          []string          // what was undone and is not told yet
@@ -61,6 +63,8 @@ type baseline struct {
 	Paths map[string]*snapshot `json:"paths"`
 	// Links are the links in the folders of repositories; see [linksIn].
 	Links map[string]string `json:"links"`
+	// Obeyed is what programs obey by themselves, while commands run that can change the workspace unasked; nil: none does.
+	Obeyed map[string]obeyedFile `json:"obeyed"`
 	// Folders are the further folders of the policy.
 	Folders []string `json:"folders,omitempty"`
 
@@ -69,7 +73,7 @@ type baseline struct {
 
 // equals reports whether two baselines are of the same looks at the same paths.
 func (b *baseline) equals(o *baseline) bool {
-	return maps.Equal(b.Repositories, o.Repositories) && maps.Equal(b.Paths, o.Paths) && maps.Equal(b.Links, o.Links) && slices.Equal(b.Folders, o.Folders)
+	return maps.Equal(b.Repositories, o.Repositories) && maps.Equal(b.Paths, o.Paths) && maps.Equal(b.Links, o.Links) && maps.Equal(b.Obeyed, o.Obeyed) && (b.Obeyed == nil) == (o.Obeyed == nil) && slices.Equal(b.Folders, o.Folders)
 }
 
 // guards has one for each workspace of this process: policies share them.
@@ -98,6 +102,11 @@ func (g *guard) begin(s *Session, mounts places) error {
 			return err != nil || nowErr != nil || !os.SameFile(was, now)
 		})
 		if err := g.open(p); err != nil {
+			return err
+		}
+	}
+	if s.level == run.Inside {
+		if err := g.beginsInside(p); err != nil {
 			return err
 		}
 	}
@@ -259,6 +268,9 @@ func (g *guard) end(s *Session) []string {
 	p.index.refresh()
 	g.check(p, s.mounted, time.Time{})
 	delete(g.running, s)
+	if s.level == run.Inside {
+		g.endsInside()
+	}
 	if len(g.running) == 0 {
 		close(g.stop)
 		g.stop = nil
@@ -311,6 +323,7 @@ func (g *guard) check(p *Policy, mounted map[string]fileStat, until time.Time) {
 	repositories, _ = p.index.gitPaths()
 	g.removeLinks(p, g.newLinks(repositories, until))
 	g.checkIndexes(p, repositories, false)
+	g.checkObeyed(p, until)
 	for dir := range g.before.Repositories {
 		if id := idOf(dir); id == "" {
 			delete(g.before.Repositories, dir)

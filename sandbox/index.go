@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,7 @@ type index struct {
 	roots    []string               // the folders it is about, the workspace first
 	works    []string               // of them those that files with secrets are looked for in
 	isSecret func(path string) bool // a path relative to one of these, with slashes
+	isObeyed func(path string) bool // the same
 
 	mu      sync.Mutex
 	begun   bool
@@ -31,6 +33,7 @@ type index struct {
 	ctx     context.Context // of begin, while it reads
 	watch   *watcher        // nil: there is none, each refresh reads everything
 	secrets map[string]bool // by path; true: a folder
+	obeyed  map[string]bool // what programs obey by themselves, without what is in such a folder; true: a folder
 	// repositories are folders that git would take for that of a repository, called
 	// .git or not; links are files and symbolic links called .git, or of [isForeignLink].
 	repositories, links map[string]bool
@@ -43,11 +46,15 @@ type index struct {
 	came        []string // what a git obeys that came or changed since follow asked: paths of [fixedNames], of hooks, and links
 }
 
-func newIndex(roots, works []string, isSecret func(string) bool) *index {
+func newIndex(roots, works []string, isSecret, isObeyed func(string) bool) *index {
+	none := func(string) bool { return false }
 	if isSecret == nil {
-		isSecret = func(string) bool { return false }
+		isSecret = none
 	}
-	return &index{roots: roots, works: works, isSecret: isSecret}
+	if isObeyed == nil {
+		isObeyed = none
+	}
+	return &index{roots: roots, works: works, isSecret: isSecret, isObeyed: isObeyed}
 }
 
 // refresh brings the index up to date: what was in the workspace when it was called
@@ -89,7 +96,7 @@ func (x *index) scanClosed() {
 
 // rebuild reads the whole workspace.
 func (x *index) rebuild() {
-	x.secrets, x.repositories, x.links, x.foreign, x.closed = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	x.secrets, x.obeyed, x.repositories, x.links, x.foreign, x.closed = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	x.watch.close()
 	if x.watch = nil; !x.unwatchable {
 		x.watch = newWatcher(x)
@@ -171,10 +178,43 @@ func (x *index) enter(path string, kind os.FileMode, inGit bool) {
 		if rel = filepath.ToSlash(rel); !strings.Contains("/"+rel, "/node_modules/") && x.isSecret(rel) {
 			x.secrets[path] = kind.IsDir()
 		}
+		if x.isObeyed(rel) && !isInPackages(rel) && !x.isInObeyed(path) {
+			x.obeyed[path] = kind.IsDir()
+		}
 	}
 	if kind.IsDir() {
 		x.scan(path)
 	}
+}
+
+// isInPackages reports whether a path is of what a package brings along: not the folder of its programs.
+func isInPackages(rel string) bool {
+	dir, name := filepath.Split("/" + rel)
+	return strings.Contains(dir, "/node_modules/") && (name != ".bin" || strings.Count(dir, "/node_modules/") > 1)
+}
+
+// isInObeyed reports whether a path is below a folder that programs obey.
+func (x *index) isInObeyed(path string) bool {
+	for dir := filepath.Dir(path); len(dir) > 1; dir = filepath.Dir(dir) {
+		if x.obeyed[dir] {
+			return true
+		}
+	}
+	return false
+}
+
+// obeyedPaths returns what programs obey by themselves; true: a folder. ok is false if mounts cannot keep all of it
+// from being changed: it is too much, or some of it has a second name.
+func (x *index) obeyedPaths() (paths map[string]bool, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	ok = len(x.obeyed) <= maxObeyed
+	for path, isDir := range x.obeyed {
+		if info, err := os.Lstat(path); ok && !isDir && err == nil && namesOf(info) > 1 {
+			ok = false
+		}
+	}
+	return maps.Clone(x.obeyed), ok
 }
 
 // classify sees whether a folder is that of a repository, whatever its name: git
@@ -236,7 +276,7 @@ func (x *index) isClosed(dir string, err error) {
 
 // gone takes out what was at a path and below it.
 func (x *index) gone(path string) {
-	for _, m := range []map[string]bool{x.secrets, x.repositories, x.links, x.foreign, x.closed} {
+	for _, m := range []map[string]bool{x.secrets, x.obeyed, x.repositories, x.links, x.foreign, x.closed} {
 		for p := range m {
 			if isBelow(p, path) {
 				delete(m, p)
@@ -252,6 +292,7 @@ func (x *index) event(path string, came, isDir bool) {
 		x.gone(path)
 	} else {
 		delete(x.secrets, path)
+		delete(x.obeyed, path)
 		delete(x.links, path)
 	}
 	if came {

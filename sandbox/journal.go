@@ -110,8 +110,20 @@ const (
 	journalIdle    = '-'
 )
 
-// begin writes down what stands in the workspace, as far as it is not written yet.
+// begin writes down what stands in the workspace, and that commands run.
 func (j *journal) begin(b *baseline) error {
+	if err := j.write(b); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.active = true
+	j.beat = time.AfterFunc(beatEvery, j.setTime)
+	return nil
+}
+
+// write writes down what stands in the workspace, as far as it is not written yet.
+func (j *journal) write(b *baseline) error {
 	if !b.equals(&j.written) {
 		text, err := json.Marshal(b)
 		if err != nil {
@@ -127,16 +139,9 @@ func (j *journal) begin(b *baseline) error {
 		if err := j.file.Truncate(int64(len(text)) + 1); err != nil {
 			return err
 		}
-		j.written = baseline{Repositories: maps.Clone(b.Repositories), Paths: maps.Clone(b.Paths), Links: maps.Clone(b.Links), Folders: b.Folders}
+		j.written = baseline{Repositories: maps.Clone(b.Repositories), Paths: maps.Clone(b.Paths), Links: maps.Clone(b.Links), Obeyed: maps.Clone(b.Obeyed), Folders: b.Folders}
 	}
-	if err := j.mark(journalRunning); err != nil {
-		return err
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.active = true
-	j.beat = time.AfterFunc(beatEvery, j.setTime)
-	return nil
+	return j.mark(journalRunning)
 }
 
 const journalSuffix = ".json"

@@ -119,6 +119,12 @@ var toolCaches = []struct {
 	{"zig", []string{".cache/zig"}, nil},
 }
 
+// builtCaches are those of toolCaches.data in which a toolchain keeps what it built, and which it cannot work without.
+var builtCaches = []string{
+	"$GOCACHE|.cache/go-build", ".cache/golangci-lint", ".cache/staticcheck", "$DENO_DIR|.cache/deno", "$GRADLE_USER_HOME/caches|.gradle/caches",
+	"$CCACHE_DIR|.cache/ccache", ".cache/zig",
+}
+
 // caches are the folders of toolchains that commands may write, and those with
 // programs: those that are there, and those of toolchains that are.
 func (h home) caches() (data, programs []string) {

@@ -82,9 +82,10 @@ type Policy struct {
 	repositories []string
 	// own are the folders of the repositories that these are worked in with, inside or outside.
 	own      []string
-	refused  string // where what commands should not have made is kept
-	overlays string // where changes to Programs are kept
-	journals string // where it is written down what stood in the workspace while commands run
+	built    []string // of Writable, the caches of what toolchains build
+	refused  string   // where what commands should not have made is kept
+	overlays string   // where changes to Programs are kept
+	journals string   // where it is written down what stood in the workspace while commands run
 	roots    sync.Map
 	readings sync.Map // of indexes, by the folder of their repository; see trackedIn
 	tracked  struct { // see tracks
@@ -115,6 +116,9 @@ type Options struct {
 	// relative to the workspace, with slashes. Commands that only read do not see
 	// those. nil: none does.
 	IsSecret func(path string) bool
+	// IsObeyed reports the same of names of what programs obey by themselves. Commands that run unasked whatever
+	// they do change none of these. nil: none does.
+	IsObeyed func(path string) bool
 }
 
 // For returns the policy for a workspace. Folders of toolchains that are installed
@@ -191,6 +195,7 @@ func For(workspace string, o Options) (*Policy, error) {
 		p.ReadOnly = append(p.ReadOnly, obeyedOutside(folder)...)
 	}
 	p.Writable, p.Programs = h.caches()
+	p.built = h.in(builtCaches...)
 	p.Readable = append(p.Readable, toolchains(p.Writable)...)
 	p.Readable = slices.Concat(p.Readable, o.Objects, o.Reads)
 	p.Writable = append(p.Writable, o.Owns...)
@@ -211,7 +216,7 @@ func For(workspace string, o Options) (*Policy, error) {
 	if over, ok := p.places.nearest(filepath.Dir(resolved(stateDir))); o.Copy && ok && over.source == over.path {
 		return nil, fmt.Errorf("sandbox for the copy %s: pawl's state folder %s is in %s, which commands see (PATH names it), and what is hidden there hides the copy; name another state folder with PAWL_STATE_DIR", workspace, stateDir, over.path)
 	}
-	p.index = newIndex(p.guardedFolders(), p.workFolders(), o.IsSecret)
+	p.index = newIndex(p.guardedFolders(), p.workFolders(), o.IsSecret, o.IsObeyed)
 	// A watcher holds a descriptor, and a tree a process; a policy that nobody closed
 	// gives them back when it is no longer used.
 	runtime.AddCleanup(p, (*index).close, p.index)

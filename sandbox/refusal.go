@@ -40,6 +40,9 @@ func (s *Session) Refusal(status proc.Status, printed string) string {
 		if s.level != run.WithNetwork && networkWords().MatchString(line) {
 			return fmt.Sprintf("The sandbox probably refused the network (%q): the command has one of its own, with nothing on it but what it starts itself. ", excerpt(line)) + fmt.Sprintf(ask, run.WithNetwork)
 		}
+		if why := s.refusedUnasked(line); why != "" {
+			return fmt.Sprintf("The sandbox refused this (%q): %s. ", excerpt(line), why) + fmt.Sprintf(ask, "write")
+		}
 		if why := s.refusedFile(line, protected); why != "" {
 			return fmt.Sprintf("The sandbox probably refused this (%q): %s. ", excerpt(line), why) + fmt.Sprintf(ask, run.Unconfined)
 		}
@@ -67,9 +70,44 @@ func excerpt(line string) string {
 var (
 	networkWords = lazy.Regexp(`(?i)network is unreachable|ENETUNREACH|temporary failure in name resolution|EAI_AGAIN|ENOTFOUND|could not resolve host|name or service not known|nodename nor servname|no such host|connection refused|ECONNREFUSED`)
 	refusalWords = lazy.Regexp(`(?i)read-only file system|EROFS|permission denied|EACCES|operation not permitted|EPERM|no such file or directory|ENOENT|device or resource busy|EBUSY|address family not supported`)
+	erofsWords   = lazy.Regexp(`(?i)read-only file system|EROFS|device or resource busy|EBUSY`)
 	kernelWords  = lazy.Regexp(`(?i)ptrace|unshare|setns|namespace|io_uring|perf_event|\bbpf\b|keyctl|no new privileges|\bmount`)
 	pathWords    = lazy.Regexp(`(?:^|[\s:;,'"` + "`" + `(=<>])((?:/|\.git\b|\.pawl\b|\.mcp\.json\b)[^\s:;,'"` + "`" + `()<>|]*)`)
 )
+
+// refusedUnasked says why a line of output tells of what a command may not do because it runs unasked; empty if it
+// does not.
+func (s *Session) refusedUnasked(line string) string {
+	if !isContained(s.level) || !refusalWords().MatchString(line) {
+		return ""
+	}
+	for _, found := range pathWords().FindAllStringSubmatch(line, -1) {
+		path := found[1]
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(s.policy.Workspace, path)
+		}
+		n, _ := s.places.nearest(filepath.Clean(path))
+		usual, _ := s.policy.places.nearest(filepath.Clean(path))
+		switch {
+		case n.kind == helper.NoFile || n.kind == helper.Empty:
+			if usual.kind != n.kind {
+				return path + " may hold secrets, and is not there for a command that runs unasked"
+			}
+			return ""
+		case n.kind != helper.Writable && usual.kind == helper.Writable, n.kind == helper.ReadOnly && usual.kind == helper.Overlay:
+			return "a command that runs unasked cannot change " + n.path
+		case filepath.IsAbs(found[1]) && usual.kind != helper.Writable:
+			return ""
+		}
+	}
+	if !erofsWords().MatchString(line) {
+		return ""
+	}
+	if s.level == run.Trial {
+		return "it ran unasked because it could change nothing in the workspace"
+	}
+	return "it ran unasked, and so could change neither the repository nor what other programs obey by themselves"
+}
 
 // refusedFile says why the policy would refuse what a line of output complains of;
 // empty if it would not. protected is [Policy.guarded].

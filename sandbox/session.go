@@ -53,17 +53,24 @@ func (p *Policy) Start(c proc.Command, level run.Confinement, fence Fence) (proc
 		return c, nil, nil
 	}
 	report := p.abilities()
-	if !report.Confines() || level == run.ReadOnly && !report.EnforcesReadOnly() {
+	if !report.Confines() || level == run.ReadOnly && !report.EnforcesReadOnly() || isContained(level) && !p.Contains() {
 		return c, nil, ErrNone
 	}
 	s := &Session{policy: p, level: level}
 	places := maps.Clone(p.places)
 	confine := confinementAt(level)
 	var err error
-	if level == run.ReadOnly { // it changes nothing, so nothing has to be guarded
+	if isContained(level) {
+		if err := p.contain(places, level, fence.Repository); err != nil {
+			return c, nil, err
+		}
+	}
+	switch level { // what changes nothing need not be guarded
+	case run.ReadOnly:
 		p.readOnly(places)
 		c.Env = p.readOnlyEnv(c.Env)
-	} else {
+	case run.Trial:
+	default:
 		s.guard = guardOf(p)
 		mounts := places
 		if !report.Abilities.Tree {
@@ -71,7 +78,7 @@ func (p *Policy) Start(c proc.Command, level run.Confinement, fence Fence) (proc
 		}
 		err = s.guard.begin(s, mounts)
 	}
-	kind := treeKind{level: level}
+	kind := treeKind{level: level, repository: fence.Repository && level == run.Inside}
 	if report.Abilities.Tree {
 		kind.git = p.fence(places, fence, level)
 	} else if level == run.ReadOnly {
@@ -142,12 +149,15 @@ func (p *Policy) prepare(ctx context.Context, level run.Confinement, fence Fence
 		return
 	}
 	places := maps.Clone(p.places)
+	if isContained(level) && p.contain(places, level, false) != nil {
+		return
+	}
 	if level == run.ReadOnly {
 		p.readOnly(places)
-	} else {
+	} else if level != run.Trial {
 		guardOf(p).foresee(p, places)
 	}
-	p.trees.ahead(ctx, p, treeKind{level, p.fence(places, fence, level)}, places)
+	p.trees.ahead(ctx, p, treeKind{level: level, git: p.fence(places, fence, level)}, places)
 }
 
 // guarded returns the paths that programs outside obey, as the index knows them, there

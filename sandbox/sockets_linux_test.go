@@ -59,7 +59,7 @@ func TestACommandReachesNoSocketsButItsOwn(t *testing.T) {
 				t.Fatalf("without a sandbox %s fails: %+v", a, o)
 			}
 		}
-		for _, level := range []run.Confinement{run.Confined, run.WithNetwork, run.ReadOnly} {
+		for _, level := range append(s.unprivileged(tree), run.WithNetwork, run.ReadOnly) {
 			for _, a := range [][]string{{"dial", "unix", "s.sock"}, {"dial", "unix", "link"}, {"dial-in", tools}, {"dial-in", s.workspace}, {"dial-racing", tools}, {"send-datagram", "d.sock"}, {"send-datagram-from-pair", "d.sock"}, {"send-raw-datagram", "d.sock"}, {"send-raw-datagram-from-pair", "d.sock"}} {
 				if o := s.run(t, level, append([]string{attacker, "attack"}, a...)...); o.status.Code != 1 {
 					t.Errorf("%q: %v: code %d, printed %q", level, a, o.status.Code, o.printed)

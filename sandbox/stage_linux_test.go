@@ -62,7 +62,7 @@ func (s *stage) plan(t testing.TB) {
 }
 
 func (s *stage) options() sandbox.Options {
-	return sandbox.Options{StateDir: filepath.Join(s.home, ".local/state/pawl"), RuntimeDir: s.runtime, Getenv: s.getenv, IsSecret: isSecret, Folders: s.folders}
+	return sandbox.Options{StateDir: filepath.Join(s.home, ".local/state/pawl"), RuntimeDir: s.runtime, Getenv: s.getenv, IsSecret: isSecret, IsObeyed: isObeyed, Folders: s.folders}
 }
 
 // isSecret stands for permission.SecretName.
@@ -100,6 +100,14 @@ func (s *stage) needsTree(t testing.TB) {
 	if a := sandbox.Probe().Abilities; !a.Tree || !a.Network {
 		t.Skip("needs namespaces: root, or unprivileged user namespaces")
 	}
+}
+
+// unprivileged are the levels at which a command has nothing but the sandbox, and may be one that nobody knows.
+func (s *stage) unprivileged(tree bool) []run.Confinement {
+	if tree && s.policy.Contains() {
+		return []run.Confinement{run.Confined, run.Trial, run.Inside}
+	}
+	return []run.Confinement{run.Confined}
 }
 
 // An outcome is what came of a command.

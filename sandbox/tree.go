@@ -34,6 +34,8 @@ type tree struct {
 type treeKind struct {
 	level run.Confinement
 	git   bool // they are git's own work, and something in the tree is left to git
+	// repository: they run unasked, and can write the repository; see [Fence].
+	repository bool
 }
 
 // trees are those of a policy, one for each kind at most that commands are started in.

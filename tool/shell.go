@@ -26,7 +26,7 @@ const shellSchema = `{"type":"object","properties":{` +
 	`"command":{"type":"string","description":"For bash"},` +
 	`"timeout_seconds":{"type":"integer","description":"Time limit, at most 600; default 120, none for jobs"},` +
 	`"background":{"type":"boolean","description":"Run it as a job"},` +
-	`"sandbox":{"type":"string","enum":["network","none"],"description":"Only after the sandbox refused"}},` +
+	`"sandbox":{"type":"string","enum":["write","network","none"],"description":"Only after the sandbox refused"}},` +
 	`"required":["command"],"additionalProperties":false}`
 
 const (
@@ -39,8 +39,7 @@ const (
 	// command that prints without end would fill the disk long before its time is
 	// over. Outputs of 1 GB are ordinary work.
 	maxKept = 2 << 30
-	// maxKeptReading is the same for a command that runs because it only reads, and so without
-	// a question.
+	// maxKeptReading is the same for a command that runs without a question because of the sandbox.
 	maxKeptReading = 256 << 20
 	// progressEvery is how often people are shown what a command prints.
 	progressEvery = 100 * time.Millisecond
@@ -70,7 +69,7 @@ func (o ShellOptions) fence(env Env, c permission.Classification) (f sandbox.Fen
 	if o.Fence != nil {
 		f = o.Fence(env.Run, append([]string{env.Workspace}, env.Dirs...))
 	}
-	f.Git = c.Git
+	f.Git, f.Repository = c.Git, c.Repository
 	return f
 }
 
@@ -114,9 +113,13 @@ type shellArgs struct {
 	Background bool   `json:"background"`
 	Sandbox    string `json:"sandbox"`
 
-	shell shellTool
-	limit time.Duration
+	shell  shellTool
+	limit  time.Duration
+	writes bool // the sandbox that it asks for is the ordinary one; see [Intent.Writes]
 }
+
+// sandboxWrite asks for the sandbox of commands that a person or a rule allows.
+const sandboxWrite = "write"
 
 func (a *shellArgs) check(Env) error {
 	switch {
@@ -128,10 +131,14 @@ func (a *shellArgs) check(Env) error {
 		return fmt.Errorf("command has %s bytes, and at most %s can be run: write a file first and run that",
 			commas(int64(len(a.Command))), commas(maxCommand))
 	}
+	a.writes = a.Sandbox == sandboxWrite
+	if a.writes {
+		a.Sandbox = string(run.Confined)
+	}
 	switch run.Confinement(a.Sandbox) {
 	case run.Confined, run.WithNetwork, run.Unconfined:
 	default:
-		return fmt.Errorf("sandbox is %q: leave it out, or give %q or %q", clip(a.Sandbox, 40), run.WithNetwork, run.Unconfined)
+		return fmt.Errorf("sandbox is %q: leave it out, or give %q, %q or %q", clip(a.Sandbox, 40), sandboxWrite, run.WithNetwork, run.Unconfined)
 	}
 	def := defaultTimeLimit
 	if a.Background {
@@ -158,7 +165,9 @@ func (a *shellArgs) inspect(env Env) (Intent, error) {
 		Polls:   c.Waits && !a.Background,
 		Command: a.Command,
 		Sandbox: run.Confinement(a.Sandbox),
-		Title:   clip(strings.Join(strings.Fields(a.Command), " "), 120),
+		// A job goes on while others change the workspace, and what it makes could not be told from that.
+		Writes: a.writes || a.Background,
+		Title:  clip(strings.Join(strings.Fields(a.Command), " "), 120),
 	}
 	in.Paths, in.Below = commandPaths(env, c)
 	if a.Background {
@@ -290,7 +299,7 @@ func (a *shellArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 		Env: append(a.shell.passed.childEnv(a.shell.options, os.Environ(), dir), "PAWL_RUN="+string(env.Run)),
 	}
 	change, is := run.MayChange, permission.Classify(a.Command)
-	if !a.Background && is.Class == run.Reads {
+	if !a.Background && (is.Class == run.Reads || c.Sandbox == run.Trial) {
 		change = run.NoChange
 	}
 	command, session, err := env.Sandbox.Start(command, c.Sandbox, a.shell.options.fence(env, is))
@@ -304,10 +313,10 @@ func (a *shellArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 		env.startedJob()
 	} else {
 		kept := a.shell.kept
-		if c.Sandbox == run.ReadOnly {
+		if c.Sandbox == run.ReadOnly || c.Sandbox == run.Trial || c.Sandbox == run.Inside {
 			kept = min(kept, maxKeptReading)
 		}
-		r, started = runHere(ctx, env, command, session, a.limit, kept, c)
+		r, started = runHere(ctx, env, command, session, a.limit, kept, is.Class, c)
 	}
 	if r.Change = change; !started {
 		r.Change = run.NoChange
@@ -326,7 +335,7 @@ func unconfinable(err error) Result {
 
 // runHere runs a command to its end, and reports whether it started. A command that
 // prints more than kept bytes where they are kept is stopped.
-func runHere(ctx context.Context, env Env, command proc.Command, session *sandbox.Session, limit time.Duration, kept int64, c Call) (r Result, started bool) {
+func runHere(ctx context.Context, env Env, command proc.Command, session *sandbox.Session, limit time.Duration, kept int64, class run.Class, c Call) (r Result, started bool) {
 	defer session.End()
 	state := &env.Session.shell
 	folder, tell, err := os.Pipe()
@@ -390,6 +399,9 @@ func runHere(ctx context.Context, env Env, command proc.Command, session *sandbo
 				last = "[" + run.ExitWords(status.Code) + "]"
 			}
 		}
+	}
+	if c.Sandbox == run.Trial && class != run.Reads && refusal == "" && r.ExitCode != nil {
+		refusal = "nothing in the workspace could be changed; \"sandbox\": \"" + sandboxWrite + "\" asks for that"
 	}
 	notes = append(append(notes, bracketed(refusal)...), last)
 	if written {

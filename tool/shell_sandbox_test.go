@@ -108,7 +108,7 @@ func TestACallAsksForALevel(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", args, in.Sandbox, err, want)
 		}
 	}
-	if _, err := tool.Shell().Inspect(env, json.RawMessage(`{"command":"ls","sandbox":"open"}`)); err == nil || !strings.Contains(err.Error(), `give "network" or "none"`) {
+	if _, err := tool.Shell().Inspect(env, json.RawMessage(`{"command":"ls","sandbox":"open"}`)); err == nil || !strings.Contains(err.Error(), `give "write", "network" or "none"`) {
 		t.Errorf("got %v", err)
 	}
 }

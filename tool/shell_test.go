@@ -300,7 +300,7 @@ func TestLookTellsWhatACommandWouldDo(t *testing.T) {
 		`{"command":"wc -l *.go"}`:                             {Class: run.Reads, Command: "wc -l *.go", Paths: []string{ws + "/sub/a.go", ws + "/sub/b.go"}, Title: "wc -l *.go"},
 		`{"command":"cp /etc/x /dev/null"}`:                    {Class: run.Writes, Command: "cp /etc/x /dev/null", Paths: []string{"/etc/x"}, Title: "cp /etc/x /dev/null"},
 		`{"command":"sleep 10"}`:                               {Class: run.Reads, Polls: true, Command: "sleep 10", Title: "sleep 10"},
-		`{"command":"sleep 10","background":true}`:             {Class: run.Writes, Command: "sleep 10", Title: "sleep 10"},
+		`{"command":"sleep 10","background":true}`:             {Class: run.Writes, Command: "sleep 10", Writes: true, Title: "sleep 10"},
 		`{"command":"git commit -m \"first\n\nsecond line\""}`: {Class: run.Writes, Command: "git commit -m \"first\n\nsecond line\"", Paths: []string{ws + "/sub/commit"}, Title: `git commit -m "first second line"`},
 	} {
 		got, err := tool.Shell().Inspect(env, json.RawMessage(args))

@@ -80,6 +80,9 @@ type Intent struct {
 	Command string
 	// Sandbox is how much of the sandbox the call asks to run in, for commands.
 	Sandbox run.Confinement
+	// Writes: it asks for what the sandbox gives to a command that a person or a rule allows, and not to one that runs
+	// because it can do nothing else.
+	Writes bool
 	// Runs says what makes a command that only looks run more than it names: a
 	// setting of a repository's. Empty: nothing does.
 	Runs string

@@ -1,0 +1,272 @@
+package permission
+
+import (
+	_ "embed"
+	"path"
+	"slices"
+	"strings"
+
+	"pawl/internal/lazy"
+	"pawl/run"
+)
+
+//go:embed needs.txt
+var needsText string
+
+// needs are the names in needs.txt, by section.
+var needs = lazy.Value(func() map[string]map[string]bool {
+	all := map[string]map[string]bool{}
+	for _, section := range []string{"network", "outside", "deletes", "writes"} {
+		all[section] = map[string]bool{}
+		for _, name := range sectionOf(needsText, section) {
+			all[section][name] = true
+		}
+	}
+	return all
+})
+
+// contain lets a command run that asks only because it is not known what it does, where the sandbox bounds
+// whatever that is: in mode default at the level [run.Trial], in accept-edits at [run.Inside]. What asks stays
+// a question if a rule or a name in the command says why, if the command is known to need what is not there, and
+// if a rule that denies or asks might speak of what cannot be seen in it.
+func (t *evaluation) contain(s *script) {
+	level, at, reason := run.Trial, atDefault, "it runs where it can change nothing and reaches no network"
+	if t.m == AcceptEdits {
+		level, at, reason = run.Inside, atEdits, string(AcceptEdits)+" mode: it runs where it can change files of the workspace and nothing else"
+	}
+	if !t.r.Contains || t.r.Writes || t.r.Sandbox != run.Confined || t.m != Default && t.m != AcceptEdits {
+		return
+	}
+	asks := false
+	for _, p := range t.parts {
+		// What a rule covers is to run as the rule has it.
+		if p.Verdict == Deny || p.Verdict == Ask && !p.bounded || p.at == atAllow && (t.m == Default || p.Sandbox != run.Confined) {
+			return
+		}
+		asks = asks || p.Verdict == Ask
+	}
+	if what := t.needsMore(s); asks && what != "" {
+		for i := range t.parts {
+			if p := &t.parts[i]; p.Verdict == Ask {
+				p.Reason = "it needs " + what + ": " + p.Reason
+			}
+		}
+		return
+	}
+	if !asks || t.mayBeRuled(s) {
+		return
+	}
+	t.contained, t.readOnly = level, level == run.Trial
+	for i := range t.parts {
+		if p := &t.parts[i]; p.Verdict == Ask {
+			p.at, p.Decision = at, Decision{Verdict: Allow, Source: "sandbox", Reason: reason}
+		}
+	}
+}
+
+// exactly lets a command run that an allow rule spells out whole, as one quoted word: shell('for f in *; do fmt "$f"; done').
+// Such a rule covers what the sandbox bounds, and nothing that names lead to.
+func (t *evaluation) exactly(s *script) {
+	if !t.r.Contains || t.r.Sandbox != run.Confined || t.m != Default && t.m != AcceptEdits {
+		return
+	}
+	text := strings.TrimSpace(t.r.Command)
+	rule, ok := firstRule(t.allow, func(r Rule) bool {
+		words := r.split()
+		return len(words) == 1 && words[0] == text && strings.ContainsAny(text, " \n") && r.Sandbox == run.Confined
+	})
+	if !ok || slices.ContainsFunc(t.parts, func(p Part) bool { return p.Verdict == Deny || p.Verdict == Ask && !p.bounded }) || t.mayBeRuled(s) {
+		return
+	}
+	for i := range t.parts {
+		if p := &t.parts[i]; p.Verdict == Ask {
+			p.at, p.Decision = atAllow, by(rule, "it spells out the whole command")
+		}
+	}
+}
+
+// isBounded says of the part that was added last whether the sandbox bounds what it asks about.
+func (t *evaluation) isBounded(is bool) { t.parts[len(t.parts)-1].bounded = is }
+
+// reachesOut reports whether a word of p names what the sandbox does not give: a file outside, a secret, or, where
+// the workspace can be written, what decides what runs later.
+func (t *evaluation) reachesOut(p *simpleCommand, l *commandInfo) bool {
+	if !l.reads && t.m == AcceptEdits && t.protectedDir(p) != "" {
+		return true
+	}
+	return slices.ContainsFunc(l.paths, func(w word) bool {
+		return slices.ContainsFunc(p.places(w.text), func(where string) bool {
+			at := t.r.locate("", where)
+			given := isTemporary(at.text) || harmlessDevice(at.text) || l.reads && isOfTheSystem(at.text)
+			return at.outside && !given && len(p.dirs) > 0 || secretIn(at.text) != "" || t.r.own(at) != "" ||
+				!l.reads && t.m == AcceptEdits && protected(w.text) && (p.isIn("writes") || is(path.Base(p.program()), deletes|makesNoLinks|runsNothing))
+		})
+	})
+}
+
+// boundsRedirect reports whether the sandbox bounds a redirection that asks at a stage.
+func (t *evaluation) boundsRedirect(rd redirect, at stage) bool {
+	if at != atDefault || len(t.redirectRules(rd))+len(t.fileRules(Ask, rd.writes)) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(rd.places, func(where string) bool {
+		place := t.r.locate("", where)
+		switch {
+		case isTemporary(place.text):
+			return false
+		case rd.writes && t.m == Default:
+			return !harmlessDevice(place.text)
+		}
+		class := run.Reads
+		if rd.writes {
+			class = run.Writes
+		}
+		return place.outside && !harmlessDevice(place.text) || delicateName(place.text, class) != "" || t.r.own(place) != ""
+	}) && (len(rd.places) > 0 || t.m == AcceptEdits || !rd.writes)
+}
+
+// isTemporary reports whether a path is in the temporary folder that the commands of a workspace have of their own.
+func isTemporary(p string) bool {
+	return p == "/tmp" || strings.HasPrefix(p, "/tmp/") || strings.HasPrefix(p, "/var/tmp/")
+}
+
+// isOfTheSystem reports whether a path is of programs that are installed for everybody, or says what kind of machine
+// it is: every command reads that.
+func isOfTheSystem(p string) bool {
+	for _, folder := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib64"} {
+		if _, ok := below(folder, p); ok {
+			return true
+		}
+	}
+	return has("/proc/cpuinfo /proc/meminfo /proc/version /proc/loadavg", p)
+}
+
+// mayBeRuled reports whether a rule that denies or asks might speak of what a command does and its words do not
+// tell. Deny rules for files that the sandbox enforces are none of these.
+func (t *evaluation) mayBeRuled(s *script) bool {
+	files := t.rulesForFiles(Ask, true)
+	for _, r := range t.rulesForFiles(Deny, true) {
+		if t.m == AcceptEdits || r.Pattern == "" || strings.HasPrefix(r.Pattern, "..") || strings.Contains(strings.TrimSuffix(r.Pattern, "/**"), "**") {
+			files = append(files, r)
+		}
+	}
+	if len(t.deny)+len(t.ask)+len(files) == 0 {
+		return false
+	}
+	return len(s.unknown)+len(s.unsure) > 0 || slices.ContainsFunc(s.parts, func(p *simpleCommand) bool {
+		return !p.speculative && !p.transparent && (p.isFed() || t.mayRunOthers(p, p.info()) ||
+			slices.ContainsFunc(p.words, func(w word) bool { return w.kind != static }))
+	}) || slices.ContainsFunc(s.redirects, func(rd redirect) bool { return len(rd.places) == 0 })
+}
+
+// What a command is known to need, in the words of a question.
+const (
+	needsNetwork  = "the network"
+	needsOutside  = "what is outside of the sandbox"
+	needsWriting  = "to write"
+	needsDeleting = "to delete"
+)
+
+// NeedsNetwork reports whether a command is known to need the network, and not that of the sandbox itself.
+func NeedsNetwork(command string) bool {
+	return (&evaluation{r: &Request{}}).needsMore(read(command)) == needsNetwork && !strings.Contains(command, "localhost") && !strings.Contains(command, "127.0.0.1") && !strings.Contains(command, "[::1]")
+}
+
+// needsMore says what a command is known to need that it would not have; empty if nothing is known.
+func (t *evaluation) needsMore(s *script) string {
+	for _, p := range s.parts {
+		if p.speculative {
+			continue
+		}
+		switch changes := p.changesRepository(); {
+		case p.isIn("network"):
+			return needsNetwork
+		case p.isIn("outside"):
+			return needsOutside
+		case p.isIn("deletes"):
+			return needsDeleting
+		case t.m == Default && (p.isIn("writes") || changes), changes && !t.keepsWork(p, s):
+			return needsWriting
+		}
+	}
+	return ""
+}
+
+// isIn reports whether p is in a section of needs.txt.
+func (p *simpleCommand) isIn(section string) bool {
+	name, words := path.Base(p.program()), p.words[1:]
+	if _, ok := interpreter(name); ok && len(words) > 1 && words[0].text == "-m" {
+		name, words = words[1].text, words[2:]
+	}
+	if name == "git" {
+		if command, rest := p.git(); command != "" {
+			words = append([]word{{text: command}}, rest...)
+		}
+	}
+	list := needs()[section]
+	if section == "writes" && slices.ContainsFunc(words, func(w word) bool {
+		return has("--check --check-only --diff --dry-run -n --version --help --info --list", w.text)
+	}) {
+		return false
+	}
+	if list[name] {
+		return true
+	}
+	operands := 0
+	for _, w := range words {
+		isOption := strings.HasPrefix(w.text, "-")
+		if !isOption {
+			if operands++; operands == 1 && has("run run-script", w.text) {
+				operands-- // npm run build
+				continue
+			}
+		}
+		if (isOption || operands == 1) && list[name+"/"+w.text] {
+			return true
+		}
+	}
+	return false
+}
+
+// changesRepository reports whether p is git, and no command of it that looks.
+func (p *simpleCommand) changesRepository() bool {
+	command, _ := p.git()
+	return path.Base(p.program()) == "git" && !p.info().reads && !commandOf("git", command).is(reads)
+}
+
+// keepsWork reports whether a git command of a script adds to the repository and loses nothing of it or of the
+// workspace, and nothing else in the script may run programs that are not known: the repository can be written then.
+func (t *evaluation) keepsWork(p *simpleCommand, s *script) bool {
+	command, rest := p.git()
+	if len(p.info().hazards) > 0 || p.isFed() || slices.ContainsFunc(s.unknown, func(what string) bool { return !strings.HasSuffix(what, documentAsText) }) {
+		return false
+	}
+	texts := false // among its words, such as those of messages
+	for i, w := range p.words {
+		if w.kind != static {
+			if texts = true; i == 0 || !has("-m -am", p.words[i-1].text) {
+				return false
+			}
+		}
+	}
+	if slices.ContainsFunc(s.parts, func(q *simpleCommand) bool {
+		if q == p || q.speculative || q.transparent || path.Base(q.program()) == "git" {
+			return false
+		}
+		return t.mayRunOthers(q, q.info()) || texts && (q.program() != "cat" || len(q.words) > 1)
+	}) {
+		return false
+	}
+	plain := !slices.ContainsFunc(rest, func(w word) bool { return strings.HasPrefix(w.text, "-") })
+	switch command {
+	case "add", "commit":
+		return true
+	case "branch":
+		return plain
+	case "tag":
+		return plain || has("-a -m", rest[0].text)
+	case "checkout", "switch":
+		return len(rest) == 2 && has("-b -c", rest[0].text) && !strings.HasPrefix(rest[1].text, "-")
+	}
+	return false
+}

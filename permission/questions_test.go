@@ -1,0 +1,126 @@
+package permission_test
+
+import (
+	"strings"
+	"testing"
+
+	"pawl/permission"
+	"pawl/run"
+)
+
+// contained is a command where the sandbox bounds whatever it does.
+func contained(command string) permission.Request {
+	return permission.Request{Tool: "shell", Command: command, Workspace: "/work", Class: permission.Classify(command).Class,
+		Sandboxed: true, EnforcesReadOnly: true, Contains: true}
+}
+
+// A person is asked about what needs a person, and about nothing else: a dialog that comes sixty times a day is read
+// by nobody.
+func TestFewEverydayCommandsAsk(t *testing.T) {
+	t.Parallel()
+	commands := lines(t, "questions.txt")
+	asked := map[permission.Mode]int{}
+	for i, line := range commands {
+		columns := strings.SplitN(line, "\t", 3)
+		if len(columns) != 3 {
+			t.Fatalf("line %d has no three columns: %q", i, line)
+		}
+		for column, mode := range []permission.Mode{permission.Default, permission.AcceptEdits} {
+			r, verdict := contained(strings.ReplaceAll(columns[2], "<LF>", "\n")), permission.Allow
+			if columns[column] != "." {
+				verdict = permission.Ask
+			}
+			d := permission.Rules(nil).Decide(r, mode)
+			if d.Verdict != verdict {
+				t.Errorf("%s in %s: %s (%s), want %s", columns[2], mode, d.Verdict, d.Reason, verdict)
+			}
+			if d.Verdict == permission.Allow {
+				if d.Sandbox == run.Confined && mode == permission.Default {
+					t.Errorf("%s in %s: runs with the workspace writable", columns[2], mode)
+				}
+				continue
+			}
+			asked[mode]++
+			if word := map[string]string{"network": "the network", "outside": "outside", "write": "write", "delete": "delete"}[columns[column]]; word == "" || !strings.Contains(d.Reason, word) {
+				t.Errorf("%s in %s: the question does not say %q: %s", columns[2], mode, word, d.Reason)
+			}
+			// Every question has a rule that answers it for good.
+			p := permission.Rules(nil).Propose(r, mode, nil)
+			if len(p.Rules) == 0 {
+				t.Errorf("%s in %s: no rule answers it: %s", columns[2], mode, p.Reason)
+			}
+		}
+	}
+	t.Logf("of %d commands %d ask in mode default and %d in accept-edits", len(commands), asked[permission.Default], asked[permission.AcceptEdits])
+	if most := len(commands) * 20 / 102; asked[permission.Default] > most {
+		t.Errorf("in mode default %d ask, want at most %d", asked[permission.Default], most)
+	}
+	if most := len(commands) * 6 / 102; asked[permission.AcceptEdits] > most {
+		t.Errorf("in accept-edits %d ask, want at most %d", asked[permission.AcceptEdits], most)
+	}
+}
+
+// What a rule that denies or asks might speak of is asked about as it would be without a sandbox that bounds it.
+func TestARuleThatMightSpeakOfItKeepsTheQuestion(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		effect   permission.Verdict
+		rule     string
+		commands []string
+	}{
+		{permission.Deny, "shell(rm *)", []string{"make test", "npm test", "./x.sh", "for f in *; do $f; done", "FOO=1 go test ./...", "python3 -c 'import os'", "find . -exec $X {} +", "ls | xargs frob", "x() { ls; }; x", "eval ls"}},
+		{permission.Ask, "shell(curl *)", []string{"make test", "pytest -q", "node x.js", "echo $(frob)", "bash x.sh", "xargs -a f env"}},
+		{permission.Ask, "read(conf/x)", []string{"make test", "wc -l $(git ls-files)", "find . -name x | xargs cat", "for f in conf/*; do cat \"$f\"; done"}},
+		{permission.Deny, "read(a/**/b)", []string{"make test", "python3 x.py", "ls | xargs frob"}},
+	} {
+		rs := rules(t, c.effect, c.rule)
+		for _, command := range c.commands {
+			for _, mode := range []permission.Mode{permission.Default, permission.AcceptEdits} {
+				if d := rs.Decide(contained(command), mode); d.Verdict == permission.Allow {
+					t.Errorf("%s under %s %s in %s: %s", command, c.effect, c.rule, mode, d.Reason)
+				}
+			}
+		}
+	}
+	// What the sandbox holds asks about nothing, and what is known to the last word is not asked about either.
+	for _, rule := range []string{"read(conf/**)", "edit(conf/x)"} {
+		if d := rules(t, permission.Deny, rule).Decide(contained("make test"), permission.Default); d.Verdict != permission.Allow || d.Sandbox != run.Trial {
+			t.Errorf("make test under deny %s: %+v", rule, d)
+		}
+	}
+	if d := rules(t, permission.Deny, "shell(rm *)").Decide(contained("mkdir a && touch a/b"), permission.AcceptEdits); d.Verdict != permission.Allow || d.Sandbox != run.Inside {
+		t.Errorf("what runs nothing: %+v", d)
+	}
+}
+
+// What leads out, asks for more or was said to need more is asked about, and where nothing is bounded all is.
+func TestWhatIsNotBoundedAsks(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{
+		"frob /etc/shadow", "cat ~/.ssh/id_rsa; frob", "frob .env", "frob > /etc/x", "frob > ../x", "frob; cat secrets/key.pem", "npm test > .vscode/tasks.json", "cd .vscode && frob x", "cd /etc && frob x", "cat \u202e", "frob 2> .git/config",
+	} {
+		for _, mode := range []permission.Mode{permission.Default, permission.AcceptEdits} {
+			if d := permission.Rules(nil).Decide(contained(command), mode); d.Verdict == permission.Allow && d.Sandbox != run.Trial || d.Verdict == permission.Allow && !strings.Contains(command, "vscode") {
+				t.Errorf("%s in %s: %s %s", command, mode, d.Sandbox, d.Reason)
+			}
+		}
+	}
+	for name, change := range map[string]func(*permission.Request){
+		"nothing contains it":          func(r *permission.Request) { r.Contains = false },
+		"it says that it writes":       func(r *permission.Request) { r.Writes = true },
+		"it asks for the network":      func(r *permission.Request) { r.Sandbox = run.WithNetwork },
+		"a path could not be followed": func(r *permission.Request) { r.Outside = true },
+		"a link leads out":             func(r *permission.Request) { r.Paths, r.Resolved = []string{"l"}, []string{"/home/x/y"} },
+	} {
+		for _, mode := range []permission.Mode{permission.Default, permission.AcceptEdits} {
+			r := contained("frob l")
+			change(&r)
+			if d := permission.Rules(nil).Decide(r, mode); d.Verdict != permission.Ask {
+				t.Errorf("%s, in %s: %+v", name, mode, d)
+			}
+		}
+	}
+	if d := permission.Rules(nil).Decide(contained("frob"), permission.Plan); d.Verdict != permission.Deny {
+		t.Errorf("in mode plan: %+v", d)
+	}
+}

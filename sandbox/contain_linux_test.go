@@ -1,0 +1,134 @@
+package sandbox_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pawl/run"
+	"pawl/sandbox"
+)
+
+// isObeyed stands for permission.ObeyedName.
+func isObeyed(path string) bool {
+	switch name := filepath.Base(path); name {
+	case ".vscode", ".github", "package.json", ".envrc", ".husky":
+		return true
+	case ".bin":
+		return strings.HasSuffix(path, "node_modules/.bin")
+	}
+	return false
+}
+
+// unasked runs a script as one that runs unasked whatever it does.
+func (s *stage) unasked(t testing.TB, level run.Confinement, script string) outcome {
+	t.Helper()
+	return s.run(t, level, "bash", "-c", script)
+}
+
+// containing makes a stage with a repository and with files that programs obey.
+func containing(t *testing.T) *stage {
+	t.Helper()
+	s := newStage(t)
+	s.needsTree(t)
+	needs(t, "bash", "git")
+	for name, text := range map[string]string{
+		"main.go": "package main\n", ".env": "canary\n", "package.json": `{"scripts":{}}`, "sub/.vscode/tasks.json": "{}", "node_modules/x/package.json": "{}", "node_modules/.bin/tool": "#!/bin/sh\n",
+	} {
+		s.write(t, filepath.Join(s.workspace, name), text)
+	}
+	s.sh(t, "git init -q . && git add main.go && git -c user.name=a -c user.email=a@b commit -qm x")
+	s.plan(t)
+	if !s.policy.Contains() {
+		t.Fatal("commands are not contained here")
+	}
+	return s
+}
+
+func TestATrialChangesNothingInTheWorkspace(t *testing.T) {
+	t.Parallel()
+	s := containing(t)
+	before := picture(t, s.workspace) + picture(t, s.home+"/.npm")
+	o := s.unasked(t, run.Trial, strings.Join([]string{
+		"echo x > made", "echo x >> main.go", "rm -rf sub", "mv main.go gone", "ln main.go hard", "mkdir d", "git add -A", "git commit -qm x --allow-empty", "git config a.b c", "echo x > .git/hooks/pre-commit",
+		"cat .env", "setsid sh -c 'sleep 0.1; echo x > late' &", "python3 -c 'open(\"x\",\"w\")'", "echo x > /proc/self/cwd/x", "truncate -s0 main.go", "chmod 777 main.go", "touch main.go", "echo x > ~/.npm/x", "echo x > ~/.bashrc", "mount -o remount,rw . ",
+		"echo kept > /tmp/kept", "wait", "echo done",
+	}, "\n"))
+	if after := picture(t, s.workspace) + picture(t, s.home+"/.npm"); after != before {
+		t.Errorf("something was changed:\n%s\nbefore:\n%s", after, before)
+	}
+	if strings.Contains(o.printed, "canary") || !strings.Contains(o.printed, "done") {
+		t.Errorf("it printed %q", o.printed)
+	}
+	if o := s.unasked(t, run.Trial, "cat /tmp/kept; echo x | cat > /dev/tcp/127.0.0.1/1"); !strings.HasPrefix(o.printed, "kept") {
+		t.Errorf("its temporary folder is not kept: %q", o.printed)
+	}
+	if o := s.unasked(t, run.Trial, "touch made"); !strings.Contains(o.refusal, `repeat the call with "sandbox": "write"`) {
+		t.Errorf("it is not told how to ask: %q", o.refusal)
+	}
+}
+
+func TestWhatRunsInsideChangesFilesAndNothingThatIsObeyed(t *testing.T) {
+	t.Parallel()
+	s := containing(t)
+	s.unasked(t, run.Inside, "echo 'package x' > main.go; mkdir -p dist && echo '{\"type\":\"module\"}' > dist/package.json; mkdir a && mv a b")
+	if got := s.read1(t, "main.go"); got != "package x\n" {
+		t.Errorf("a file is %q", got)
+	}
+	if got := s.read1(t, "dist/package.json"); got == "" {
+		t.Error("a package.json that says only what kind of modules there are was taken away")
+	}
+	config := s.read1(t, ".git/config")
+	for name, script := range map[string]string{
+		".vscode/tasks.json":         "mkdir .vscode && echo x > .vscode/tasks.json",
+		"new/.vscode/settings.json":  "mkdir -p a/b && echo x > a/b/settings.json && mv a/b a/.vscode && mv a new",
+		".github/workflows/ci.yml":   "python3 -c 'import os; os.makedirs(\".github/workflows\"); open(\".github/workflows/ci.yml\",\"w\").write(\"x\")'",
+		".husky":                     "ln -s main.go .husky",
+		"bin/package.json":           "mkdir -p bin; echo '{\"scripts\":{\"postinstall\":\"x\"}}' > bin/package.json",
+		".git/hooks/pre-commit":      "echo x > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit",
+		".git/refs/heads/evil":       "git branch evil; echo x > .git/refs/heads/evil",
+		"node_modules/.bin/evil":     "echo x > node_modules/.bin/evil",
+		"sub/.vscode/launch.json":    "echo x > sub/.vscode/launch.json; mv sub/.vscode sub/x; rm -rf sub/.vscode",
+		"late/.vscode":               "mkdir late; setsid sh -c 'sleep 0.2; mkdir late/.vscode' & exit",
+		"deep/.git/hooks/pre-commit": "mkdir deep && cd deep && git init -q && echo x > .git/hooks/pre-commit",
+	} {
+		o := s.unasked(t, run.Inside, script)
+		if _, err := os.Lstat(filepath.Join(s.workspace, name)); err == nil {
+			t.Errorf("%s: %s is there; told %q", script, name, o.told)
+		}
+	}
+	// What stood there is what it was, also where its folder was moved and made anew.
+	o := s.unasked(t, run.Inside, "echo x > package.json; rm -f package.json; mv package.json y; sed -i s/s/t/ package.json; mv sub sub2; mkdir -p sub/.vscode; echo evil > sub/.vscode/tasks.json")
+	if got := s.read1(t, "package.json"); got != `{"scripts":{}}` {
+		t.Errorf("package.json is %q", got)
+	}
+	if got := s.read1(t, "sub/.vscode/tasks.json"); got != "" {
+		t.Errorf("in the place of a folder that was moved away: %q; told %q", got, o.told)
+	}
+	if got := s.read1(t, "sub2/.vscode/tasks.json"); got != "{}" {
+		t.Errorf("what was moved is %q", got)
+	}
+	if got := s.read1(t, ".git/config"); got != config {
+		t.Errorf("the configuration is %q", got)
+	}
+	if o := s.unasked(t, run.Inside, "cat .env; cat .en*; python3 -c 'print(open(\".env\").read())'"); strings.Contains(o.printed, "canary") {
+		t.Errorf("a secret was read: %q", o.printed)
+	}
+	if o := s.unasked(t, run.Inside, "mkdir -p .vscode"); len(o.told) != 1 || !strings.Contains(o.told[0], `"sandbox": "write"`) {
+		t.Errorf("told %q", o.told)
+	}
+	if o := s.fenced(t, run.Inside, sandbox.Fence{Repository: true}, "bash", "-c", "git add -A && git ls-files .env && git -c user.name=a -c user.email=a@b commit -qm second && git log --oneline | wc -l"); strings.TrimSpace(o.printed) != "2" {
+		t.Errorf("git's own work: %q", o.printed)
+	}
+}
+
+// read1 returns the content of a file of the workspace; empty if there is none.
+func (s *stage) read1(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.workspace, name))
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
