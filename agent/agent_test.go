@@ -219,3 +219,31 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestAnAgentNamesItsServers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		front string
+		want  run.Grants
+	}{
+		{"mcp: [github, docs]", run.Grant("*", "mcp__docs__*", "mcp__github__*")},
+		{"mcp: []", run.Grant("*")},
+		{"tools: [read]\nmcp: github", run.Grant("read", "mcp__github__*")},
+		{"tools: [read, mcp__docs__find]", run.Grant("read", "mcp__docs__find")},
+	} {
+		a, err := agent.Parse("a.md", []byte("---\n"+c.front+"\n---\nWork.\n"), nil)
+		if err != nil || a.Tools != c.want {
+			t.Errorf("%s: it is granted %q, want %q: %v", c.front, a.Tools, c.want, err)
+		}
+		file, err := agent.Format(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := agent.Parse("a.md", file, nil); err != nil || again.Tools != c.want {
+			t.Errorf("%s: written and read again it is granted %q: %v", c.front, again.Tools, err)
+		}
+	}
+	if _, err := agent.Parse("a.md", []byte("---\nmcp: ['a b']\n---\n"), nil); err == nil {
+		t.Error("a name that no server can have is taken")
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"pawl/external"
+	"pawl/internal/lazy"
 	"pawl/internal/text"
 	"pawl/internal/visible"
 	"pawl/permission"
@@ -31,7 +32,7 @@ const (
 )
 
 // keys are those of a file.
-var keys = []string{"name", "description", "kind", "provider", "model", "tools", "permissions", "output", "limits", "isolation", "instructions"}
+var keys = []string{"name", "description", "kind", "provider", "model", "tools", "mcp", "permissions", "output", "limits", "isolation", "instructions"}
 
 // Parse reads the file of an agent: Markdown with YAML front matter (.md), or one JSON object
 // with the same keys and the instructions under "instructions" (.json). The base of the
@@ -151,7 +152,7 @@ func (r *reader) word(n *yaml.Node, key string) string {
 
 // words returns a list of strings; one string is a list with commas.
 func (r *reader) words(n *yaml.Node, key string) []string {
-	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && key == "tools" {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && (key == "tools" || key == "mcp") {
 		var all []string
 		for word := range strings.SplitSeq(n.Value, ",") {
 			if word = strings.TrimSpace(word); word != "" {
@@ -189,6 +190,7 @@ func (r *reader) file(root *yaml.Node) {
 	a := r.agent
 	provider := ""
 	var model *yaml.Node
+	var servers []string // nil: they are not named
 	r.members(root, "an agent", keys, func(key string, n *yaml.Node) {
 		switch key {
 		case "name":
@@ -211,6 +213,13 @@ func (r *reader) file(root *yaml.Node) {
 			a.Model, model = r.word(n, key), n
 		case "tools":
 			r.tools(n)
+		case "mcp":
+			servers = r.words(n, key)
+			for _, name := range servers {
+				if !serverName().MatchString(name) {
+					r.wrong(n, "%s is not the name of an MCP server", visible.Quote(name))
+				}
+			}
 		case "permissions":
 			r.permissions(n)
 		case "output":
@@ -230,6 +239,9 @@ func (r *reader) file(root *yaml.Node) {
 			}
 		}
 	})
+	if servers != nil {
+		a.Tools = grantServers(a.Tools, servers)
+	}
 	switch {
 	case a.Model == "" && r.programs.Is(provider):
 		a.Model = provider + "/" + external.DefaultModel
@@ -240,6 +252,20 @@ func (r *reader) file(root *yaml.Node) {
 	case a.Model != "" && !strings.Contains(a.Model, "/"):
 		r.wrong(model, "unknown model %s; use PROVIDER/NAME", visible.Quote(a.Model))
 	}
+}
+
+// serverName is the form of the names of MCP servers, as package mcp has it.
+var serverName = lazy.Regexp(`^[A-Za-z0-9]([A-Za-z0-9_-]{0,30}[A-Za-z0-9-])?$`)
+
+// grantServers grants the tools of named MCP servers beside g, and those of no other.
+func grantServers(g run.Grants, names []string) run.Grants {
+	if !g.Limited() {
+		g = run.Grant(run.GrantOwn)
+	}
+	for _, name := range names {
+		g = g.With(run.GrantServer(name))
+	}
+	return g
 }
 
 func (r *reader) tools(n *yaml.Node) {
@@ -371,7 +397,17 @@ func Format(a Agent) ([]byte, error) {
 	put(&front, "description", a.Description, a.Description != "")
 	put(&front, "kind", string(a.Kind), a.Kind != "" && a.Kind != submission.Worker)
 	put(&front, "model", a.Model, a.Model != "")
-	put(&front, "tools", append([]string{}, a.Tools.Names()...), a.Tools.Limited())
+	tools, servers := []string{}, []string{}
+	for _, name := range a.Tools.Names() {
+		if server, is := strings.CutSuffix(name, "__*"); is {
+			servers = append(servers, strings.TrimPrefix(server, "mcp__"))
+		} else if name != run.GrantOwn {
+			tools = append(tools, name)
+		}
+	}
+	own := a.Tools.Limited() && slices.Contains(a.Tools.Names(), run.GrantOwn)
+	put(&front, "tools", tools, a.Tools.Limited() && !own)
+	put(&front, "mcp", servers, own || len(servers) > 0)
 	permissions := &yaml.Node{Kind: yaml.MappingNode}
 	put(permissions, "mode", string(a.Mode), a.Mode != "")
 	for _, effect := range []permission.Verdict{permission.Allow, permission.Ask, permission.Deny} {

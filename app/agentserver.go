@@ -56,7 +56,7 @@ func (w *Workspace) agentTools(s *settings, state run.State) (tools []agentTool,
 	}
 	names := llm.NewNames(all.Names())
 	for _, spec := range all.Specs() {
-		named := granted.Limited() && slices.Contains(granted.Names(), spec.Name)
+		named := granted.Limited() && (slices.Contains(granted.Names(), spec.Name) || strings.HasPrefix(spec.Name, mcp.Prefix) && granted.Has(spec.Name))
 		common := slices.ContainsFunc(offered, func(name string) bool {
 			return spec.Name == name || strings.HasSuffix(name, ".") && strings.HasPrefix(spec.Name, name)
 		})

@@ -59,3 +59,24 @@ func TestAChangeCanGrantEveryToolAgain(t *testing.T) {
 		t.Errorf("a change of nothing leaves %q", got.Tools)
 	}
 }
+
+// An agent that names MCP servers has their tools, and those of no other.
+func TestServersAreGranted(t *testing.T) {
+	t.Parallel()
+	all := []string{"edit", "mcp__docs__find", "mcp__git__log", "mcp__github__log"}
+	for _, c := range []struct {
+		g   Grants
+		has []string
+	}{
+		{Grant(GrantOwn), []string{"edit"}},
+		{Grant(GrantOwn, GrantServer("git")), []string{"edit", "mcp__git__log"}},
+		{Grant(GrantServer("docs"), "mcp__github__log"), []string{"mcp__docs__find", "mcp__github__log"}},
+		{Grant(GrantOwn, GrantServer("git")).Without(all, "edit"), []string{"mcp__git__log"}},
+		{Grant(GrantOwn).With("mcp__docs__find"), []string{"edit", "mcp__docs__find"}},
+	} {
+		has := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !c.g.Has(name) })
+		if !slices.Equal(has, c.has) {
+			t.Errorf("%q grants %v, want %v", c.g, has, c.has)
+		}
+	}
+}

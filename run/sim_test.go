@@ -715,7 +715,9 @@ var disturbances = []func(*life, *State) Payload{
 		return CallSettled{Call: id, Outcome: OK, Content: []Part{Text("late")}}
 	},
 	func(l *life, s *State) Payload { return CallStarted{Call: "c_1", Attempt: 7} },
-	func(l *life, s *State) Payload { return CallAsked{Call: CallID("c_" + itoa(1+l.rnd.IntN(6))), Question: "which?"} },
+	func(l *life, s *State) Payload {
+		return CallAsked{Call: CallID("c_" + itoa(1+l.rnd.IntN(6))), Question: "which?"}
+	},
 	func(l *life, s *State) Payload {
 		if s.Turn.Phase == Requesting {
 			return RequestStarted{Purpose: ForStep, Attempt: 1}
