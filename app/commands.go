@@ -106,6 +106,11 @@ func (w *Workspace) PromptCommands() (all []instructions.Command, untrusted, pro
 			}
 		}
 	}
+	if servers, err := w.Servers(); err == nil {
+		for _, p := range servers.Prompts() {
+			byName[p.Command] = instructions.Command{Name: p.Command, Description: p.Description, Arguments: p.Takes, Source: ofServer + p.Server}
+		}
+	}
 	for _, c := range byName {
 		all = append(all, c)
 	}

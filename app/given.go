@@ -89,7 +89,7 @@ func (w *Workspace) Mentions(ctx context.Context, words string, dirs ...string) 
 			}
 			break
 		}
-		if last := candidates[len(candidates)-1]; !found && fileForm().MatchString(last) {
+		if last := candidates[len(candidates)-1]; !found && fileForm().MatchString(last) && !w.isServed(last) {
 			a.Notes = append(a.Notes, fmt.Sprintf("@%s is not attached: there is no such file", last))
 		}
 	}
@@ -236,9 +236,13 @@ var ErrTooLarge = errors.New("it is too large")
 // A picture is described, and attached as it can be shown. More than limit bytes are
 // [ErrTooLarge].
 func (s *Session) Store(ctx context.Context, name string, r io.Reader, limit int64) ([]run.Part, error) {
-	c := s.State().Created
-	st := s.w.outputs()
-	key := output.Key{Conversation: c.Conversation(), Run: s.id, Call: run.CallID(name)}
+	return s.w.storeFor(ctx, s.State().Created, name, r, limit)
+}
+
+// storeFor is [Session.Store] for a run.
+func (w *Workspace) storeFor(ctx context.Context, of run.Created, name string, r io.Reader, limit int64) ([]run.Part, error) {
+	st := w.outputs()
+	key := output.Key{Conversation: of.Conversation(), Run: of.Run, Call: run.CallID(name)}
 	for n := 2; ; n++ {
 		old, err := st.Open(key)
 		if err != nil {
@@ -257,7 +261,7 @@ func (s *Session) Store(ctx context.Context, name string, r io.Reader, limit int
 	} else if n > limit {
 		return nil, ErrTooLarge
 	}
-	settings, err := s.w.load()
+	settings, err := w.load()
 	if err != nil {
 		return nil, err
 	}

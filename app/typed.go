@@ -17,6 +17,7 @@ import (
 	"pawl/internal/text"
 	"pawl/internal/visible"
 	"pawl/judge"
+	"pawl/mcp"
 	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
@@ -55,6 +56,11 @@ func (w *Workspace) Typed(ctx context.Context, words string) (Typed, error) {
 	}
 	name := strings.Fields(words)[0]
 	t.arguments = strings.TrimSpace(words[len(name):])
+	if strings.HasPrefix(name, "/"+mcp.Prefix) {
+		if err := w.awaitServers(ctx); err != nil {
+			return t, err
+		}
+	}
 	all, untrusted, _ := w.PromptCommands()
 	called := func(c instructions.Command) bool { return c.Name == name[1:] }
 	if i := slices.IndexFunc(all, called); i >= 0 {
@@ -80,6 +86,9 @@ type Approve func(ctx context.Context, command, reason string) error
 // arguments, and what they mention by @. The shell commands in it run now, each judged as a call of that run would be;
 // if one may not, the error says so and nothing is to be sent. The zero state is that of no run.
 func (w *Workspace) Parts(ctx context.Context, t Typed, of run.State, approve Approve) (Attachments, error) {
+	if parts, is, err := w.servedPrompt(ctx, t); is {
+		return Attachments{Parts: parts}, err
+	}
 	words, mentions := t.Words, t.Words
 	if t.Command != nil {
 		pieces := t.Command.Pieces(t.arguments, map[string]string{"CLAUDE_SKILL_DIR": t.Command.Dir, "CLAUDE_SESSION_ID": string(of.Created.Run), "CLAUDE_EFFORT": of.Config.Effort})
@@ -109,6 +118,8 @@ func (w *Workspace) Parts(ctx context.Context, t Typed, of run.State, approve Ap
 		}
 	}
 	a, err := w.Mentions(ctx, mentions, of.Config.Dirs...)
+	served := w.served(ctx, mentions, of)
+	a.Parts, a.Notes = append(a.Parts, served.Parts...), append(a.Notes, served.Notes...)
 	if words != "" {
 		a.Parts = slices.Insert(a.Parts, 0, run.Text(words))
 	}

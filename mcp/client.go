@@ -334,15 +334,18 @@ func (r *Remote) dial(l *link, workspace string) error {
 }
 
 func (r *Remote) clientOptions(l *link) *sdk.ClientOptions {
+	changed := func() {
+		select {
+		case l.changed <- struct{}{}:
+			go r.relist(l)
+		default: // another is about to
+		}
+	}
 	o := &sdk.ClientOptions{
-		Logger: slog.New(slog.DiscardHandler),
-		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
-			select {
-			case l.changed <- struct{}{}:
-				go r.relist(l)
-			default: // another is about to
-			}
-		},
+		Logger:                     slog.New(slog.DiscardHandler),
+		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { changed() },
+		PromptListChangedHandler:   func(context.Context, *sdk.PromptListChangedRequest) { changed() },
+		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { changed() },
 		ProgressNotificationHandler: func(_ context.Context, p *sdk.ProgressNotificationClientRequest) {
 			l.show(fmt.Sprint(p.Params.ProgressToken), progressWords(p.Params))
 		},

@@ -17,16 +17,22 @@ import (
 
 // A listing is what a server has said it has.
 type listing struct {
-	Fingerprint  string      `json:"fingerprint"` // of the definition
-	Server       string      `json:"server,omitempty"`
-	Version      string      `json:"version,omitempty"`
-	Protocol     string      `json:"protocol,omitempty"`
-	Instructions string      `json:"instructions,omitempty"`
-	Tools        []*sdk.Tool `json:"tools"`
+	Fingerprint  string          `json:"fingerprint"` // of the definition
+	Server       string          `json:"server,omitempty"`
+	Version      string          `json:"version,omitempty"`
+	Protocol     string          `json:"protocol,omitempty"`
+	Instructions string          `json:"instructions,omitempty"`
+	Tools        []*sdk.Tool     `json:"tools"`
+	Form         int             `json:"form"` // listingForm
+	Prompts      []*sdk.Prompt   `json:"prompts,omitempty"`
+	Resources    []*sdk.Resource `json:"resources,omitempty"`
 
 	offered []*remoteTool // see choose
 	left    []string      // what is not although the definition has it, a sentence each
 }
+
+// listingForm is raised when a listing has more than one that was remembered before: the server is asked again.
+const listingForm = 1
 
 // choose finds out which of the tools are offered. It reads their schemas, so it is done once.
 func (l *listing) choose(r *Remote) {
@@ -65,7 +71,7 @@ func (r *Remote) remembered() bool {
 	}
 	content, err := os.ReadFile(r.cachePath())
 	var l listing
-	if err != nil || json.Unmarshal(content, &l) != nil || l.Fingerprint != r.Fingerprint() {
+	if err != nil || json.Unmarshal(content, &l) != nil || l.Fingerprint != r.Fingerprint() || l.Form != listingForm {
 		return false
 	}
 	l.choose(r)
@@ -88,7 +94,7 @@ func (r *Remote) List(ctx context.Context) (Status, error) {
 }
 
 func (r *Remote) list(ctx context.Context, l *link) error {
-	now := &listing{Fingerprint: r.Fingerprint()}
+	now := &listing{Fingerprint: r.Fingerprint(), Form: listingForm}
 	if i := l.session.InitializeResult(); i != nil {
 		now.Protocol, now.Instructions = i.ProtocolVersion, i.Instructions
 		if i.ServerInfo != nil {
@@ -109,13 +115,19 @@ func (r *Remote) list(ctx context.Context, l *link) error {
 			return fmt.Errorf("the server %s lists more than %d tools, or has no last page of them", r.Name, maxTools)
 		}
 	}
+	if err := now.offers(ctx, l); err != nil && r.all.ctx.Err() == nil { // its tools can be used
+		r.all.opt.notice(fmt.Sprintf("the server %s does not list its prompts and resources: %v", r.Name, inLine(err)))
+	}
 	now.choose(r)
 	r.mu.Lock()
-	changed := r.listed == nil || !reflect.DeepEqual(r.listed.Tools, now.Tools)
+	was := r.listed
+	changed := was == nil || !reflect.DeepEqual(was.Tools, now.Tools)
 	r.listed = now
 	r.mu.Unlock()
-	if changed {
+	if changed || !reflect.DeepEqual(was.Prompts, now.Prompts) || !reflect.DeepEqual(was.Resources, now.Resources) {
 		r.remember(now)
+	}
+	if changed {
 		if r.all.opt.Changed != nil {
 			r.all.opt.Changed()
 		}

@@ -21,26 +21,7 @@ const largeResult = 8 << 10
 // result returns what a server has answered, as a model gets it. out takes a large result; nil:
 // nothing does.
 func (t *remoteTool) result(ctx context.Context, res *sdk.CallToolResult, out io.Writer) tool.Result {
-	var texts, notes []string
-	var pictures []run.Part
-	for _, c := range res.Content {
-		switch c := c.(type) {
-		case *sdk.TextContent:
-			texts = append(texts, c.Text)
-		case *sdk.ImageContent:
-			shown, note := show(ctx, "the picture", c.MIMEType, c.Data)
-			pictures, notes = append(pictures, shown...), appendText(notes, note)
-		case *sdk.AudioContent:
-			notes = append(notes, fmt.Sprintf("[sound, %s, %d bytes: it cannot be shown]", visible.Escape(c.MIMEType), len(c.Data)))
-		case *sdk.ResourceLink:
-			notes = append(notes, "["+linkWords(c)+"]")
-		case *sdk.EmbeddedResource:
-			text, shown, note := resource(ctx, c.Resource)
-			texts, pictures, notes = appendText(texts, text), append(pictures, shown...), appendText(notes, note)
-		default:
-			notes = append(notes, "[content of a kind that pawl does not know]")
-		}
-	}
+	texts, pictures, notes := contents(ctx, res.Content)
 	text := strings.Join(texts, "\n")
 	var structured []byte
 	if res.StructuredContent != nil {
@@ -70,6 +51,29 @@ func (t *remoteTool) result(ctx context.Context, res *sdk.CallToolResult, out io
 	r.Content = append(r.Content, pictures...)
 	add(strings.Join(notes, "\n"))
 	return r
+}
+
+// contents returns content as a model gets it: texts, pictures, and notes on what cannot be shown.
+func contents(ctx context.Context, all []sdk.Content) (texts []string, pictures []run.Part, notes []string) {
+	for _, c := range all {
+		switch c := c.(type) {
+		case *sdk.TextContent:
+			texts = append(texts, c.Text)
+		case *sdk.ImageContent:
+			shown, note := show(ctx, "the picture", c.MIMEType, c.Data)
+			pictures, notes = append(pictures, shown...), appendText(notes, note)
+		case *sdk.AudioContent:
+			notes = append(notes, fmt.Sprintf("[sound, %s, %d bytes: it cannot be shown]", visible.Escape(c.MIMEType), len(c.Data)))
+		case *sdk.ResourceLink:
+			notes = append(notes, "["+linkWords(c)+"]")
+		case *sdk.EmbeddedResource:
+			text, shown, note := resource(ctx, c.Resource)
+			texts, pictures, notes = appendText(texts, text), append(pictures, shown...), appendText(notes, note)
+		default:
+			notes = append(notes, "[content of a kind that pawl does not know]")
+		}
+	}
+	return texts, pictures, notes
 }
 
 // saysText reports whether a structured result only wraps a text that the server has sent beside it.

@@ -631,7 +631,7 @@ func (m *model) wantFiles() []effect {
 	m.input.asked = true
 	return []effect{later(func(ctx context.Context, b *backend) error {
 		names, err := tool.Files(ctx, b.ws.Dir, maxFiles)
-		b.post(filesKnown{names})
+		b.post(filesKnown{append(names, b.ws.Resources()...)})
 		return err
 	})}
 }
