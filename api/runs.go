@@ -78,6 +78,7 @@ type listRunsInput struct {
 	End   []run.End          `query:"end,explode" enum:"completed,asked,interrupted,limit_reached,guardrail_stopped,loop_stopped,refused,failed" doc:"Only those whose last turn ended so"`
 	Model string             `query:"model" doc:"Only those with this model"`
 	Text  string             `query:"text" doc:"Only those that have this text in their name, title or id"`
+	All   bool               `query:"all" doc:"Those of all folders, each with its folder; only those of this folder can be opened here"`
 	Since string             `query:"since" doc:"Only those that were used after this time: 36h or 7d (ago), or a day such as 2026-11-20"`
 }
 
@@ -90,7 +91,11 @@ func (s *Server) listRuns(ctx context.Context, in *listRunsInput) (forms.List[fo
 	if len(in.State)+len(in.End) > 0 || in.Model+in.Text != "" {
 		most = 0 // what fits may be anywhere
 	}
-	all, err := s.ws.Runs(ctx, most)
+	list := func() ([]runlog.Run, error) { return s.ws.Runs(ctx, most) }
+	if in.All {
+		list = func() ([]runlog.Run, error) { return runlog.All(ctx, s.ws.Options().Env) }
+	}
+	all, err := list()
 	if err != nil {
 		return forms.List[forms.RunForm]{}, err
 	}

@@ -110,6 +110,14 @@ func (s *Server) workspaceOperations() {
 			}
 			return stats, err
 		})
+	type doctorInput struct {
+		Online bool `query:"online" doc:"Ask the providers too, which takes up to five seconds"`
+	}
+	handle(s, operation{method: http.MethodGet, path: "/doctor", id: "get-doctor", tag: tagWorkspace,
+		summary: "Get what is there, what is missing and what to do next", more: "As pawl doctor --json prints it."},
+		func(ctx context.Context, in *doctorInput) (report.Report, error) {
+			return report.Doctor(ctx, s.ws.Options(), !in.Online), nil
+		})
 	handle(s, operation{method: http.MethodGet, path: "/version", id: "get-version", tag: tagWorkspace,
 		summary: "Get the version of the server"},
 		func(context.Context, *struct{}) (build.Info, error) { return build.This(), nil })

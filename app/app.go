@@ -99,6 +99,9 @@ type Workspace struct {
 	programs func() (external.Registry, error)
 }
 
+// Options returns what the workspace was opened with.
+func (w *Workspace) Options() Options { return w.opt }
+
 // settings are what holds in a workspace.
 type settings struct {
 	*config.Config

@@ -42,6 +42,17 @@ type Stats struct {
 	Models       []ModelCount    `json:"models"`
 	Cost         float64         `json:"cost"`     // US dollars, of what has a price
 	Unpriced     int             `json:"unpriced"` // answers without one
+	Days         []DayCount      `json:"days"`     // on which something happened, in order
+}
+
+// A DayCount is what happened on a day.
+type DayCount struct {
+	Day       string  `json:"day"` // in UTC, as 2026-11-27
+	Turns     int     `json:"turns"`
+	Failed    int     `json:"failed"` // of the turns: those that did not end completed
+	Reminders int     `json:"reminders"`
+	Driven    int64   `json:"driven_ms"` // for which turns were driven that ended, waiting for a person left out
+	Cost      float64 `json:"cost"`      // US dollars
 }
 
 // A Spread is how a figure is spread: its mean, and what 95 of 100 do not exceed.
@@ -73,6 +84,7 @@ type tally struct {
 	perRun     []int
 	decisions  map[DecisionCount]int
 	models     map[string]*modelTally
+	days       map[string]*DayCount
 	incomplete []error // why not all of a run could be read
 }
 
@@ -82,7 +94,7 @@ type modelTally struct {
 }
 
 func newTally(after time.Time) *tally {
-	t := &tally{after: after, decisions: map[DecisionCount]int{}, models: map[string]*modelTally{}}
+	t := &tally{after: after, decisions: map[DecisionCount]int{}, models: map[string]*modelTally{}, days: map[string]*DayCount{}}
 	for _, m := range []*map[string]int{&t.out.Ends, &t.out.Reasons, &t.out.Outcomes, &t.out.Answers, &t.out.Interrupts} {
 		*m = map[string]int{}
 	}
@@ -139,8 +151,11 @@ func (r *runTally) event(e run.Event) {
 	r.counted = true
 	r.run.Add(e.Payload)
 	r.turn.Add(e.Payload)
+	day := r.day(e.At)
 	if _, child := e.Payload.(run.CallSettled); !child { // a child run is counted itself
-		r.spend(cmp.Or(r.model, "external"), run.Spent(e.Payload))
+		spent := run.Spent(e.Payload)
+		day.Cost = view.Dollars(day.Cost + spent.Cost)
+		r.spend(cmp.Or(r.model, "external"), spent)
 	}
 	switch f := e.Payload.(type) {
 	case run.CallInspected:
@@ -160,6 +175,7 @@ func (r *runTally) event(e run.Event) {
 	case run.Told:
 		if f.Reason == run.TellOutput {
 			r.out.Reminders++
+			day.Reminders++
 		} else if f.Reason != run.TellRepeated {
 			r.out.Nudges++
 		}
@@ -170,6 +186,11 @@ func (r *runTally) event(e run.Event) {
 		if f.End == run.LoopStopped {
 			r.out.Loops++
 		}
+		day.Turns++
+		day.Driven += f.Driven.Milliseconds()
+		if f.End != run.Completed {
+			day.Failed++
+		}
 		r.endTurn(string(f.End))
 	}
 }
@@ -177,6 +198,15 @@ func (r *runTally) event(e run.Event) {
 func (r *runTally) decision(call run.CallID, d run.Decision) {
 	r.out.Answers[string(d.Answer)]++
 	r.decisions[DecisionCount{Tool: r.tools[call], Answer: d.Answer, Rule: d.Rule, Source: d.Source}]++
+}
+
+// day returns the count of the day of a time.
+func (t *tally) day(at time.Time) *DayCount {
+	name := at.UTC().Format(time.DateOnly)
+	if t.days[name] == nil {
+		t.days[name] = &DayCount{Day: name}
+	}
+	return t.days[name]
 }
 
 func (t *tally) spend(model string, u run.Usage) {
@@ -202,7 +232,7 @@ func (t *tally) stats() Stats {
 	if !t.after.IsZero() {
 		s.Since = &t.after
 	}
-	s.Decisions, s.Denials, s.Models = []DecisionCount{}, []DecisionCount{}, []ModelCount{}
+	s.Decisions, s.Denials, s.Models, s.Days = []DecisionCount{}, []DecisionCount{}, []ModelCount{}, []DayCount{}
 	for d, n := range t.decisions {
 		d.Count = n
 		s.Decisions = append(s.Decisions, d)
@@ -220,6 +250,9 @@ func (t *tally) stats() Stats {
 		s.Models = append(s.Models, ModelCount{Model: name, Requests: m.requests, Usage: view.UsageOf(m.usage)})
 		s.Cost = view.Dollars(s.Cost + m.usage.Cost)
 		s.Unpriced += m.unpriced
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.days)) {
+		s.Days = append(s.Days, *t.days[name])
 	}
 	return s
 }

@@ -61,6 +61,7 @@ func TestStatsCountWhatHappenedOnce(t *testing.T) {
 		Interrupts: map[string]int{"wait": 1},
 		Models:     []ModelCount{{Model: "p/m", Requests: 2, Usage: view.Usage{Input: 11, Output: 5}}},
 		Cost:       cost, Unpriced: 1,
+		Days: []DayCount{{Day: "2026-11-20", Reminders: 1, Cost: cost}, {Day: "2026-11-21", Turns: 2, Failed: 2}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
