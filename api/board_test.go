@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +20,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"pawl/web"
 )
 
 // A browser is a page of a real browser, used as a person does: by what can be seen.
@@ -89,7 +92,7 @@ func (b browser) click(text string) {
 // write writes into the field with a name.
 func (b browser) write(name, text string) {
 	b.t.Helper()
-	field := fmt.Sprintf(`[...document.querySelectorAll("input, textarea")].find((e) => [e.ariaLabel, e.placeholder].some((n) => (n || "").includes(%q)) && e.checkVisibility() && !e.closest("fieldset:disabled"))`, name)
+	field := fmt.Sprintf(`[...document.querySelectorAll("input, textarea")].find((e) => [e.ariaLabel, e.placeholder, e.labels?.[0]?.innerText].some((n) => (n || "").includes(%q)) && e.checkVisibility() && !e.closest("fieldset:disabled"))`, name)
 	b.until("Boolean(" + field + ")")
 	b.do(chromedp.Evaluate[chromedp.Void](field+".focus()"), chromedp.KeyEvent(text))
 }
@@ -173,7 +176,7 @@ func TestATaskIsCarriedOutInTheBrowserAlone(t *testing.T) {
 			b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector('tr[data-new="2"] button').click()`))
 			b.write("comment on line 2", "And three?")
 			b.click("Keep")
-			b.click("Comment on the file")
+			b.click("Comment")
 			b.write("comment on b.txt", "Why a list?")
 			b.click("Keep")
 			b.sees("2 comments")
@@ -220,6 +223,117 @@ func TestNothingThatIsShownBecomesMarkup(t *testing.T) {
 	}
 	if title := b.value("document.title"); !strings.HasPrefix(title.(string), "<img") {
 		t.Errorf("the title is %q", title)
+	}
+}
+
+// asked returns a task whose planner asks, and two browsers in which the question stands.
+func (s *served) asked() (id string, one, two browser) {
+	s.t.Helper()
+	id = s.add("Write the list")
+	s.do("POST", "/tasks/"+id+"/plan", "").is(200)
+	s.wait(id, "awaiting_input")
+	one, two = s.browse(1400), s.browse(360)
+	for _, b := range []browser{one, two} {
+		b.click("Answer")
+		b.until(seen(".question", "Which list?") + ".length === 1")
+	}
+	return id, one, two
+}
+
+// Of two browsers that answer the same, the first counts; the other sees by whom it was answered and how, and its
+// dialog goes.
+func TestOfTwoBrowsersThatAnswerTheFirstCounts(t *testing.T) {
+	t.Parallel()
+	s := serve(t, boardReplies)
+	s.drive()
+	id, one, two := s.asked()
+	two.write("answer to: Which list?", "The long one.")
+	one.write("answer to: Which list?", "The short one.")
+	one.click("Send")
+	two.sees("answered elsewhere by")
+	two.sees("The short one.")
+	two.until(`document.querySelector(".dialog") === null`)
+	one.sees("Answered.")
+	if text := one.value("document.body.innerText").(string); strings.Contains(text, "elsewhere") {
+		t.Errorf("who answers is told so: %s", text)
+	}
+	s.wait(id, "planned")
+	s.do("POST", "/tasks/"+id+"/start", "").is(200)
+	for _, b := range []browser{one, two} {
+		b.click("Look")
+		b.until(seen(".dialog button", "Allow once") + ".length === 1")
+	}
+	two.click("No")
+	one.sees("answered elsewhere by")
+	one.until(`document.querySelector(".dialog") === null`)
+}
+
+// The palette reaches every page, task and action by typing; the pages beside the board say what they are asked for.
+func TestThePaletteAndThePagesBesideTheBoard(t *testing.T) {
+	t.Parallel()
+	s := serve(t, boardReplies)
+	s.drive()
+	s.add("Write the list")
+	id := s.add("Another one")
+	b := s.browse(1000)
+	b.sees("Another one")
+	find := func(words string) {
+		b.do(chromedp.Evaluate[chromedp.Void](`document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true, cancelable: true }))`))
+		b.write("go to, or do", words)
+	}
+	find("another")
+	b.until(`document.querySelector(".palette [aria-selected=true]")?.textContent.startsWith("Another one")`)
+	b.do(chromedp.KeyEvent(kb.Enter))
+	b.until(`location.hash === "#/tasks/` + id + `"`)
+	find("plan this")
+	b.until(`document.querySelector(".palette [aria-selected=true]")?.textContent.startsWith("Plan")`)
+	b.do(chromedp.KeyEvent(kb.Enter))
+	s.wait(id, "awaiting_input")
+
+	find("doctor")
+	b.do(chromedp.KeyEvent(kb.Enter))
+	b.sees("A run could begin")
+	find("usage")
+	b.do(chromedp.KeyEvent(kb.Enter))
+	b.until(`document.querySelector("svg[aria-label^=turns] rect") !== null`)
+	find("runs")
+	b.do(chromedp.KeyEvent(kb.Enter))
+	b.click("of all folders")
+	b.sees(s.ws.Dir)
+
+	find("agents")
+	b.do(chromedp.KeyEvent(kb.Enter))
+	b.write("name of a new agent", "tester")
+	b.click("New agent")
+	b.sees("There is no such agent yet.")
+	b.click("Write the agent")
+	b.sees("an agent needs some")
+	b.write("Instructions", "Look for what breaks.")
+	b.write("Tools", "\nreed")
+	b.click("Write the agent")
+	b.sees("there is no tool")
+	b.do(chromedp.Evaluate[chromedp.Void](`const tools = document.querySelectorAll("textarea")[0]; tools.value = "read"`))
+	b.click("Write the agent")
+	b.sees("tester.md")
+	if a := s.do("GET", "/agents/tester", "").is(200); a.at("valid") != true || a.text("tools.0") != "read" || a.text("instructions") != "Look for what breaks." {
+		t.Errorf("the agent is %+v", a.v)
+	}
+}
+
+// All that the board loads is at most 150 KB.
+func TestThePagesAreLight(t *testing.T) {
+	t.Parallel()
+	var all int
+	must(t, fs.WalkDir(web.Files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !strings.HasPrefix(name, "docs.") && name != "page.css" { // which are of the page of the API
+			info, err := d.Info()
+			must(t, err)
+			all += int(info.Size())
+		}
+		return err
+	}))
+	if all > 150<<10 {
+		t.Errorf("the board is %d bytes", all)
 	}
 }
 
@@ -326,7 +440,7 @@ func TestRealAxeFindsNothingSerious(t *testing.T) {
 		for _, theme := range []string{"light", "dark"} {
 			b.do(emulate(theme))
 			for address, words := range map[string]string{"#/": "things need you", "#/tasks/" + id: "asks for permission", "#/tasks/" + id + "/review": "b.txt", "#/runs": run, "#/runs/" + run: "asks for permission",
-				"#/runs/" + run + "/outputs": "Outputs", "#/agents": "task-validator", "#/models": "Models", "#/rules": "What would happen to", "#/trust": "Everything that the folder brings", "#/usage": "How turns ended", "#/settings": "The API"} {
+				"#/runs/" + run + "/outputs": "Outputs", "#/agents": "task-validator", "#/models": "Models", "#/rules": "What would happen to", "#/trust": "Everything that the folder brings", "#/usage": "How turns ended", "#/settings": "The API", "#/agents/developer": "Instructions", "#/doctor": "A run could begin"} {
 				b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("location.hash = %q", address)))
 				b.sees(words)
 				found, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]string]("axe.run().then((r) => r.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => v.id + ': ' + v.nodes[0].html))", chromedp.EvalAwaitPromise))

@@ -1,14 +1,15 @@
 // The shell of the pages: logging in, the address, the keys that hold everywhere.
 
-import { board, step } from "./board.js";
-import { onConnection } from "./client.js";
-import { ask, button, fill, h, said } from "./dom.js";
+import { board, step, verbs } from "./board.js";
+import { get, onConnection, send } from "./client.js";
+import { ask, button, fill, h, said, trying } from "./dom.js";
 import { newTask } from "./form.js";
 import { strip } from "./needs.js";
 import { outputPage } from "./outputs.js";
 import * as pages from "./pages.js";
+import { palette } from "./palette.js";
 import { reviewPage } from "./review.js";
-import { end, loggedIn, login } from "./session.js";
+import { end, loggedIn, login, logOut } from "./session.js";
 import { taskPage } from "./task.js";
 import { begin, cards, onChange } from "./tasks.js";
 
@@ -19,7 +20,7 @@ const search = h("input", { type: "search", placeholder: "Search   /", "aria-lab
 /** @type {Record<string, [name: string, page: (place: HTMLElement, signal: AbortSignal) => any]>} */
 const side = {
   runs: ["Runs", pages.runs], agents: ["Agents", pages.agents], models: ["Models", pages.models], rules: ["Rules", pages.rules],
-  trust: ["Trust", pages.trust], usage: ["Usage", pages.usage], settings: ["Settings", pages.settings],
+  trust: ["Trust", pages.trust], usage: ["Usage", pages.usage], settings: ["Settings", pages.settings], doctor: ["Doctor", pages.doctor],
 };
 
 let leave = new AbortController();
@@ -45,12 +46,13 @@ function show() {
   } else if (page === "tasks" && id) shown(sub === "review" ? reviewPage(place, id, signal) : taskPage(place, id, signal));
   else if (page === "runs" && id && sub === "outputs") shown(more ? outputPage(place, id, more) : pages.outputs(place, id, signal));
   else if (page === "runs" && id) shown(pages.runPage(place, id, signal));
+  else if (page === "agents" && id) shown(pages.agentPage(place, id, signal));
   else if (side[page]) shown(side[page][1](place, signal));
   else shown(Promise.reject(new Error("There is no such page.")));
 }
 
 const help = [["j k h l", "move among the cards"], ["enter", "open"], ["esc", "back"], ["/", "search: words, label:bug, agent:claude"], ["n", "new task"], ["g b, g r, g a, g u, g s", "board, runs, agents, usage, settings"],
-  ["d", "go to what needs you"], ["y n a w, enter", "in a question for permission: allow once, no, always (shows the rule first), stop and say"], ["?", "these keys"]];
+  ["d", "go to what needs you"], ["y n a w, enter", "in a question for permission: allow once, no, always (shows the rule first), stop and say"], ["ctrl k", "every page, task and action by typing"], ["?", "these keys"]];
 
 function showHelp() {
   ask("Keys", [h("dl", { class: "facts" }, help.map(([keys, what]) => [h("dt", null, h("kbd", null, keys)), h("dd", null, what)]).flat())]);
@@ -59,9 +61,20 @@ function showHelp() {
 let before = "";
 const places = /** @type {Record<string, string>} */ ({ b: "#/", r: "#/runs", a: "#/agents", m: "#/models", p: "#/rules", t: "#/trust", u: "#/usage", s: "#/settings" });
 
+/** openPalette opens the palette with the pages, and what can be done with the task that is shown. */
+const openPalette = () => palette([{ name: "Board", run: () => { location.hash = "#/"; } }, ...Object.entries(side).map(([page, [name]]) => ({ name, about: "page", run: () => { location.hash = "#/" + page; } })),
+  { name: "New task", about: "n", run: () => newTask() }, { name: "Keys", about: "?", run: showHelp }, { name: "Log out", run: logOut }],
+async (id) => [...(await get(`/tasks/${id}/status`)).may.filter((/** @type {string} */ m) => verbs[m] && !["fail", "cancel", "handoff"].includes(m)).map((/** @type {string} */ m) => ({ name: verbs[m], about: "this task", run: () => trying(() => send("POST", `/tasks/${id}/${m}`)) })),
+  { name: "Review the changes", about: "this task", run: () => { location.hash = `#/tasks/${id}/review`; } }]);
+
 /** @param {KeyboardEvent} e */
 function key(e) {
   const target = /** @type {HTMLElement} */ (e.target);
+  if ((e.ctrlKey || e.metaKey) && !e.altKey && e.key === "k" && !document.querySelector("dialog[open]")) {
+    e.preventDefault();
+    openPalette();
+    return;
+  }
   if (e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return;
   if (target.matches("input, textarea, select")) {
     if (e.key === "Escape") target.blur();
@@ -109,7 +122,7 @@ async function start() {
   if (!loggedIn()) return loginPage(failed);
   if (failed) said("The link was not used: " + failed);
   fill(nav, h("a", { href: "#/", class: "name" }, "pawl"), search, h("span", { class: "space" }), h("span", { id: "working" }),
-    Object.entries(side).map(([page, [name]]) => h("a", { href: "#/" + page }, name)), button("Log out", () => { end(); location.reload(); }), button("+ New task", () => newTask(), { class: "act", title: "n" }));
+    Object.entries(side).map(([page, [name]]) => h("a", { href: "#/" + page }, name)), button("Find", openPalette, { title: "ctrl+k: every page, task and action by typing" }), button("+ New task", () => newTask(), { class: "act", title: "n" }));
   const away = /** @type {HTMLElement} */ (document.getElementById("away"));
   let ticking = 0;
   onConnection((c, since) => {

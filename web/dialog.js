@@ -1,10 +1,9 @@
 // What an agent asks of a person: permission for a call, or an answer. The same elements stand in the strip of the board
 // and beside the task.
 
-import { send } from "./client.js";
 import { button, fill, h, once, said, submits, trying } from "./dom.js";
 import { inline } from "./markdown.js";
-import { look } from "./tasks.js";
+import { answer } from "./tasks.js";
 
 /** What was typed for a task and not sent. It is kept in this browser, and stands in the line of the task. */
 export const draft = {
@@ -115,14 +114,13 @@ export function approval(task, call, done = () => {}) {
   const decide = once(async (/** @type {any} */ body) => {
     answered = true;
     answered = await trying(async () => {
-      const d = await send("POST", `/tasks/${task.id}/runs/${call.run}/calls/${call.call}/decision`, { digest: call.digest, ...body });
+      const d = await answer(task, `runs/${call.run}/calls/${call.call}/decision`, { digest: call.digest, ...body });
       said(`${{ allow: "Allowed once", no: "Refused once", always: "Allowed, and the rule is stored", never: "Refused, and the rule is stored", wait: "Stopped" }[/** @type {string} */ (body.answer)]}: ${call.title}`
         + (d.taken ? "" : ". The agent takes the answer as soon as it can."));
       done(body.answer);
       return true;
     });
     if (!e.isConnected) gone();
-    look(task);
   });
   const store = (/** @type {"always" | "never"} */ answer) => {
     const rules = (answer === "always" ? call.proposed : call.denying) || [];
@@ -222,13 +220,12 @@ export function answers(task, done = () => {}) {
     }
     answered = true;
     answered = await trying(async () => {
-      await send("POST", `/tasks/${task.id}/answers`, { answers: given.map((/** @type {any} */ g) => g.value()), questions: open.map((/** @type {any} */ q) => q.question) });
+      await answer(task, "answers", { answers: given.map((/** @type {any} */ g) => g.value()), questions: open.map((/** @type {any} */ q) => q.question) });
       said("Answered.");
       done("answered");
       return true;
     });
     if (!e.isConnected) gone();
-    look(task);
   }) }, given.map((/** @type {any} */ g) => g.e), h("p", { class: "choices" }, h("button", { class: "act" }, "Send"))), [], gone);
   return e;
 }

@@ -1,8 +1,9 @@
-// The pages beside the board: runs, agents, models, rules, trust, usage, settings.
+// The pages beside the board: runs, agents, models, rules, trust, usage, settings, doctor.
 
 import { get, send } from "./client.js";
 import { standing } from "./dialog.js";
-import { ago, button, fill, h, money, plural, put, said, submits, trying } from "./dom.js";
+import { ago, ask, button, fill, h, money, plural, put, said, submits, trying } from "./dom.js";
+import { logOut } from "./session.js";
 import { transcript } from "./transcript.js";
 
 /** rows makes a table. @param {string[]} head @param {any[][]} lines */
@@ -11,9 +12,17 @@ const rows = (head, lines) => lines.length === 0 ? h("p", { class: "quiet" }, "T
 
 /** @param {HTMLElement} place @param {AbortSignal} signal */
 export async function runs(place, signal) {
-  const { items } = await get("/runs", { limit: 100 }, signal);
-  put(place, h("h1", null, "Runs"), rows(["run", "what", "model", "state", "steps", "cost", "used"], items.map((/** @type {any} */ r) => [
-    h("a", { href: "#/runs/" + r.run }, h("code", null, r.run)), r.name || r.title || "", r.model || "", [r.state, r.end].filter(Boolean).join(" · "), r.steps, money(r.usage?.cost), ago(r.updated_at)])));
+  const list = h("div");
+  const load = async () => {
+    const { items } = await get("/runs", { limit: 200, all: all.checked }, signal);
+    const here = (/** @type {any} */ r) => !all.checked || r.workspace === folder.textContent;
+    fill(list, rows(["run", ...(all.checked ? ["folder"] : []), "what", "model", "state", "steps", "cost", "used"], items.map((/** @type {any} */ r) => [
+      here(r) ? h("a", { href: "#/runs/" + r.run }, h("code", null, r.run)) : h("code", null, r.run), ...(all.checked ? [r.workspace || ""] : []), r.name || r.title || "", r.model || "", [r.state, r.end].filter(Boolean).join(" · "), r.steps, money(r.usage?.cost), ago(r.updated_at)])));
+  };
+  const all = h("input", { type: "checkbox", onchange: () => trying(load) });
+  const folder = h("code", null, (await get("/workspaces", {}, signal)).items[0].path);
+  place.append(h("h1", null, "Runs"), h("p", null, folder, " ", h("label", { class: "line" }, all, " of all folders; those of others are opened by a server there")), list);
+  await load();
 }
 
 /** @param {HTMLElement} place @param {string} run @param {AbortSignal} signal */
@@ -41,9 +50,54 @@ export async function outputs(place, run, signal) {
 
 /** @param {HTMLElement} place @param {AbortSignal} signal */
 export async function agents(place, signal) {
-  const { items } = await get("/agents", {}, signal);
-  put(place, h("h1", null, "Agents"), rows(["agent", "kind", "model", "from", ""], items.map((/** @type {any} */ a) => [
-    [h("b", null, a.name), a.description && h("p", { class: "quiet" }, a.description)], a.kind || "pawl", a.model || "", a.source, a.valid ? "ready" : h("span", { class: "need failed" }, a.why || "cannot run")])));
+  const list = h("div");
+  const load = async () => {
+    const { items } = await get("/agents", { limit: 500 }, signal);
+    fill(list, rows(["agent", "kind", "model", "from", "", ""], items.map((/** @type {any} */ a) => [
+      [h("b", null, a.name), a.description && h("p", { class: "quiet" }, a.description)], a.kind || "pawl", a.model || "", a.source, a.valid ? "ready" : h("span", { class: "need failed" }, a.why || "cannot run"),
+      h("a", { class: "button", href: "#/agents/" + a.name }, "Edit")])));
+  };
+  const name = h("input", { placeholder: "its name: a-z, 0-9, -", pattern: "[a-z0-9][a-z0-9\\-]*", required: true, "aria-label": "name of a new agent" });
+  place.append(h("h1", null, "Agents"), h("form", { class: "ask", onsubmit: (/** @type {Event} */ e) => { e.preventDefault(); location.hash = "#/agents/" + name.value; } }, name, h("button", null, "New agent")), list);
+  await load();
+}
+
+/** agentPage edits an agent, or writes a new one. @param {HTMLElement} place @param {string} name @param {AbortSignal} signal */
+export async function agentPage(place, name, signal) {
+  const a = await get("/agents/" + name, {}, signal).catch((error) => { if (error.status === 404) return null; throw error; });
+  const p = a?.permissions || {};
+  const lines = (/** @type {string} */ t) => t.split("\n").map((l) => l.trim()).filter(Boolean);
+  /** @type {Record<string, {of: string, e: HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement, label: string}>} */
+  const fields = {
+    description: { label: "What it is for", of: a?.description || "", e: h("input", { size: 60 }) },
+    kind: { label: "Kind", of: a?.kind || "worker", e: h("select", null, h("option", null, "worker"), h("option", null, "planner")) },
+    model: { label: "Model, as provider/name; empty: that of the settings", of: a?.model || "", e: h("input", { size: 40 }) },
+    mode: { label: "Mode; empty: that of the settings", of: p.mode || "", e: h("select", null, ["", "default", "accept-edits", "plan", "bypass"].map((m) => h("option", null, m))) },
+    tools: { label: "Tools, one a line; * is all", of: a?.no_tools ? "" : a?.tools?.join("\n") || "*", e: h("textarea", { rows: 3 }) },
+    allow: { label: "Rules that allow, one a line", of: (p.allow || []).join("\n"), e: h("textarea", { rows: 2 }) },
+    deny: { label: "Rules that deny, one a line", of: (p.deny || []).join("\n"), e: h("textarea", { rows: 2 }) },
+    instructions: { label: "Instructions", of: a?.instructions || "", e: h("textarea", { rows: 16 }) },
+  };
+  for (const f of Object.values(fields)) f.e.value = f.of;
+  const workspace = h("input", { type: "checkbox" });
+  const wrong = h("p", { class: "warn", role: "alert" });
+  const save = async () => {
+    const changed = Object.entries(fields).filter(([, f]) => !a || f.e.value !== f.of).map(([key, f]) => [key, ["tools", "allow", "deny"].includes(key) ? lines(f.e.value) : f.e.value]);
+    const body = { ...Object.fromEntries(changed.filter(([key, v]) => a || key === "kind" || v.length)), ...(workspace.checked ? { workspace: true } : {}) };
+    try {
+      await (a ? send("PATCH", "/agents/" + name, body) : send("POST", "/agents", { name, ...body }));
+      said("Saved.");
+      fill(place);
+      await agentPage(place, name, signal);
+    } catch (error) { wrong.textContent = /** @type {Error} */ (error).message; }
+  };
+  place.append(h("p", null, h("a", { href: "#/agents" }, "← Agents")), h("h1", null, name), h("p", { class: "status" }, a ? [h("b", { class: a.valid ? "" : "need failed" }, a.valid ? "ready" : a.why || "cannot run"), " · ", a.file ? h("code", null, a.file) : "built in; a file of your own replaces it"] : "There is no such agent yet."),
+    h("form", { class: "agent", onsubmit: (/** @type {Event} */ e) => { e.preventDefault(); save(); } }, Object.values(fields).map((f) => h("label", null, f.label, f.e)),
+      h("label", { class: "line" }, workspace, " in this folder, and trusted"), wrong,
+      h("p", { class: "choices" }, h("button", { class: "act" }, a ? "Save" : "Write the agent"), a?.file && button("Remove the file…", () => ask("Remove " + a.file, [], "Remove", () => trying(async () => {
+        await send("DELETE", "/agents/" + name);
+        location.hash = "#/agents";
+      }))))));
 }
 
 /** @param {HTMLElement} place @param {AbortSignal} signal */
@@ -97,6 +151,10 @@ export async function usage(place, signal) {
     const most = Math.max(1, ...Object.values(u.ends).map(Number));
     fill(list,
       h("p", { class: "figures" }, [[plural(u.runs, "run"), ""], [plural(u.turns, "turn"), ""], [plural(u.calls, "call"), ""], [money(u.cost) || "–", "cost"], [String(u.reminders), "reminders"], [u.steps_per_turn.mean.toFixed(1), "steps a turn"]].map(([n, what]) => h("span", null, h("b", null, n), " ", what))),
+      u.days.length > 0 && [h("h2", null, "By day"), h("div", { class: "plots" }, /** @type {[string, (d: any) => number, (n: number) => string][]} */ ([
+        ["cost", (d) => d.cost, money], ["turns", (d) => d.turns, String], ["not completed", (d) => d.failed, String],
+        ["reminders", (d) => d.reminders, String], ["seconds a turn", (d) => d.turns ? d.driven_ms / d.turns / 1000 : 0, (n) => n.toFixed(1)],
+      ]).map(([name, of, say]) => plot(name, u.days, of, say)))],
       h("h2", null, "How turns ended"), h("table", { class: "bars" }, Object.entries(u.ends).map(([name, n]) => h("tr", null, h("th", null, name), h("td", null, h("meter", { min: 0, max: most, value: Number(n) })), h("td", { class: "n" }, Number(n).toLocaleString("en"))))),
       h("h2", null, "Models"), rows(["model", "requests", "tokens in", "tokens out", "cost"], (u.models || []).map((/** @type {any} */ m) => [m.model, m.requests, (m.usage.input_tokens + m.usage.cache_read_tokens).toLocaleString("en"), m.usage.output_tokens.toLocaleString("en"), money(m.usage.cost)])),
       u.denials?.length > 0 && [h("h2", null, "Refused"), rows(["tool", "rule", "count"], u.denials.map((/** @type {any} */ d) => [d.tool, d.rule || d.source || "", d.count]))]);
@@ -112,5 +170,41 @@ export async function settings(place, signal) {
   put(place, h("h1", null, "Settings"), h("p", { class: "quiet" }, `pawl ${v.version}, state in `, h("code", null, c.state_dir)), c.notes.map((/** @type {string} */ n) => h("p", { class: "warn" }, n)),
     h("p", null, "Settings are read when the server starts. ", h("code", null, "pawl config set"), " changes them."),
     rows(["setting", "value", "from"], Object.entries(c.values).map(([name, s]) => [h("code", null, name), h("code", null, s.value), s.source])),
+    h("p", null, button("Log out", logOut)),
     h("p", null, h("a", { href: "/api/v1/docs" }, "The API: its operations, and a form for each")));
+}
+
+/** plot draws a figure of each day as a bar, from the first day to the last, and says the largest. @param {string} name @param {any[]} days @param {(d: any) => number} of @param {(n: number) => string} say */
+function plot(name, days, of, say) {
+  const day = (/** @type {string} */ d) => Date.parse(d) / 86400000;
+  const first = day(days[0].day), n = Math.max(14, day(days[days.length - 1].day) - first + 1);
+  const most = Math.max(...days.map(of));
+  const caption = h("figcaption", null, h("b", null, name), " ", h("span", { class: "quiet" }, most ? "at most " + say(most) : "none"));
+  if (!most) return h("figure", null, caption);
+  const svg = (/** @type {string} */ tag, /** @type {Record<string, string | number>} */ attributes, /** @type {Node[]} */ ...children) => {
+    const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [key, value] of Object.entries(attributes)) e.setAttribute(key, String(value));
+    e.append(...children);
+    return e;
+  };
+  const bars = days.map((d) => {
+    const tall = 60 * of(d) / most;
+    return svg("rect", { x: 280 * (day(d.day) - first) / n, y: 60 - tall, width: Math.max(1, 280 / n - 1), height: tall }, svg("title", {}, new Text(`${d.day}: ${say(of(d))}`)));
+  });
+  return h("figure", null, caption,
+    svg("svg", { viewBox: "0 0 280 61", role: "img", "aria-label": `${name}: ` + days.map((d) => `${d.day} ${say(of(d))}`).join(", ") }, svg("path", { d: "M0 60.5H280" }), ...bars),
+    h("p", { class: "quiet" }, h("span", null, days[0].day), " ", h("span", null, days.length > 1 && days[days.length - 1].day)));
+}
+
+/** @param {HTMLElement} place @param {AbortSignal} signal */
+export async function doctor(place, signal) {
+  const list = h("div");
+  const load = async (/** @type {boolean} */ online) => {
+    fill(list, h("p", { class: "quiet" }, "It looks…"));
+    const r = await get("/doctor", { online }, signal);
+    fill(list, h("p", { class: "status" }, h("b", { class: r.usable ? "" : "need failed" }, r.usable ? "A run could begin" : "No run could begin"), r.model && [" with ", h("code", null, r.model)], r.source && `, ${r.source}`),
+      rows(["", "what there is, and what to do"], r.checks.map((/** @type {any} */ c) => [h("b", { class: c.state === "wrong" ? "need failed" : c.state === "ok" ? "" : "quiet" }, { ok: "● ok", missing: "○ missing", unasked: "– not asked", wrong: "✕ wrong" }[/** @type {string} */ (c.state)]), [h("b", null, c.topic), " · ", c.name, h("p", { class: "quiet" }, c.detail), c.next && h("p", null, h("code", null, c.next))]])));
+  };
+  place.append(h("h1", null, "Doctor"), h("p", null, button("Ask the providers too", () => trying(() => load(true)))), list);
+  await load(false);
 }

@@ -35,9 +35,10 @@ export async function reviewPage(place, id, signal) {
     localStorage.setItem("pawl-diff-" + name, how[name] ? "yes" : "no");
     draw();
   } }), " " + label);
-  /** The tree that the changes are shown since; empty: all are shown. */
-  let since = "";
-  const from = h("select", { "aria-label": "which changes", hidden: true, onchange: () => { since = from.value; load(); } });
+  /** The tree that the changes are shown since; empty: all are shown. It begins with that of the last review. */
+  let since = task.messages.findLast((/** @type {any} */ m) => m.tree && m.state !== "withdrawn")?.tree || "";
+  let chosen = false;
+  const from = h("select", { "aria-label": "which changes", hidden: true, onchange: () => { since = from.value; chosen = true; load(); } });
   place.append(h("div", { class: "review" }, h("header", null, h("p", null, h("a", { href: "#/tasks/" + id }, "← " + task.title)), h("h1", null, "Changes"), counts,
     h("p", { class: "how" }, from, " ", toggle("side by side", "side"), " ", toggle("white space", "blank"))), past, list, bar));
 
@@ -58,7 +59,11 @@ export async function reviewPage(place, id, signal) {
       const attempts = task.runs.filter((/** @type {any} */ r) => r.kind === "worker");
       const runs = !task.copy || attempts.length > 1 ? await Promise.all(attempts.map((/** @type {any} */ r) => get(`/runs/${r.run}/diff`, {}, signal))) : [];
       if (task.copy) {
-        diff = await get(`/tasks/${id}/diff`, { since }, signal);
+        diff = await get(`/tasks/${id}/diff`, { since }, signal).catch((error) => { if (since && error.status === 409) return { files: [] }; throw error; });
+        if (diff.files.length === 0 && since && !chosen) { // nothing has changed since, or what was looked at is not known any more
+          since = "";
+          diff = await get(`/tasks/${id}/diff`, {}, signal);
+        }
         files = parse(diff.patch || "");
         // What the patch has nothing of, such as binary files, is named all the same.
         for (const f of diff.files) if (!files.some((p) => p.name === f.name || p.from === f.name)) files.push({ name: f.name, from: "", added: f.added, removed: f.removed, binary: true, note: "", hunks: [] });
@@ -99,12 +104,12 @@ export async function reviewPage(place, id, signal) {
     const print = f.blob || String(hash(JSON.stringify(f.hunks.map((x) => x.lines.map((l) => l.kind + l.text)))));
     const lines = f.hunks.reduce((n, x) => n + x.lines.length, 0);
     const body = h("div", { class: "wide" });
+    const rows = h("tbody"), above = h("table", { class: "diff" }, rows);
+    const onFile = () => { const row = h("tr"); rows.append(row); write(row, { file: f.name, text: "" }); };
     const fillBody = () => {
       if (body.childElementCount > 0) return;
-      const rows = h("tbody");
-      const above = h("table", { class: "diff" }, rows);
       const table = f.binary ? null : hunks(f, { ...how, onLine: (side, line, quoted, row) => write(row, { file: f.name, side, line, quoted, text: "" }) });
-      fill(body, h("p", { class: "choices" }, button("Comment on the file", () => { const row = h("tr"); rows.append(row); write(row, { file: f.name, text: "" }); })), above, table || h("p", { class: "quiet" }, "It is not text."));
+      fill(body, above, table || h("p", { class: "quiet" }, "It is not text."));
       for (const c of [...reviews.flatMap((r) => r.comments), ...comments]) {
         if (c.file !== f.name) continue;
         const line = c.line && found(f, c);
@@ -117,12 +122,12 @@ export async function reviewPage(place, id, signal) {
     const e = h("details", { open, ontoggle: () => { if (e.open) fillBody(); } },
       h("summary", null, h("code", null, f.name), f.note && h("span", { class: "quiet" }, " " + f.note), " ", h("span", { class: "plus" }, "+" + f.added), " ", h("span", { class: "minus" }, "−" + f.removed),
         seen[f.name] && seen[f.name] !== print && h("b", { class: "need" }, " changed since you looked")), body);
-    const mark = h("label", { class: "seen" }, h("input", { type: "checkbox", checked: seen[f.name] === print, onchange: (/** @type {Event} */ ev) => {
+    const marks = h("div", { class: "marks" }, button("Comment", () => { e.open = true; fillBody(); onFile(); }, { "aria-label": "comment on the file " + f.name }), h("label", { class: "seen" }, h("input", { type: "checkbox", checked: seen[f.name] === print, onchange: (/** @type {Event} */ ev) => {
       if (/** @type {HTMLInputElement} */ (ev.target).checked) { seen[f.name] = print; e.open = false; } else delete seen[f.name];
       localStorage.setItem("pawl-seen-" + id, JSON.stringify(seen));
-    } }), " seen");
+    } }), " seen"));
     if (open) fillBody();
-    return h("section", { class: "file", "aria-label": f.name }, mark, e);
+    return h("section", { class: "file", "aria-label": f.name }, marks, e);
   };
   /** write opens the field for a comment under a row. @param {HTMLTableRowElement} row @param {Comment} c */
   const write = (row, c) => {
@@ -155,6 +160,7 @@ export async function reviewPage(place, id, signal) {
       await send("POST", `/tasks/${id}/reviews`, { comments: sent, ...(diff ? { tree: diff.tree } : {}) });
       comments = comments.filter((c) => !sent.includes(c)); // others may have been written meanwhile
       since = diff?.tree || "";
+      chosen = true;
       keep();
       await load();
       said("Sent. The agent continues with it.");

@@ -34,6 +34,9 @@ export async function login(code) {
 /** end forgets the session. */
 export function end() { localStorage.removeItem(name); }
 
+/** logOut ends the login of this browser. */
+export function logOut() { end(); location.reload(); }
+
 const bytes = (/** @type {string} */ text) => new TextEncoder().encode(text);
 const hex = (/** @type {ArrayBuffer | Uint8Array} */ buffer) => Array.from(new Uint8Array(buffer), (b) => b.toString(16).padStart(2, "0")).join("");
 

@@ -71,19 +71,22 @@ function act(place, task, load) {
   const post = (/** @type {string} */ op, /** @type {any} */ body) => trying(async () => { await send("POST", `/tasks/${task.id}/${op}`, body); load(); });
   /** @type {HTMLElement[]} */
   const buttons = [];
+  /** @type {HTMLElement[]} what is seldom meant */
+  const more = [];
   for (const may of task.may) {
     const label = verbs[may];
     if (!label) continue; // answers and words have places of their own
     const first = ["plan", "start", "resume", "retry"].includes(may);
-    if (may === "handoff") buttons.push(button(label, () => handoff(task, load)));
-    else if (may === "fail" || may === "cancel") buttons.push(button(label, () => {
+    if (may === "handoff") more.push(button(label, () => handoff(task, load)));
+    else if (may === "fail" || may === "cancel") (may === "fail" ? more : buttons).push(button(label, () => {
       const why = h("textarea", { rows: 2, placeholder: "why (may be empty)", "aria-label": "why" });
       ask(label, [why], label, () => post(may, { why: why.value }));
     }));
-    else buttons.push(button(label, () => post(may, undefined), { class: first ? "act" : "" }));
+    else (may === "complete" ? more : buttons).push(button(label, () => post(may, undefined), { class: first ? "act" : "" }));
   }
   if (unmerged(task)) buttons.push(h("a", { class: "button " + (task.status.name === "completed" ? "act" : ""), href: `#/tasks/${task.id}/review` }, "Review the changes"));
   else if (task.runs.length > 0) buttons.push(h("a", { class: "button", href: `#/tasks/${task.id}/review` }, "Changes"));
+  if (more.length > 0) buttons.push(h("details", { class: "menu", open: Boolean(place.querySelector("details[open]")) }, h("summary", { class: "button" }, "More…"), h("div", null, more)));
   // What has just come up is not what was pressed.
   const now = buttons.map((b) => b.textContent + b.className).join("|");
   if (place.dataset.shows === now) return;

@@ -1,7 +1,8 @@
 // The tasks of the server as this page knows them: the list, kept current by one event stream, and what the tasks that
 // wait for a person wait for.
 
-import { follow, get } from "./client.js";
+import { follow, get, send } from "./client.js";
+import { said } from "./dom.js";
 
 /**
  * @typedef {object} Card a task in the list
@@ -33,6 +34,9 @@ export const doing = new Map();
 
 /** What was loaded of tasks that wait: the task and its calls, as of a seq. @type {Map<string, {seq: number, task: any, calls: any[]}>} */
 export const waiting = new Map();
+
+/** The tasks of which this page has answered something that is not in their history yet. @type {Set<string>} */
+const answering = new Set();
 
 export let loaded = false;
 
@@ -106,6 +110,19 @@ export async function look(card) {
   } catch { /* the task is gone, or the next event looks again */ }
 }
 
+/** answer sends what a person answers to something of a task. @param {any} task @param {string} path below the task @param {any} body */
+export async function answer(task, path, body) {
+  answering.add(task.id);
+  try {
+    return await send("POST", `/tasks/${task.id}/${path}`, body);
+  } catch (error) {
+    answering.delete(task.id);
+    throw error;
+  } finally {
+    look(task);
+  }
+}
+
 async function list() {
   const seen = new Set();
   let from = "";
@@ -131,6 +148,9 @@ export function begin() {
       return;
     }
     if (event.type === "task_removed") forget(event.task);
+    if ((event.type === "permission_decided" && event.data.answer || event.type === "answers_submitted") && event.by && waiting.has(event.task) && !answering.delete(event.task)) {
+      said(`${cards.get(event.task)?.title}: answered elsewhere by ${event.by}: ${event.data.answer || event.data.answers.join(", ")}`);
+    }
     if (event.type === "tool_executed") doing.set(event.task, event.data.detail || event.data.tool);
     if (event.type === "agent_started" || event.type === "planning_started") doing.set(event.task, "begins");
     if (event.card) take(event.card);
