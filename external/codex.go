@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"pawl/internal/lazy"
 	"pawl/internal/plainjson"
 	"pawl/run"
 )
@@ -87,8 +88,15 @@ func (codex) invoke(t Turn, conversation string, resume bool) (invocation, error
 	if resume {
 		args = append(args, conversation)
 	}
+	if lookup(t.Env, "RUST_LOG") == "" { // see codexWait
+		env = append(env, "RUST_LOG=error,codex_core::responses_retry=warn")
+	}
 	return invocation{args: append(args, "-"), env: env}, nil
 }
+
+// codexWait is what its log says on standard error before it waits for the end of a limit, as long as the provider says:
+// its stream has no time for that (0.169.0, 2026-11-27).
+var codexWait = lazy.Regexp(`retrying sampling request \([0-9]+/[0-9]+ in ([0-9.]+)s\).* 429 Too Many Requests`)
 
 // codexHash returns what it takes as the person's word that a hook may run: the hash of its JSON with
 // sorted keys, as observed.

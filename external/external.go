@@ -27,6 +27,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -78,6 +79,7 @@ type Kind struct {
 	// unreached is what it prints to standard error, or to its log, if it could not start pawl's
 	// server; nil: it says that in its stream.
 	unreached []byte
+	waits     func() *regexp.Regexp // what it prints to standard error before it waits for a limit to end; its group is for how many seconds. nil: nothing
 	adapter   adapter
 }
 
@@ -102,7 +104,7 @@ var Kinds = []Kind{
 			"default": "pawl's rules decide before each use of a tool, and its own sandbox lets commands change this folder and temporary files alone, without network (workspace-write)",
 			"plan":    "pawl's rules decide before each use of a tool, and its own sandbox lets commands change nothing (read-only)",
 			"bypass":  "only pawl's deny rules hold over its own tools (danger-full-access)",
-		}, tools: codexTools, adapter: codex{}},
+		}, tools: codexTools, waits: codexWait, adapter: codex{}},
 	{Name: "gemini-cli", Title: "Gemini CLI", Program: "gemini", Install: "npm install -g @google/gemini-cli", Login: "gemini",
 		Obeys: []string{".gemini"},
 		keys:  []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, login: []string{".gemini/oauth_creds.json"}, chooses: true, prefix: "mcp_pawl_",

@@ -41,7 +41,8 @@ func (t Turn) start(inv invocation, prompt string) (*process, error) {
 		return nil, err
 	}
 	defer stdin.Close()
-	p := &process{mark: t.mark(), patience: t.Patience, stderr: &tail{watched: t.Kind.unreached}, exited: make(chan struct{})}
+	p := &process{mark: t.mark(), patience: t.Patience, stderr: &tail{watched: t.Kind.unreached, waits: t.Kind.waits}, exited: make(chan struct{})}
+	p.stderr.tooLong = p.stop
 	cmd := exec.Command(t.Program, inv.args...)
 	cmd.Dir, cmd.Stdin = t.Workspace, stdin
 	// OpenCode takes its folder from PWD.

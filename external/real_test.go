@@ -308,23 +308,24 @@ func TestRealProgramsSayWhatWentWrongWithARequest(t *testing.T) {
 }
 
 // A limit of the provider that lasts longer than a program waits ends the turn, with the time that is left of it. Each
-// program says that in its own way: Claude Code, of a subscription, with an event, Gemini CLI on standard error, and
-// OpenCode, which would wait for it without a word, to pawl's plugin.
+// program says that in its own way: Claude Code, of a subscription, with an event, Gemini CLI on standard error, and of those
+// that would wait for it without a word OpenCode to pawl's plugin, and Codex in its log.
 func TestRealProgramsSayWhenALimitEnds(t *testing.T) {
 	t.Parallel()
 	replies := map[string]externaltest.Reply{
 		"claude-code": {Text: "Too many.", Header: fmt.Sprintf("anthropic-ratelimit-unified-status: rejected\nanthropic-ratelimit-unified-representative-claim: five_hour\n"+
 			"anthropic-ratelimit-unified-reset: %d", time.Now().Add(2*time.Hour).Unix())},
-		"codex": {Error: fmt.Sprintf(`{"error":{"type":"usage_limit_reached","message":"The usage limit has been reached","plan_type":"plus","resets_at":%d}}`, time.Now().Add(2*time.Hour).Unix())},
+		"codex":               {Error: fmt.Sprintf(`{"error":{"type":"usage_limit_reached","message":"The usage limit has been reached","plan_type":"plus","resets_at":%d}}`, time.Now().Add(2*time.Hour).Unix())},
+		"codex of a provider": {Text: "Too many.", Header: "retry-after: 7200"},
 		"gemini-cli": {Error: `{"error":{"code":429,"message":"You exceeded your current quota. Please retry in 7200.5s.","status":"RESOURCE_EXHAUSTED","details":[
 			{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]},
 			{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"7200s"}]}}`},
 		"opencode": {Text: "Too many.", Header: "retry-after: 7200"},
 	}
-	for _, kind := range kinds {
-		t.Run(kind, func(t *testing.T) {
+	for name, reply := range replies {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			reply := replies[kind]
+			kind, _, _ := strings.Cut(name, " ")
 			reply.Status = http.StatusTooManyRequests
 			turn, _ := real(t, kind, func(externaltest.Request) externaltest.Reply { return reply })
 			turn.Env = append(slices.DeleteFunc(turn.Env, func(v string) bool { return strings.HasPrefix(v, "ANTHROPIC_API_KEY=") }), "CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-dummy")

@@ -87,6 +87,27 @@ func TestWhatStreamsSayOfALimit(t *testing.T) {
 	}
 }
 
+// What Codex logs of a wait ends it where that is too long, however the log is cut.
+func TestCodexIsStoppedWhenItWaitsForTooLong(t *testing.T) {
+	t.Parallel()
+	const log = "WARN codex_core::responses_retry: stream disconnected - retrying sampling request (%d/5 in %ss)... turn_id=1 sampling_error=%s\n"
+	stopped := 0
+	stderr := &tail{waits: codexWait, tooLong: func() { stopped++ }}
+	fmt.Fprintf(stderr, log, 1, "7200", "exceeded retry limit, last status: 503 Service Unavailable")
+	fmt.Fprintf(stderr, log, 2, "10.998037708", "exceeded retry limit, last status: 429 Too Many Requests")
+	if stopped != 0 || !stderr.resets().IsZero() {
+		t.Errorf("it was stopped %d times, until %v", stopped, stderr.resets())
+	}
+	for _, b := range []byte(fmt.Sprintf(log, 3, "7199.5", "exceeded retry limit, last status: 429 Too Many Requests")) {
+		if _, err := stderr.Write([]byte{b}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := time.Until(stderr.resets()); stopped != 1 || left < time.Hour || left > 2*time.Hour {
+		t.Errorf("it was stopped %d times, with %v left", stopped, left)
+	}
+}
+
 // What is not known, cut or not JSON is passed over, in every stream.
 func TestStreamsPassOverWhatTheyDoNotKnow(t *testing.T) {
 	t.Parallel()

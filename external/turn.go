@@ -14,7 +14,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -155,7 +157,7 @@ func (t Turn) attempt(ctx context.Context, conversation string, resume bool, yie
 	s := t.Kind.adapter.stream()
 	named := conversation
 	for line := range lines(p.stdout) {
-		if r.waits {
+		if r.waits || !p.stderr.resets().IsZero() {
 			continue // what it says of being stopped
 		}
 		quiet.Reset(t.Silence)
@@ -194,6 +196,10 @@ func (t Turn) attempt(ctx context.Context, conversation string, resume bool, yie
 	e.stderr = p.stderr.String()
 	if silent.Load() {
 		e.silence = t.Silence
+	}
+	if at := p.stderr.resets(); !at.IsZero() {
+		r.resets = at
+		r.failed(run.ErrRateLimited, "429 Too Many Requests")
 	}
 	s.end(r)
 	if (p.stderr.saw() || holds(inv.log, t.Kind.unreached)) && r.fail == nil { // whatever it has done instead
@@ -360,11 +366,14 @@ func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m
 
 // A tail keeps the end of what is written to it, and whether watched was part of it.
 type tail struct {
-	watched []byte // at most maxStderr; nil: nothing is watched
+	watched []byte                // at most maxStderr; nil: nothing is watched
+	waits   func() *regexp.Regexp // see [Kind.waits]
+	tooLong func()                // called when it waits for longer than run.DefaultRetry
 
-	mu   sync.Mutex
-	b    []byte
-	seen bool
+	mu    sync.Mutex
+	b     []byte
+	seen  bool
+	until time.Time // it waits for so long; zero: it does not, or not too long
 }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -372,6 +381,15 @@ func (t *tail) Write(p []byte) (int, error) {
 	defer t.mu.Unlock()
 	t.b = append(t.b, p...)
 	t.seen = t.seen || t.watched != nil && bytes.Contains(t.b, t.watched)
+	if t.waits != nil && t.until.IsZero() {
+		if all := t.waits().FindAllSubmatch(t.b, -1); len(all) > 0 {
+			seconds, _ := strconv.ParseFloat(string(all[len(all)-1][1]), 64) // 0: it is no number
+			if d := time.Duration(min(seconds, 30*86400) * float64(time.Second)); d > run.DefaultRetry {
+				t.until = time.Now().Add(d)
+				t.tooLong()
+			}
+		}
+	}
 	t.b = t.b[max(0, len(t.b)-maxStderr):]
 	return len(p), nil
 }
@@ -380,6 +398,13 @@ func (t *tail) saw() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.seen
+}
+
+// resets is when a limit ends that the program waits for, longer than it should; zero: there is none.
+func (t *tail) resets() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.until
 }
 
 func (t *tail) String() string {
