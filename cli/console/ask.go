@@ -129,21 +129,28 @@ func Approve(inv *command.Invocation) app.Approve {
 func Confirm(inv *command.Invocation, question string) bool {
 	input := NewLineReader(inv.Stdin)
 	defer input.End(inv.Stderr)
+	line, ok := input.Ask(inv.Stderr, question, nil)
+	return ok && (strings.EqualFold(line, "y") || strings.EqualFold(line, "yes"))
+}
+
+// Ask prints a question when it can have been read, and returns the line that is typed then. ok is false when
+// input has ended or gone is closed.
+func (l *LineReader) Ask(out io.Writer, question string, gone <-chan struct{}) (line string, ok bool) {
 	asked := false
-	line, ok := input.answer(func(early []string, asks bool) {
-		fmt.Fprint(inv.Stderr, notTaken(early))
+	line, ok = l.answer(func(early []string, asks bool) {
+		fmt.Fprint(out, notTaken(early))
 		if asks {
 			asked = true
-			fmt.Fprint(inv.Stderr, question)
+			fmt.Fprint(out, question)
 		}
-	}, nil)
-	if !asked {
-		fmt.Fprint(inv.Stderr, question)
+	}, gone)
+	if !asked && gone == nil {
+		fmt.Fprint(out, question)
 	}
 	if !ok {
-		fmt.Fprintln(inv.Stderr)
+		fmt.Fprintln(out)
 	}
-	return ok && (strings.EqualFold(line, "y") || strings.EqualFold(line, "yes"))
+	return line, ok
 }
 
 // say prints lines that belong to a prompt.

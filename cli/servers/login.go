@@ -1,14 +1,16 @@
 package servers
 
 import (
-	"bufio"
 	"context"
 	"fmt"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"pawl/cli/command"
+	"pawl/cli/console"
 	"pawl/mcp"
 )
 
@@ -34,22 +36,31 @@ in the state folder, readable by you alone, and refreshed by itself.`,
 			fmt.Fprintf(inv.Stderr, "Open this link to log in to %s:\n\n  %s\n\n", r.Name, command.Visible(link))
 		}}
 		if _, terminal := command.TerminalFile(inv.Stdin); terminal {
-			show := l.Show
-			l.Show = func(link string) {
-				show(link)
-				fmt.Fprint(inv.Stderr, "If the browser is on another machine, paste the address that it is sent to: ")
-			}
-			pasted := make(chan string)
+			show, input, pasted := l.Show, console.NewLineReader(inv.Stdin), make(chan string, 1)
+			var asked sync.WaitGroup
+			end := func() {}
+			defer func() { end(); asked.Wait(); input.End(inv.Stderr) }()
 			l.Pasted = pasted
-			go func() {
-				for lines := bufio.NewScanner(inv.Stdin); lines.Scan(); {
-					select {
-					case pasted <- lines.Text():
-					case <-ctx.Done():
-						return
+			l.Show = func(link string) {
+				end()
+				asked.Wait()
+				asking, cancel := context.WithCancel(ctx)
+				end = cancel
+				show(link)
+				asked.Go(func() { // what is typed for something else is sent to no server
+					for {
+						line, ok := input.Ask(inv.Stderr, "If the browser is on another machine, paste the address that it is sent to: ", asking.Done())
+						switch {
+						case !ok:
+							return
+						case line != "" && !strings.ContainsAny(line, " \t\n"):
+							pasted <- line
+							return
+						}
+						fmt.Fprintln(inv.Stderr, "  that is no address: nothing was sent")
 					}
-				}
-			}()
+				})
+			}
 		}
 		status, err := r.Login(ctx, l)
 		if err != nil {
