@@ -40,7 +40,7 @@ func TaskWords(e task.Event) string {
 	case task.AgentHandoffStarted:
 		return fmt.Sprintf("run %s was started by a call of run %s", e.Run, p.Parent)
 	case task.AgentHandoffCompleted:
-		return fmt.Sprintf("run %s ended %s", e.Run, view.EndWords(p.End.End))
+		return fmt.Sprintf("run %s: %s", e.Run, view.EndWords(p.End.End))
 	case task.ToolExecuted:
 		if p.Call == "" {
 			return fmt.Sprintf("  %s · not accepted: %s", p.Tool, view.OneLine(p.Detail, 3*view.MaxLine))
@@ -102,6 +102,9 @@ func statusChangedWords(e task.Event, p task.StatusChanged) string {
 		return fmt.Sprintf("handed on to %s by %s", p.Agent, e.By)
 	}
 	line := p.From.Words() + " → " + p.To.Words()
+	if p.Trigger == task.OnReopen || p.Trigger == task.OnRetry {
+		line += ", by " + e.By
+	}
 	first, rest, many := strings.Cut(strings.TrimSpace(p.Detail), "\n")
 	if first != "" {
 		line += ": " + view.OneLine(first, 3*view.MaxLine)
@@ -124,7 +127,7 @@ func editedWords(e task.Event, p task.Edited) string {
 }
 
 func agentCompletedWords(e task.Event, p task.AgentCompleted) string {
-	line := fmt.Sprintf("run %s ended %s", e.Run, view.EndWords(p.End.End))
+	line := fmt.Sprintf("run %s: %s", e.Run, view.EndWords(p.End.End))
 	if p.Result == task.Submitted && p.End.End != run.Completed {
 		line += ": its result counts, and " + view.OneLine(p.End.Detail, view.MaxLine)
 	}
