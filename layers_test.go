@@ -29,7 +29,7 @@ func levels(t *testing.T) (level map[string]int, pure []string) {
 	t.Helper()
 	level = map[string]int{}
 	row := regexp.MustCompile(`(?m)^\| (\d+) \| ([^|]*) \|`)
-	name := regexp.MustCompile("`([a-z/]+)`(\\*?)")
+	name := regexp.MustCompile("`([a-z/-]+)`(\\*?)")
 	for _, m := range row.FindAllStringSubmatch(read(t, "ARCHITECTURE.md"), -1) {
 		n, err := strconv.Atoi(m[1])
 		if err != nil {

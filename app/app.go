@@ -80,8 +80,8 @@ type Workspace struct {
 
 	mu       sync.Mutex
 	settings *settings
-	looking  *store.SQLite // read-only
-	store    *store.SQLite
+	looking  store.Database // read-only
+	store    store.Database
 	worker   *worker.Worker
 	servers  *mcp.Servers
 
@@ -181,7 +181,7 @@ func (w *Workspace) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var err error
-	for _, s := range []*store.SQLite{w.looking, w.store} {
+	for _, s := range []store.Database{w.looking, w.store} {
 		if s != nil {
 			err = errors.Join(err, s.Close())
 		}
@@ -278,13 +278,13 @@ func (s *settings) complete(w *Workspace) (err error) {
 
 // reading returns the store, opened so that looking changes nothing: no file is made,
 // locked or migrated. [store.ErrNoRuns] if there is none.
-func (w *Workspace) reading() (*store.SQLite, error) {
+func (w *Workspace) reading() (store.Database, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.readable()
 }
 
-func (w *Workspace) readable() (*store.SQLite, error) {
+func (w *Workspace) readable() (store.Database, error) {
 	if w.store != nil {
 		return w.store, nil
 	}
@@ -292,18 +292,18 @@ func (w *Workspace) readable() (*store.SQLite, error) {
 		return w.looking, nil
 	}
 	var err error
-	w.looking, err = store.Open(w.State, store.Options{ReadOnly: true, Version: build.Version()})
+	w.looking, err = store.OpenAt(w.env.Get(config.StoreVariable), w.State, store.Options{ReadOnly: true, Version: build.Version()})
 	return w.looking, err
 }
 
 // writing returns the store, opened for writing.
-func (w *Workspace) writing() (*store.SQLite, error) {
+func (w *Workspace) writing() (store.Database, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.opened()
 }
 
-func (w *Workspace) opened() (*store.SQLite, error) {
+func (w *Workspace) opened() (store.Database, error) {
 	if w.store != nil {
 		return w.store, nil
 	}
@@ -311,7 +311,7 @@ func (w *Workspace) opened() (*store.SQLite, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.store, err = store.Open(w.State, store.Options{Version: build.Version(), Waiting: func(e *store.LockedError) {
+	w.store, err = store.OpenAt(w.env.Get(config.StoreVariable), w.State, store.Options{Version: build.Version(), Waiting: func(e *store.LockedError) {
 		w.opt.Notice("waiting: " + e.Error())
 	}})
 	if errors.Is(err, store.ErrReadOnly) {

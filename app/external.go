@@ -162,7 +162,7 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(
 		State: w.externalState(), Model: model, Mode: t.Mode, System: t.System, Message: t.Message, Conversation: t.Conversation, Summary: t.Summary,
 		Server: external.Server{Command: []string{ownProgram(), "-C", w.Dir, "mcp", "serve", "--run", string(t.Run)}, Env: map[string]string{external.TokenVariable: token}}}
 	// Not all programs pass their environment on to servers.
-	for _, name := range []string{"HOME", "PATH", "TMPDIR", "USER", "LANG", "PAWL_STATE_DIR", "PAWL_MANAGED_RULES", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR"} {
+	for _, name := range []string{"HOME", "PATH", "TMPDIR", "USER", "LANG", "PAWL_STATE_DIR", config.StoreVariable, "PAWL_MANAGED_RULES", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR"} {
 		if v := w.env.Get(name); v != "" {
 			turn.Server.Env[name] = v
 		}

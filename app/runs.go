@@ -287,6 +287,9 @@ func (e *workingError) Unwrap() error { return e.OwnedError }
 // Salvage copies what can be read of the workspace's database into a new one beside it;
 // see [store.Salvage].
 func (w *Workspace) Salvage(ctx context.Context, out string) ([]store.Salvaged, error) {
+	if address := w.env.Get(config.StoreVariable); address != "" {
+		return nil, config.Errorf("the runs of this folder are in %s, and only a database on this machine can be recovered: restore that one from its backup", address)
+	}
 	runs, err := store.Salvage(ctx, w.State, out, store.Options{Version: build.Version()})
 	return runs, runlog.NoRuns(err)
 }

@@ -38,7 +38,7 @@ func (w *Workspace) keptForRemoval(dry bool) (retention.State, error) {
 	return w.keptIn(st), err
 }
 
-func (w *Workspace) keptIn(st *store.SQLite) retention.State {
+func (w *Workspace) keptIn(st store.Database) retention.State {
 	return retention.State{Store: st, Outputs: w.outputs(), Dir: w.State, Workspace: w.Dir, StateDir: w.env.StateDir()}
 }
 

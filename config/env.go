@@ -95,8 +95,11 @@ func (e Env) MakeStateDir() error {
 	return Errorf("the state folder %s (%s) cannot be used: %s: %w; PAWL_STATE_DIR names another on a local disk", e.StateDir(), e.StateSource(), path.Path, path.Err)
 }
 
+// StoreVariable names the store that runs are kept in, by its address; not set: the state folder.
+const StoreVariable = "PAWL_STORE"
+
 // internalVariables are the variables of pawl's that are no settings.
-var internalVariables = []string{"PAWL_BYPASS_AS_ROOT", "PAWL_EXTERNAL_AGENT", "PAWL_LOG", "PAWL_MANAGED_RULES", "PAWL_PROC", "PAWL_RUN", "PAWL_RUN_TOKEN", "PAWL_STATE_DIR"}
+var internalVariables = []string{"PAWL_BYPASS_AS_ROOT", "PAWL_EXTERNAL_AGENT", "PAWL_LOG", "PAWL_MANAGED_RULES", "PAWL_PROC", "PAWL_RUN", "PAWL_RUN_TOKEN", "PAWL_STATE_DIR", StoreVariable}
 
 // CheckVariables looks for variables that begin with PAWL_ and that pawl does not have, in
 // an environment in the form of [os.Environ]. One that is nearly the name of a setting is an

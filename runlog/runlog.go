@@ -25,13 +25,13 @@ import (
 // A Reader reads the runs of one folder. Its methods write nothing and take no lock. They may
 // be called from any goroutine.
 type Reader struct {
-	open      func() (*store.SQLite, error)
+	open      func() (store.Database, error)
 	elsewhere func() string
 }
 
 // NewReader returns a reader of the log that open opens, with [store.ErrNoRuns] where none was made
 // yet. elsewhere says where there are runs, to a person who looks for one where there is none; "": nowhere.
-func NewReader(open func() (*store.SQLite, error), elsewhere func() string) Reader {
+func NewReader(open func() (store.Database, error), elsewhere func() string) Reader {
 	return Reader{open, elsewhere}
 }
 

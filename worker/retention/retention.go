@@ -25,7 +25,7 @@ import (
 
 // A State is what is kept of a workspace.
 type State struct {
-	Store   *store.SQLite
+	Store   store.Database
 	Outputs *output.Store
 	Dir     string // the workspace's state folder, with the database
 
@@ -152,7 +152,7 @@ func (s State) removeRest(ids []run.ID, roots map[run.ID]run.ID) error {
 }
 
 // Prune removes the conversations that were last used longer than olderThan before now,
-// except those that are live (see [store.SQLite.Live]), and what is left of runs that were
+// except those that are live (see [store.Tables.Live]), and what is left of runs that were
 // removed. olderThan 0 or less removes no conversation. If dry, nothing is removed. What
 // cannot be removed is in the error, and the rest is removed all the same.
 func (s State) Prune(ctx context.Context, olderThan time.Duration, now time.Time, dry bool) (r Removed, err error) {
