@@ -38,10 +38,14 @@ var (
 )
 
 // ObeyedName returns the name at the end of a path, relative to the workspace, if it is one of what decides what runs
-// later: programs obey it by themselves, or find others in it. Empty if it is not.
+// later: programs obey it by themselves, or find others in it. So it is with files that hold secrets and whose names
+// begin with a dot: they are configuration (.npmrc, .env). Empty if it is not.
 func ObeyedName(p string) string {
 	base := path.Base(p)
 	if name := protectedNames.nameIn(base); name != "" {
+		return name
+	}
+	if name := secretNames.nameIn(base); strings.HasPrefix(name, ".") {
 		return name
 	}
 	if slices.ContainsFunc(programFolders(), func(folder string) bool { return strings.EqualFold(path.Base(folder), base) }) {

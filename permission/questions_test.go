@@ -1,6 +1,7 @@
 package permission_test
 
 import (
+	"path"
 	"strings"
 	"testing"
 
@@ -122,5 +123,36 @@ func TestWhatIsNotBoundedAsks(t *testing.T) {
 	}
 	if d := permission.Rules(nil).Decide(contained("frob"), permission.Plan); d.Verdict != permission.Deny {
 		t.Errorf("in mode plan: %+v", d)
+	}
+}
+
+// What the sandbox keeps commands from changing that nobody knows is what edits need approval for.
+func TestWhatProgramsObeyIsKnownByItsName(t *testing.T) {
+	t.Parallel()
+	obeyed := 0
+	for _, line := range lines(t, "names.txt") {
+		names, ok := strings.CutPrefix(line, "obeyed: ")
+		for name := range strings.FieldsSeq(names) {
+			if !ok {
+				break
+			}
+			obeyed++
+			known := permission.ObeyedName(name) != ""
+			for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+				known = known || permission.ObeyedName(dir) != ""
+			}
+			if !known && name != ".git/config" {
+				t.Errorf("%s is not known", name)
+			}
+		}
+	}
+	if obeyed < 500 {
+		t.Errorf("there are %d names", obeyed)
+	}
+	for name, want := range map[string]bool{".envrc": true, "a/.npmrc": true, ".env": true, ".yarnrc.yml": true, "web/node_modules/.bin": true, ".venv/bin": true,
+		".env.example": false, "certs/x.pem": false, "bin": false, "src/main.go": false, "Makefile": false, "node_modules": false} {
+		if got := permission.ObeyedName(name) != ""; got != want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

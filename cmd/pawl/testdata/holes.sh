@@ -201,7 +201,7 @@ go "--allow 'shell(./x.sh)'" ./x.sh 'echo still works'; want '! grep -q "still w
 fresh; repo; echo old > f.txt; echo old > g.txt; go '--on-ask wait' '{"tool":"edit","args":{"path":"f.txt","edits":[{"old":"old","new":"new"}]}}'; $P runs decide last c_1 allow >/dev/null; rm f.txt; ln -s g.txt f.txt; $P run --continue --on-ask wait </dev/null >/dev/null 2>&1; want 'grep -q new g.txt'
 
 ### H51 allowed: bash d.sh; the file changes; it runs
-fresh; repo; echo 'touch good' > d.sh; go '--on-ask wait' 'bash d.sh'; $P runs decide last c_1 allow >/dev/null; echo 'touch FLAG' > d.sh; $P run --continue --on-ask wait </dev/null >/dev/null 2>&1; want "$flag"
+fresh; repo; echo 'touch good' > d.sh; go '--on-ask wait' 'bash d.sh; mkdir -p q'; $P runs decide last c_1 allow >/dev/null; echo 'touch FLAG' > d.sh; $P run --continue --on-ask wait </dev/null >/dev/null 2>&1; want "$flag"
 
 ### H52 trust: a file with invisible characters is "no text", is not shown, and counts
 fresh; mkdir .pawl; python3 -c "
