@@ -189,7 +189,7 @@ func fill(asks string, requested any, ask asker) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the form that it wants to have filled in cannot be read: %w", err)
 	}
-	whole, err := schema.Compile(raw)
+	whole, err := compileForm(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func fill(asks string, requested any, ask asker) (map[string]any, error) {
 		if err := json.Unmarshal(property, f); err != nil {
 			return nil, fmt.Errorf("the field %s of the form cannot be read: %w", visible.Quote(name), err)
 		}
-		if f.fits, err = schema.Compile(property); err != nil {
+		if f.fits, err = compileForm(property); err != nil {
 			return nil, err
 		}
 		fields = append(fields, f)
@@ -249,6 +249,20 @@ func fill(asks string, requested any, ask asker) (map[string]any, error) {
 		}
 	}
 	return content, nil
+}
+
+// compileForm reads the schema of a form or of a field of it, by a draft in which formats are checked.
+func compileForm(raw json.RawMessage) (*schema.Compiled, error) {
+	var form map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &form); err != nil || form == nil {
+		return nil, errors.New("the form that it wants to have filled in is no object")
+	}
+	form["$schema"] = json.RawMessage(`"http://json-schema.org/draft-07/schema#"`)
+	raw, err := json.Marshal(form)
+	if err != nil {
+		return nil, err
+	}
+	return schema.Compile(raw)
 }
 
 // filled returns what an answer that is a JSON object fills in, with the defaults of what it leaves out.

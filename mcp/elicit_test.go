@@ -57,10 +57,10 @@ func asksThePerson(t *testing.T, played string) {
 		want       string
 		asked      []string // parts of the questions, in order
 	}{
-		{"each field", aForm, []string{"A", "Ada", "double", "Half board", "spa, boat", "ada@example.org", "12", "3", "1.5", "yes"},
+		{"each field", aForm, []string{"A", "Ada", "double", "Half board", "spa, boat", "ada", "ada@example.org", "12", "3", "1.5", "yes"},
 			`accept {"board":"hb","extras":["spa","boat"],"mail":"ada@example.org","name":"Ada","nights":3,"price":1.5,"room":"d","smoker":true}`,
 			[]string{"The server good asks: Where to?\n\n1 of 8: Your name\ntext; \"decline\" tells", "That does not fit: ", "2 of 8: room\ntext\nsingle|double|decline",
-				"Half board|Full board|leave out|decline", "several, with commas", "text (email)", `a whole number; "leave out" gives 2`, "That does not fit: "}},
+				"Half board|Full board|leave out|decline", "several, with commas", "text (email)", "That does not fit: ", `a whole number; "leave out" gives 2`, "That does not fit: "}},
 		{"only what is required", aForm, []string{"Ada", "s", "leave out", "leave out", "leave out", "leave out", "leave out", "leave out"},
 			`accept {"name":"Ada","nights":2,"room":"s"}`, nil},
 		{"all at once", aForm, []string{`{"name":"Ada","room":"x"}`, `{"name":"Ada","room":"s"}`}, `accept {"name":"Ada","nights":2,"room":"s"}`, []string{"1 of 8", "That does not fit: room"}},
