@@ -636,6 +636,18 @@ func questionsOf(s run.State) []runlog.Question {
 	return forms.Forms(s.Questions(), runlog.QuestionOf)
 }
 
+// answerRunning answers what a call asks while it runs.
+func (s *Server) answerRunning(ctx context.Context, in *answerInput) (RunMessage, error) {
+	if strings.TrimSpace(in.Body.Text) == "" {
+		return RunMessage{}, invalid("text", "it is empty")
+	}
+	a, err := s.ws.Attach(ctx, in.Run)
+	if err == nil {
+		err = a.Answer(ctx, runlog.Question{Call: in.Call}, run.Text(in.Body.Text))
+	}
+	return RunMessage{in.Run, string(in.Call), err == nil}, err
+}
+
 type answerInput struct {
 	RunWordsInput
 	CallInput
@@ -647,6 +659,9 @@ func (s *Server) answer(ctx context.Context, in *answerInput) (RunMessage, error
 		return RunMessage{}, err
 	}
 	open := questionsOf(state)
+	if state.Turn.Open() && slices.ContainsFunc(state.Answerable(), func(c run.CallState) bool { return c.ID == in.Call }) {
+		return s.answerRunning(ctx, in)
+	}
 	switch at := slices.IndexFunc(open, func(q runlog.Question) bool { return q.Call == in.Call }); {
 	case at < 0:
 		return RunMessage{}, notFound("no question " + string(in.Call) + " of the run is open")

@@ -143,7 +143,7 @@ func WhyFormOf(y Why) WhyForm {
 	if y.Owner != nil {
 		w.PID = y.Owner.PID
 	}
-	if y.answered && w.State == runlog.Waiting && runlog.NeedsApproval(s) {
+	if y.answered && w.State == runlog.Waiting && runlog.NeedsApproval(s) && len(s.Answerable()) == 0 {
 		w.Text = "waiting: it was decided, and no process has taken the decision yet"
 	}
 	switch {
@@ -171,6 +171,8 @@ func (y Why) next() string {
 	switch {
 	case y.answered && len(runlog.Undecided(y.State)) > 0 && y.Owner == nil && y.Task == nil:
 		return fmt.Sprintf("continue with `%s`", y.Continue())
+	case y.Owner != nil && y.State.Turn.Open() && len(y.State.Answerable()) > 0:
+		return fmt.Sprintf("answer it in process %d, which has the run open, or in the terminal agent: `pawl --resume %s`", y.Owner.PID, y.Run)
 	case (runlog.NeedsApproval(y.State) || undecidedAmong(y.under)) && y.Owner != nil:
 		return fmt.Sprintf("decide with `pawl runs decide %s`", y.Run)
 	case y.Owner != nil && !y.State.Turn.Open() && len(y.State.Questions()) > 0:
@@ -238,6 +240,8 @@ func servedAmong(s run.State, below []run.State) bool {
 func NextCommand(s run.State) string {
 	id := s.Created.Run
 	switch end := s.Turn.End; {
+	case s.Turn.Open() && len(s.Answerable()) > 0:
+		return fmt.Sprintf("continue with `pawl run --resume %s`", id) // what was asked is gone with its process
 	case runlog.NeedsApproval(s):
 		return fmt.Sprintf("decide with `pawl runs decide %s`, or continue with a rule that allows it: `pawl run --resume %s --allow '…'`", id, id)
 	case !s.Turn.Open() && len(runlog.Undecided(s)) > 0:
