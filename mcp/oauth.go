@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -232,8 +233,9 @@ func (r *Remote) Login(ctx context.Context, l Login) (Status, error) {
 		return r.Status(), err
 	}
 	came := make(chan url.Values, 1)
+	var state atomic.Value // of the link that was shown: without it a request is another program's
 	web := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if req.URL.Path != callback || !req.URL.Query().Has("state") {
+		if req.URL.Path != callback || req.URL.Query().Get("state") != state.Load() {
 			http.NotFound(w, req)
 			return
 		}
@@ -253,6 +255,11 @@ func (r *Remote) Login(ctx context.Context, l Login) (Status, error) {
 	asked := false
 	handler, err := auth.NewAuthorizationCodeHandler(a.config(d, "http://"+listener.Addr().String()+callback, l, func(ctx context.Context, link string) (url.Values, error) {
 		asked = true
+		u, err := url.Parse(link)
+		if err != nil {
+			return nil, err
+		}
+		state.Store(u.Query().Get("state"))
 		l.Show(link)
 		select {
 		case v := <-came:

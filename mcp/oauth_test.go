@@ -242,6 +242,34 @@ func TestAPersonLogsInOnceAndPawlStaysLoggedIn(t *testing.T) {
 	}
 }
 
+// Another program on the machine can reach the address that the browser is sent to, and does not know the state.
+func TestAnotherProgramDoesNotEndALogin(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t)
+	d := Definition{Name: "web", URL: a.URL + "/mcp", Required: true}
+	login := Login{Show: func(link string) {
+		u, err := url.Parse(link)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for _, query := range []string{"?state=guessed&code=x", "?state=&error=access_denied", "?code=x", ""} {
+			res, err := http.Get(u.Query().Get("redirect_uri") + query)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if res.Body.Close(); res.StatusCode != http.StatusNotFound {
+				t.Errorf("%q is answered with %s", query, res.Status)
+			}
+		}
+		follow(t).Show(link)
+	}}
+	if s, err := play(t, Options{Logins: t.TempDir()}, d).Get("web").Login(t.Context(), login); err != nil || !s.Known {
+		t.Errorf("the login: %v", err)
+	}
+}
+
 func TestABrowserOnAnotherMachineIsEnough(t *testing.T) {
 	t.Parallel()
 	for name, pasted := range map[string]func(string) string{
