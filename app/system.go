@@ -104,11 +104,19 @@ func (w *Workspace) Instructions() instructions.Loaded {
 	if !filepath.IsAbs(home) {
 		home = ""
 	}
+	root := w.repository()
+	s, _ := w.load() // an error is told where a run begins
 	return instructions.Load(instructions.Options{
 		Dir: w.Dir, User: filepath.Join(w.env.UserDir(), "AGENTS.md"), Home: home,
 		Refuse: func(name string) string {
 			if secret := permission.SecretName(name); secret != "" {
 				return "may contain secrets (" + secret + ")"
+			}
+			if s != nil && s.policy != nil {
+				r := permission.Request{Tool: "read", Class: run.Reads, Paths: []string{filepath.Join(root, filepath.FromSlash(name))}, Workspace: w.Dir}
+				if d := s.policy.Decide("", permission.Bypass, r); d.Verdict == permission.Deny { // what is allowed to a person does not matter here
+					return "denied by the rule " + d.Rule
+				}
 			}
 			return ""
 		},
