@@ -113,9 +113,11 @@ func (w *Workspace) hookVerdict(id run.ID, state run.State, k external.Kind, ask
 	if dir != w.Dir && r.Edits && slices.ContainsFunc(r.Resolved, filepath.IsAbs) {
 		return permission.Deny, "the task works in a copy of the repository: it changes files there, and not " + in.Paths[0], nil
 	}
+	// A sandbox of the program's own keeps commands from changing things, and lets them read all that the person may.
+	confines := k.Confines(state.Config.Mode)
+	r.ReadsUnconfined = confines || k.PermissionTool
 	if !k.PermissionTool {
-		r.Sandboxed = k.Confines(state.Config.Mode)
-		r.EnforcesReadOnly = r.Sandboxed
+		r.Sandboxed, r.EnforcesReadOnly = confines, confines
 		d := p.Decide(id, mode, r)
 		return d.Verdict, because(d), nil
 	}
@@ -129,15 +131,9 @@ func (w *Workspace) hookVerdict(id run.ID, state run.State, k external.Kind, ask
 		}
 		mode = permission.Default
 	}
-	// Of a tool that pawl has none for, only a rule decides: the agent has lists of those that do nothing. So
-	// it has of commands that read, but it does not see where a link or a folder leads, nor what is secret.
-	r.ReadsUnconfined = true
-	d := p.Decide(id, mode, r)
-	switch unknown := in.As == permissionName; {
-	case d.Verdict == permission.Deny && (!unknown || d.Source != "mode"):
-		return permission.Deny, because(d), nil
-	case d.Verdict == permission.Ask && (!unknown || d.Rule != "" || d.Source == "policy"):
-		return permission.Ask, because(d), nil
+	// The agent has lists of commands that read; but it does not see where a link or a folder leads, nor what is secret.
+	if d := p.Decide(id, mode, r); d.Verdict != permission.Allow {
+		return d.Verdict, because(d), nil
 	}
 	// In this mode only what a rule denies, or might deny, does not run.
 	if d := p.Decide(id, permission.Bypass, r); d.Verdict != permission.Allow {

@@ -92,6 +92,34 @@ func (w *Workspace) checkObeyed(p *policy.Policy, k external.Kind, workspace str
 	}
 }
 
+// checkReadAtStart returns an error if a program would read by itself, before its first request, what the rules do not
+// allow it to read.
+func (w *Workspace) checkReadAtStart(t worker.AgentTurn, state run.State, k external.Kind) error {
+	if !k.Imports() {
+		return nil
+	}
+	top := t.Workspace
+	for dir := top; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			top = dir
+			break
+		}
+	}
+	files := k.ReadWith(top, t.Workspace)
+	if len(files) == 0 {
+		return nil
+	}
+	input, err := json.Marshal(map[string]any{"file_paths": files})
+	if err != nil {
+		return err
+	}
+	verdict, reason, err := w.hookVerdict(t.Run, state, k, &external.Asked{Tool: "Read", Input: input, Dir: t.Workspace})
+	if err == nil && verdict != permission.Allow {
+		err = config.Errorf("%s would read what a file for agents in %s links to or imports, and nothing allows that: %s", k.Title, policy.Visible(top), policy.Visible(reason))
+	}
+	return err
+}
+
 // externalPrompt returns what an external agent is told at the beginning of its conversation.
 // It has a system prompt of its own, and tools of its own.
 func externalPrompt(workspace, instructions string, k external.Kind, a agent.Agent, others string, o run.Output) string {
@@ -181,6 +209,9 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(
 	turn.Server.Hook = []string{ownProgram(), "-C", w.Dir, "mcp", "hook", "--run", string(t.Run)}
 	_, state, err := w.Load(context.Background(), t.Run)
 	if err != nil {
+		return turn, nil, err
+	}
+	if err := w.checkReadAtStart(t, state, k); err != nil {
 		return turn, nil, err
 	}
 	tools, omitted, err := w.agentTools(s, state)

@@ -13,7 +13,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"pawl/external"
+	"pawl/internal/lazy"
 	"pawl/internal/text"
+	"pawl/permission"
 	"pawl/run"
 	"pawl/tool"
 )
@@ -87,9 +89,21 @@ func (permissionTool) Inspect(env tool.Env, raw json.RawMessage) (tool.Intent, e
 	case "Read":
 		return tool.Intent{As: "read", Class: run.Reads, Paths: files, Title: title(in.File)}, nil
 	case "Glob", "Grep", "LS":
-		where := paths(cmp.Or(in.Path, "."))
-		if args.Tool == "Glob" {
+		where := append(paths(cmp.Or(in.Path, ".")), paths(in.Files...)...)
+		switch args.Tool {
+		case "Glob":
 			where = append(where, leadsTo(in.Pattern)...)
+		case "Grep": // pawl's own search passes over these files
+			var c permission.Classification
+			if plainGlob().MatchString(in.Glob) {
+				c.Only = []string{in.Glob}
+			}
+			for _, dir := range where {
+				if !filepath.IsAbs(dir) {
+					dir = filepath.Join(args.Dir, dir)
+				}
+				where = append(where, tool.SecretsBelow(env, dir, c)...)
+			}
 		}
 		return tool.Intent{As: "search", Class: run.Reads, Paths: where, Title: title(in.Path + " " + in.Pattern)}, nil
 	case "WebFetch":
@@ -111,11 +125,16 @@ type permissionInput struct {
 	Notebook string   `json:"notebook_path"`
 	Path     string   `json:"path"`
 	Pattern  string   `json:"pattern"`
-	URL      string   `json:"url"`
+	// Glob is for the names of the files that are searched.
+	Glob string `json:"glob"`
+	URL  string `json:"url"`
 	// Unconfined asks for a command to run outside of the sandbox that the agent's program
 	// may have of its own: it needs a rule that grants as much, or a person.
 	Unconfined bool `json:"dangerouslyDisableSandbox"`
 }
+
+// plainGlob matches the patterns whose meaning all programs agree on.
+var plainGlob = lazy.Regexp(`^\*\.\w+$`)
 
 // sessionIn returns a session whose shell is in a folder, given as an absolute path.
 func sessionIn(workspace, dir string) (*tool.Session, error) {
@@ -142,7 +161,7 @@ func inputOf(args external.Asked) (in permissionInput, err error) {
 		return in, fmt.Errorf("the input of %s: %w", args.Tool, err)
 	}
 	for name := range members {
-		for _, known := range []string{"command", "file_path", "file_paths", "notebook_path", "path", "pattern", "url", "dangerouslyDisableSandbox"} {
+		for _, known := range []string{"command", "file_path", "file_paths", "notebook_path", "path", "pattern", "glob", "url", "dangerouslyDisableSandbox"} {
 			if name != known && strings.EqualFold(name, known) {
 				return in, fmt.Errorf("the input of %s has %q: leave it out, the name is %s", args.Tool, name, known)
 			}

@@ -1,6 +1,9 @@
 package app
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +47,38 @@ func TestTheInputOfAToolIsJudgedAsItIsUsed(t *testing.T) {
 		args := []byte(`{"tool_name":"` + name + `","input":` + raw + `}`)
 		in, err := permissionTool{}.Inspect(tool.Env{Workspace: t.TempDir(), Session: &tool.Session{}}, args)
 		got := strings.Join(slices.DeleteFunc(slices.Concat([]string{in.As, in.Command, in.URL}, in.Paths), func(s string) bool { return s == "" }), " ")
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want && (err == nil || !strings.Contains(got, want)) {
+			t.Errorf("%s: %s, not %s", input, got, want)
+		}
+	}
+}
+
+// TestASearchOfAnAgentMayShowTheSecretsBelow: the programs search files that pawl's own search passes over.
+func TestASearchOfAnAgentMayShowTheSecretsBelow(t *testing.T) {
+	t.Parallel()
+	ws := t.TempDir()
+	for _, file := range []string{"src/a.go", "src/.env", "lib/b.go"} {
+		if err := errors.Join(os.MkdirAll(filepath.Join(ws, filepath.Dir(file)), 0o700), os.WriteFile(filepath.Join(ws, file), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for input, want := range map[string]string{
+		`{"pattern":"x"}`:                             ". WS/src/.env",
+		`{"pattern":"x","path":"src"}`:                "src WS/src/.env",
+		`{"pattern":"x","path":"lib"}`:                "lib",
+		`{"pattern":"x","glob":"*.go"}`:               ".",
+		`{"pattern":"x","glob":"*.env"}`:              ". WS/src/.env",
+		`{"pattern":"x","glob":"*.{go,env}"}`:         ". WS/src/.env",
+		`{"pattern":"x","glob":"!*.go"}`:              ". WS/src/.env",
+		`{"pattern":"x","glob":"*.go","Glob":"*"}`:    "the name is glob",
+		`{"pattern":"x","glob":"*.go","path":"src"}`:  "src",
+		`{"pattern":"x","glob":"**/.*","path":"src"}`: "src WS/src/.env",
+	} {
+		in, err := permissionTool{}.Inspect(tool.Env{Workspace: ws, Session: &tool.Session{}}, []byte(`{"tool_name":"Grep","input":`+input+`}`))
+		got := strings.ReplaceAll(strings.Join(in.Paths, " "), ws, "WS")
 		if err != nil {
 			got = err.Error()
 		}

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -169,6 +170,85 @@ func TestRealAgentsRunNothingOfARepository(t *testing.T) {
 			s.must(t, look)
 			if names := flags(); len(names) == 0 {
 				t.Error("of what is trusted nothing ran")
+			}
+		})
+	}
+}
+
+// Nothing that a repository brings, and nothing that a model says, makes a program read a secret which no rule allows
+// it to read: by links that commands follow, by what prompts and files for agents mention or import, and by searches.
+func TestRealAgentsReadNoSecretUnasked(t *testing.T) {
+	t.Parallel()
+	for _, kind := range agentKinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			var s *agentSite
+			home := ""
+			s = newAgentSite(t, kind, func(r externaltest.Request) externaltest.Reply {
+				calls := []externaltest.Reply{agentShell(kind, "grep -R SECRET ."), agentShell(kind, "grep -r SECRET sub")}
+				switch kind {
+				case "claude-code":
+					calls = append(calls, externaltest.Reply{Tool: "CronCreate", Args: `{"cron":"* * * * *","prompt":"x","recurring":true,"durable":true}`})
+				case "gemini-cli":
+					calls = append(calls, externaltest.Reply{Tool: "read_file", Args: `{"file_path":"sub/a.txt"}`}, agentWrite(kind, "sub/new.txt"), externaltest.Reply{Tool: "list_directory", Args: `{"dir_path":"sub"}`})
+				case "opencode":
+					calls = append(calls, externaltest.Reply{Tool: "grep", Args: `{"pattern":"SECRET"}`}, externaltest.Reply{Tool: "read", Args: fmt.Sprintf(`{"filePath":%q}`, filepath.Join(s.dir, "sub", "a.txt"))},
+						externaltest.Reply{Tool: "task", Args: fmt.Sprintf(`{"description":"x","subagent_type":"general","prompt":"Look at @~/.ssh/id_rsa @.env @%s/.ssh/id_rsa @link/id_rsa"}`, home)})
+				}
+				if strings.Contains(r.Words, "Look at") && !slices.Contains(r.Tools, "task") {
+					return externaltest.Reply{Text: "I am the sub-agent."}
+				}
+				return plays(calls...)(r)
+			})
+			home = lookedUp(s.env, "HOME")
+			s.write(t, filepath.Join(home, ".ssh", "id_rsa"), "SECRET-KEY\n")
+			s.write(t, filepath.Join(s.dir, ".env"), "X=SECRET-ENV\n")
+			s.write(t, filepath.Join(s.dir, "denied.txt"), "SECRET-DENIED\n")
+			s.write(t, filepath.Join(s.dir, "sub", "a.txt"), "plain\n")
+			mentions := "@.env @./.env @denied.txt @link/id_rsa @~/.ssh/id_rsa @" + home + "/.ssh/id_rsa\n"
+			s.write(t, filepath.Join(s.dir, "AGENTS.md"), mentions)
+			for _, link := range []string{"link", "sub/AGENTS.md", "sub/CLAUDE.md", "sub/CONTEXT.md", "sub/GEMINI.md", "CLAUDE.md"} {
+				to := filepath.Join(home, ".ssh")
+				if link != "link" {
+					to = filepath.Join(to, "id_rsa")
+				}
+				if err := os.Symlink(to, filepath.Join(s.dir, link)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ask := func(texts ...string) {
+				t.Helper()
+				cmd := exec.CommandContext(t.Context(), s.bin, "run", "-m", agentModels[kind], "--mode", "accept-edits", "--deny", "read(denied.txt)", "-p", "go "+mentions)
+				cmd.Dir, cmd.Env, cmd.Stdin = s.dir, s.env, strings.NewReader("Of somebody: "+mentions)
+				out, err := cmd.CombinedOutput()
+				for _, text := range texts {
+					if !strings.Contains(string(out), text) {
+						t.Errorf("there is no %q in (%v)\n%s", text, err, out)
+					}
+				}
+			}
+			ask("I tried all.")
+			for _, r := range s.model.Requests() {
+				body := strings.ReplaceAll(r.Body, "grep -R SECRET", "")
+				for _, secret := range []string{"SECRET-KEY", "SECRET-ENV", "SECRET-DENIED"} {
+					if i := strings.Index(body, secret); i >= 0 {
+						t.Errorf("the model was told %.300s", body[max(0, i-200):])
+					}
+				}
+			}
+			if got := s.made(".claude/scheduled_tasks.json", "sub/new.txt"); got != "" {
+				t.Errorf("there is %s", got)
+			}
+			if kind != "gemini-cli" {
+				return
+			}
+			for _, content := range []string{"See @docs/more.md.", "@.env"} { // the first is harmless
+				s.write(t, filepath.Join(s.dir, "GEMINI.md"), content)
+				if content == "@.env" {
+					ask("would read what a file for agents in", ".env")
+				} else {
+					ask("I tried all.")
+				}
 			}
 		})
 	}

@@ -5,8 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"pawl/internal/lazy"
 )
 
 // An Asked is the use of a tool of a program's own, as its hook asks about it. The tool and the members
@@ -86,8 +91,68 @@ func (k Kind) Asked(input []byte) (a Asked, ok bool, err error) {
 			members[ours] = value
 		}
 	}
+	if at := slices.Concat(members["file_path"], members["path"]); at != nil && len(k.nearby) > 0 && (a.Tool == "Read" || k.imports) {
+		var file string
+		if err := json.Unmarshal(at, &file); err != nil {
+			return a, false, fmt.Errorf("the input of %s: %w", use.Tool, err)
+		}
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(a.Dir, file)
+		}
+		if files := k.ReadWith(a.Dir, file); len(files) > 0 {
+			members["file_paths"], _ = json.Marshal(files) // of strings
+		}
+	}
 	a.Input, err = json.Marshal(members)
 	return a, true, err
+}
+
+// maxReadWith bounds the files that are looked at for imports.
+const maxReadWith = 1000
+
+// importPattern finds what a file for agents imports.
+var importPattern = lazy.Regexp(`@(\S+)`)
+
+// ReadWith returns the files that the program reads by itself with a file or a folder, and does not ask about: those
+// for agents which are there, or above it as far as the folder top, if they are links, and what they import. Paths are
+// absolute.
+func (k Kind) ReadWith(top, file string) (files []string) {
+	var found []string
+	for dir := filepath.Clean(file); ; dir = filepath.Dir(dir) {
+		for _, name := range k.nearby {
+			found = append(found, filepath.Join(dir, name))
+		}
+		if dir == top || dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	own := len(found)
+	for i := 0; i < len(found); i++ {
+		if i-own > maxReadWith {
+			return append(files, string(filepath.Separator)) // what is not looked at may lead anywhere
+		}
+		info, err := os.Lstat(found[i])
+		if err != nil {
+			continue
+		}
+		if i >= own || info.Mode()&fs.ModeSymlink != 0 {
+			files = append(files, found[i])
+		}
+		if info, err = os.Stat(found[i]); err != nil || !info.Mode().IsRegular() || !k.imports {
+			continue
+		}
+		content, _ := os.ReadFile(found[i]) // what cannot be read is not imported from
+		for _, m := range importPattern().FindAllSubmatch(content, -1) {
+			path := string(m[1])
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(filepath.Dir(found[i]), path)
+			}
+			if !slices.Contains(found, path) {
+				found = append(found, path)
+			}
+		}
+	}
+	return files
 }
 
 // patched returns the files that a patch in the form of Codex's changes, as JSON. A line of its content

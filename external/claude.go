@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/lazy"
 	"pawl/run"
 )
 
@@ -14,6 +15,17 @@ import (
 type claude struct{}
 
 func (claude) hasSystem() bool { return true }
+
+// claudeTools are those of its tools that by themselves do nothing. Others are in no table of pawl's or have there the
+// name that they have here: CronCreate, which leaves a prompt in the folder for later sessions, is asked about.
+var claudeTools = map[string]string{
+	"Agent": "", "Task": "", "SendMessage": "", "AskUserQuestion": "", "EnterPlanMode": "", "ExitPlanMode": "", "Skill": "", "ToolSearch": "", "ReportFindings": "", "StructuredOutput": "",
+	"TodoWrite": "", "TaskCreate": "", "TaskGet": "", "TaskList": "", "TaskOutput": "", "TaskStop": "", "TaskUpdate": "", "BashOutput": "", "KillShell": "",
+	"CronDelete": "", "CronList": "", "ScheduleWakeup": "",
+}
+
+// claudeMention is what makes it read the file that is named after it. More counts than it looks at.
+var claudeMention = lazy.Regexp(`(^|[^\w.-])@`)
 
 func (claude) invoke(t Turn, conversation string, resume bool) (invocation, error) {
 	// --setting-sources: hooks and permissions of the workspace's own .claude would count

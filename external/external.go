@@ -67,6 +67,12 @@ type Kind struct {
 	// and, THEIRS=OURS, the members of its input that have another name. An empty one does nothing by
 	// itself. Those that are not here are asked about by their own names.
 	tools map[string]string
+	// nearby are files for agents that it reads with a file which is in their folder or below it. imports: it does so in
+	// the folder that it is started in, too, and reads what they import.
+	nearby  []string
+	imports bool
+	// mentions finds what makes it read a file, without asking, that a prompt names after an @; nil: nothing does.
+	mentions func() *regexp.Regexp
 	// forms are what a tool's schema is adapted to, one after the other: what the provider of
 	// the program's model takes.
 	forms  []schema.Target
@@ -96,7 +102,7 @@ var Kinds = []Kind{
 		bounds: map[string]string{
 			"default": "it asks pawl before it uses a tool of its own, and pawl's rules decide",
 			"bypass":  "only pawl's deny rules hold over its own tools",
-		}, adapter: claude{}},
+		}, tools: claudeTools, mentions: claudeMention, adapter: claude{}},
 	{Name: "codex", Title: "Codex", Program: "codex", Install: "npm install -g @openai/codex", Login: "codex login",
 		keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, login: []string{"$CODEX_HOME/auth.json", ".codex/auth.json"}, prefix: "mcp__pawl__",
 		forms: []schema.Target{schema.OpenAI},
@@ -112,7 +118,7 @@ var Kinds = []Kind{
 		bounds: map[string]string{
 			"default": "pawl's rules decide before each use of a tool",
 			"bypass":  "only pawl's deny rules hold over its own tools",
-		}, tools: geminiTools, unreached: []byte("Error during discovery for MCP server '" + ServerName + "':"), adapter: gemini{}},
+		}, tools: geminiTools, nearby: []string{"GEMINI.md"}, imports: true, mentions: geminiMention, unreached: []byte("Error during discovery for MCP server '" + ServerName + "':"), adapter: gemini{}},
 	{Name: "opencode", Title: "OpenCode", Program: "opencode", Install: "npm install -g opencode-ai", Login: "opencode auth login",
 		Obeys: []string{".opencode", "opencode.json", "opencode.jsonc"},
 		keys:  []string{"*"}, login: []string{"$XDG_DATA_HOME/opencode/auth.json", ".local/share/opencode/auth.json"}, prefix: "pawl_",
@@ -121,7 +127,7 @@ var Kinds = []Kind{
 		bounds: map[string]string{
 			"default": "pawl's rules decide before each use of a tool",
 			"bypass":  "only pawl's deny rules hold over its own tools",
-		}, tools: opencodeTools, adapter: opencode{}}, // it works with any provider,
+		}, tools: opencodeTools, nearby: []string{"AGENTS.md", "CLAUDE.md", "CONTEXT.md"}, adapter: opencode{}}, // it works with any provider,
 }
 
 // Split splits a model of the form KIND/MODEL. ok is false if it is not one of an external
@@ -196,6 +202,9 @@ func (k Kind) loggedIn(env func(name string) string) bool {
 		return err == nil && info.Mode().IsRegular() && info.Size() > 0
 	})
 }
+
+// Imports reports whether the program reads files for agents in the folder that it is started in: see [Kind.ReadWith].
+func (k Kind) Imports() bool { return k.imports }
 
 // ToolName returns what the program's model calls a tool of pawl's.
 func (k Kind) ToolName(tool string) string { return k.prefix + tool }
@@ -334,7 +343,8 @@ func (t Turn) words() string {
 	return b.String()
 }
 
-// prompt returns what is written to the program's standard input.
+// prompt returns what is written to the program's standard input. What it mentions was attached where the rules allow
+// that, and much of it is the words of others: the program attaches nothing.
 func (t Turn) prompt(fresh bool) string {
 	var all []string
 	if fresh && t.System != "" && !t.Kind.adapter.hasSystem() {
@@ -343,7 +353,11 @@ func (t Turn) prompt(fresh bool) string {
 	if fresh && t.Summary != "" {
 		all = append(all, "This continues work whose conversation is lost. What is known of it:\n\n"+t.Summary)
 	}
-	return strings.Join(append(all, t.words()), "\n\n---\n\n")
+	text := strings.Join(append(all, t.words()), "\n\n---\n\n")
+	if t.Kind.mentions == nil || !t.Kind.mentions().MatchString(text) {
+		return text
+	}
+	return t.Kind.mentions().ReplaceAllString(text, `${1}\@`) + "\n\n(Here `\\@` stands for an at sign.)"
 }
 
 // markName is the variable that the processes of a turn carry, with the run's id and folder.

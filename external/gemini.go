@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"pawl/internal/lazy"
 	"pawl/run"
 )
 
@@ -21,10 +22,13 @@ func (gemini) hasSystem() bool { return false }
 // geminiTools are its tools.
 var geminiTools = map[string]string{
 	"run_shell_command": "Bash dir_path=cwd", "write_file": "Write", "replace": "Edit", "read_file": "Read", "list_directory": "LS dir_path=path",
-	"glob": "Glob dir_path=path", "grep_search": "Grep dir_path=path", "web_fetch": "WebFetch prompt=url",
+	"glob": "Glob dir_path=path", "grep_search": "Grep dir_path=path include_pattern=glob", "web_fetch": "WebFetch prompt=url",
 	"update_topic": "", "write_todos": "", "invoke_agent": "", "activate_skill": "", "enter_plan_mode": "", "exit_plan_mode": "", "complete_task": "",
 	"list_background_processes": "", "read_background_output": "",
 }
+
+// geminiMention is what makes it read the files whose name has what stands after it.
+var geminiMention = lazy.Regexp(`()@`)
 
 func (gemini) invoke(t Turn, conversation string, resume bool) (invocation, error) {
 	mode := "default" // in which it has no tool that runs commands or edits without a person's word

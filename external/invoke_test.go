@@ -323,6 +323,26 @@ func TestWhatIsSaidToAProgram(t *testing.T) {
 	}
 }
 
+// Claude Code and Gemini CLI read what a prompt mentions, wherever the words are from, and ask nobody.
+func TestAPromptMentionsNoFileToAProgram(t *testing.T) {
+	t.Parallel()
+	const note = "\n\n(Here `\\@` stands for an at sign.)"
+	for _, c := range []struct{ kind, said, want string }{
+		{"claude-code", "@.env", `\@.env` + note},
+		{"claude-code", "a@b.example wrote\u00a0@~/x and \"@\"y z\"\"。@x", "a@b.example wrote\u00a0\\@~/x and \"\\@\"y z\"\"。\\@x" + note},
+		{"claude-code", "mail a@b.example", "mail a@b.example"},
+		{"gemini-cli", "a@b.example, @@.env", `a\@b.example, \@\@.env` + note},
+		{"gemini-cli", "nothing", "nothing"},
+		{"codex", "@.env", "@.env"},
+		{"opencode", "@.env", "@.env"},
+	} {
+		k, _, _ := Split(c.kind)
+		if got := (Turn{Kind: k, Message: []run.Part{run.Text(c.said)}}).prompt(true); got != c.want {
+			t.Errorf("%s: %q is said as %q, not %q", c.kind, c.said, got, c.want)
+		}
+	}
+}
+
 func TestHowTheEndOfAProgramIsTold(t *testing.T) {
 	t.Parallel()
 	k, _, _ := Split("codex/x")

@@ -21,7 +21,7 @@ const opencodeConfig = "OPENCODE_CONFIG_CONTENT"
 // opencodeTools are its tools.
 var opencodeTools = map[string]string{
 	"bash": "Bash workdir=cwd", "edit": "Edit filePath=file_path oldString=old_string newString=new_string replaceAll=replace_all", "write": "Write filePath=file_path", "read": "Read filePath=file_path",
-	"apply_patch": "Edit patchText=patch", "patch": "Edit patchText=patch", "list": "LS", "glob": "Glob", "grep": "Grep", "webfetch": "WebFetch",
+	"apply_patch": "Edit patchText=patch", "patch": "Edit patchText=patch", "list": "LS", "glob": "Glob", "grep": "Grep include=glob", "webfetch": "WebFetch",
 	"task": "", "todowrite": "", "todoread": "", "skill": "", "invalid": "",
 }
 

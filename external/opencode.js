@@ -12,8 +12,10 @@ export const Pawl = async ({ directory }) => {
     event: async ({ event }) => {
       if (event.type === "session.status") process.stdout.write(JSON.stringify({ ...event.properties, type: "pawl_status" }) + "\n")
     },
-    "tool.execute.before": (input, output) =>
-      new Promise((allow, deny) => {
+    "tool.execute.before": (input, output) => {
+      // it would attach the files that the prompt of a sub-agent mentions, wherever they are, and not ask
+      if (input.tool === "task" && typeof output.args?.prompt === "string") output.args.prompt = output.args.prompt.replace(/(?<![\w`])@/g, "`@")
+      return new Promise((allow, deny) => {
         let reason = ""
         const [server, prefix] = servers.find(([, prefix]) => input.tool.startsWith(prefix)) ?? []
         const hook = spawn("/bin/sh", ["-c", command], { stdio: ["pipe", "ignore", "pipe"] })
@@ -30,6 +32,7 @@ export const Pawl = async ({ directory }) => {
             mcp_context: server && { server_name: server, tool_name: input.tool.slice(prefix.length) },
           }),
         )
-      }),
+      })
+    },
   }
 }

@@ -28,6 +28,7 @@ type Classification struct {
 	// them, or, if there are any, the files called as one of Only.
 	Recurses bool
 	Only     []string
+	Follows  bool // it follows the links that are in these folders
 	// Git: it is git's own work, and consists of nothing else that opens a file. It shows what git tracks
 	// as git has it, and changes it as a checkout does.
 	Git bool
@@ -70,7 +71,7 @@ func Classify(command string) Classification {
 		}
 		if p.recurses() {
 			recursing++
-			c.Recurses = true
+			c.Recurses, c.Follows = true, c.Follows || p.follows()
 			c.Only = p.only()
 			if p.readsHere() || !slices.ContainsFunc(p.info().paths, func(w word) bool { return !strings.HasPrefix(w.source, "-") }) {
 				addPaths(&c.Paths, p.dirs...)

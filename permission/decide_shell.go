@@ -43,7 +43,7 @@ func (t *evaluation) shell() {
 	t.confineReading()
 	t.exactly(s)
 	t.contain(s)
-	if !t.readOnly {
+	if !t.readOnly || t.r.ReadsUnconfined {
 		t.below(s.class() != run.Reads)
 	}
 }

@@ -109,8 +109,8 @@ type Request struct {
 	Contains bool
 	// Writes: the call says that it has to write what is bounded there. Then it is asked about as elsewhere.
 	Writes bool
-	// ReadsUnconfined: what is classified as reading may run outside of a sandbox. Then it reads the
-	// secrets below a folder, too, which is judged.
+	// ReadsUnconfined: what is classified as reading may run outside of a sandbox, or with EnforcesReadOnly in one
+	// that hides nothing. Then it reads the secrets below a folder, too, which is judged.
 	ReadsUnconfined bool
 	// LocalPrograms are the programs of the command that PATH finds in the
 	// workspace: their names say nothing about what they do.

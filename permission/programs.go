@@ -328,6 +328,15 @@ func (p *simpleCommand) recurses() bool {
 	return false
 }
 
+// follows reports whether p, which recurses, follows links that it meets. More letters count than are needed: an
+// option's letter may be part of its value.
+func (p *simpleCommand) follows() bool {
+	return has("diff colordiff", path.Base(p.program())) || slices.ContainsFunc(p.words[1:], func(w word) bool {
+		return w.kind != static || hasAny(w.text, "--dereference-recursive", "--follow", "--dereference", "--directories") ||
+			strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") && strings.ContainsAny(w.text, "RLSfd")
+	})
+}
+
 // greps reports whether p is a git that reads the files it keeps in the directory it is in.
 func (p *simpleCommand) greps() bool {
 	command, _ := p.git()

@@ -186,5 +186,9 @@ func TestSecretsInAFolderAskOnlyWhereACommandSeesThem(t *testing.T) {
 		if got := c.rules.Decide(r, c.mode); got.Verdict != c.want {
 			t.Errorf("%s in mode %s, enforced %t, rules %v: %s (%s), want %s", c.command, c.mode, c.enforced, texts(c.rules), got.Verdict, got.Reason, c.want)
 		}
+		r.EnforcesReadOnly, r.ReadsUnconfined = true, true // a sandbox that keeps secrets readable, such as that of Codex
+		if got := c.rules.Decide(r, c.mode); got.Verdict == a && c.rules == nil && c.mode != permission.Bypass {
+			t.Errorf("%s in mode %s, where all can be read: %s (%s)", c.command, c.mode, got.Verdict, got.Reason)
+		}
 	}
 }

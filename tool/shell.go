@@ -207,24 +207,26 @@ func commandPaths(env Env, c permission.Classification) (paths, inFolders []stri
 	}
 	if c.Recurses {
 		for _, p := range paths {
-			inFolders = append(inFolders, secretsBelow(env, p, c)...)
+			inFolders = append(inFolders, SecretsBelow(env, p, c)...)
 		}
 	}
 	return paths, inFolders
 }
 
 // Where secrets are looked for that a command reads without naming them: so many
-// entries of a folder, and so many of what is found.
+// entries of a folder, more where no sandbox hides the rest, and so many of what is found.
 const (
 	maxLookedThrough = 50_000
+	maxLookedAt      = 500_000
 	maxSecrets       = 20
 )
 
-// secretsBelow returns the files below a folder that a command which goes through
+// SecretsBelow returns the files below a folder that a command which goes through
 // it would read though they may hold secrets; without a sandbox also the links that
 // lead out of the workspace. What packages bring along are nobody's secrets, and a
-// repository's own folder has none by name.
-func secretsBelow(env Env, dir string, c permission.Classification) []string {
+// repository's own folder has none by name; but a command that follows links follows
+// theirs, too.
+func SecretsBelow(env Env, dir string, c permission.Classification) []string {
 	called := func(name string, patterns []string) bool {
 		return slices.ContainsFunc(patterns, func(p string) bool {
 			ok, _ := filepath.Match(p, name)
@@ -232,30 +234,52 @@ func secretsBelow(env Env, dir string, c permission.Classification) []string {
 		})
 	}
 	var found []string
-	seen := 0
-	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if seen++; seen > maxLookedThrough || len(found) == maxSecrets {
-			return fs.SkipAll
+	seen, most, follows := 0, maxLookedThrough, false
+	if env.Sandbox == nil {
+		most, follows = maxLookedAt, c.Follows
+	}
+	dirs := []string{dir}
+	for i := 0; i < len(dirs); i++ {
+		dir, brought := dirs[i], "" // brought: a folder in which only links count
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
 		}
-		switch name := filepath.Base(path); {
-		case err != nil:
-			return fs.SkipDir
-		case path == dir: // it is looked at by its own name
-		case e.IsDir() && (name == ".git" || name == "node_modules"):
-			return fs.SkipDir
-		case e.Type()&fs.ModeSymlink != 0 && env.Sandbox == nil:
-			if _, outside, err := Resolve(env, path); outside && err == nil {
-				found = append(found, path)
+		_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if seen++; seen == most && env.Sandbox == nil {
+				found = append(found, string(filepath.Separator)) // what is not looked at may lead anywhere
 			}
-		case e.IsDir() || len(c.Only) > 0 && !called(name, c.Only):
-		default:
-			rel, _ := filepath.Rel(dir, path)
-			if permission.SecretName(filepath.ToSlash(rel)) != "" {
-				found = append(found, path)
+			if seen >= most || len(found) >= maxSecrets {
+				return fs.SkipAll
 			}
-		}
-		return nil
-	})
+			switch name := filepath.Base(path); {
+			case err != nil:
+				return fs.SkipDir
+			case path == dir: // it is looked at by its own name
+			case e.IsDir() && (name == ".git" || name == "node_modules"):
+				if !follows {
+					return fs.SkipDir
+				}
+				brought = path + string(filepath.Separator)
+			case e.Type()&fs.ModeSymlink != 0 && env.Sandbox == nil:
+				real, gone := filepath.EvalSymlinks(path)
+				rel, outside, err := Resolve(env, path)
+				switch info, _ := os.Stat(real); {
+				case gone != nil:
+				case err != nil || outside || permission.SecretName(filepath.ToSlash(rel)) != "":
+					found = append(found, path)
+				case follows && info != nil && info.IsDir() && !slices.Contains(dirs, real):
+					dirs = append(dirs, real)
+				}
+			case e.IsDir() || len(c.Only) > 0 && !called(name, c.Only) || brought != "" && strings.HasPrefix(path, brought):
+			default:
+				rel, _ := filepath.Rel(dir, path)
+				if permission.SecretName(filepath.ToSlash(rel)) != "" {
+					found = append(found, path)
+				}
+			}
+			return nil
+		})
+	}
 	return found
 }
 

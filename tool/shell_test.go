@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -283,6 +284,55 @@ func TestTooManyJobsAreRefused(t *testing.T) {
 		text, r := invoke(t, t.Context(), env, tool.Shell(), map[string]any{"command": "sleep 300", "background": true})
 		if r.IsError != (i == 16) {
 			t.Fatalf("job %d: %q", i+1, text)
+		}
+	}
+}
+
+// Where no sandbox hides what is a secret or outside, all that a command goes through is looked at: behind a link that
+// it is told or that it follows, and in what packages bring along.
+func TestACommandThatFollowsLinksIsSeenToReachSecrets(t *testing.T) {
+	t.Parallel()
+	env := shellEnv(t)
+	env.Sandbox = nil
+	ws, outside := env.Workspace, t.TempDir()
+	for _, file := range []string{"code/a.go", "other/.env", "node_modules/p/x.js", "loop/a", "names/ok"} {
+		tooltest.WriteFile(t, env, file, "")
+	}
+	for name, to := range map[string]string{"link": "other", "code/l": "../other", "code/gone": "nowhere", "node_modules/p/l": outside, "loop/l": ".", "names/plain": "../other/.env", "names/env": "/proc/self/environ"} {
+		if err := os.Symlink(to, filepath.Join(ws, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for command, want := range map[string]string{
+		"grep -r x link":                              "other/.env",
+		"grep -r x code":                              "",
+		"grep -R x code":                              "other/.env",
+		"rg --follow x code":                          "other/.env",
+		"rg -L x code":                                "other/.env",
+		"diff code other":                             "other/.env",
+		"grep -r x node_modules":                      "node_modules/p/l",
+		"grep -r x loop":                              "",
+		"grep -R x loop":                              "",
+		"grep -R x names":                             "names/env names/plain",
+		"grep -R --include=*.go x code":               "",
+		"grep -r x . --exclude-dir=other":             "names/env names/plain other/.env",
+		"grep --dereference-recursive x node_modules": "node_modules/p/l",
+		"grep -R x .":                                 "names/env names/plain node_modules/p/l other/.env",
+	} {
+		args, err := json.Marshal(map[string]string{"command": command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := tool.Shell().Inspect(env, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range in.Below {
+			in.Below[i], _ = filepath.Rel(ws, p)
+		}
+		slices.Sort(in.Below)
+		if got := strings.Join(slices.Compact(in.Below), " "); got != want {
+			t.Errorf("%s goes through %q, not %q", command, got, want)
 		}
 	}
 }
