@@ -58,6 +58,9 @@ var playedServers = map[string]func(){
 		fmt.Println("Server v1.2 is starting …")
 		serveStdio(goodServer())
 	},
+	"twice": func() {
+		_ = goodServer().Run(context.Background(), &sdk.IOTransport{Reader: os.Stdin, Writer: doubled{os.Stdout}})
+	},
 	"silent": func() { select {} },
 	"dies":   func() { fmt.Fprintln(os.Stderr, "no key \x1b[31mgiven\x1b[0m"); os.Exit(3) },
 	"flood": func() {
@@ -125,6 +128,16 @@ var playedServers = map[string]func(){
 		})
 		serveStdio(s)
 	},
+}
+
+// doubled writes each message twice.
+type doubled struct{ *os.File }
+
+func (d doubled) Write(b []byte) (int, error) {
+	if _, err := d.File.Write(b); err != nil {
+		return 0, err
+	}
+	return d.File.Write(b)
 }
 
 func serveStdio(s *sdk.Server) { _ = s.Run(context.Background(), &sdk.StdioTransport{}) }
@@ -528,6 +541,19 @@ func TestWhatIsNoMessageIsPassedOver(t *testing.T) {
 	}
 	if want := `the server banner writes to its standard output what is no message of the protocol, such as "Server v1.2 is starting …"`; !slices.Contains(s.told, want) {
 		t.Errorf("told %q", s.told)
+	}
+}
+
+func TestAnAnswerThatComesTwiceIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	s := play(t, Options{}, local(t, "good", "twice"))
+	if err := s.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, message := range []string{"one", "two", "three"} {
+		if _, text := s.call(t.Context(), "mcp__good__echo", `{"message":"`+message+`"}`, tool.Call{}); text != message {
+			t.Errorf("it said %q to %q", text, message)
+		}
 	}
 }
 
