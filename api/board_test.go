@@ -116,7 +116,7 @@ const boardReplies = `
 {"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Which list?"]}}]}
 {"when":{"first":"Carry out this task","contains":"\"text\":\"And three?\""},"calls":[{"tool":"write","args":{"path":"b.txt","content":"one\nTWO\nthree\n"}},{"tool":"completion-report","args":{"status":"complete","summary":"Three lines now.","output":"","comments":[{"id":"c1","became":"changed","answer":"It has three."},{"id":"c2","became":"answered","answer":"Because it is a list."}]}}]}
 {"when":{"first":"Carry out this task","contains":"ran it"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"The list is **written**.","output":""}}]}
-{"when":{"first":"Carry out this task"},"text":"I write <b>it</b>.","calls":[{"tool":"write","args":{"path":"b.txt","content":"one\nTWO\n"}},{"tool":"shell","args":{"command":"touch made; echo ran it"}}]}
+{"when":{"first":"Carry out this task"},"text":"I write <b>it</b>.","calls":[{"tool":"write","args":{"path":"b.txt","content":"one\nTWO\n"}},{"tool":"shell","args":{"command":"touch made; echo ran it","sandbox":"write"}}]}
 `
 
 // A person who has read nothing lets a task be planned, answers, starts it, permits a command, reviews the changes with a
@@ -290,6 +290,8 @@ func TestThePaletteAndThePagesBesideTheBoard(t *testing.T) {
 	b.do(chromedp.KeyEvent(kb.Enter))
 	s.wait(id, "awaiting_input")
 
+	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(s.do("POST", "/login-links", "").is(201).text("url")+"&to=tasks/"+id))
+	b.until(`location.hash === "#/tasks/` + id + `" && document.title.startsWith("Another one")`)
 	find("doctor")
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.sees("A run could begin")

@@ -113,10 +113,10 @@ function loginPage(/** @type {string} */ failed) {
 }
 
 async function start() {
-  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  const given = new URLSearchParams(location.hash.slice(1)), code = given.get("code");
   let failed = "";
   if (code) {
-    history.replaceState(null, "", location.pathname + "#/"); // the code is not kept in the history
+    history.replaceState(null, "", location.pathname + "#/" + (given.get("to") || "")); // the code is not kept in the history
     failed = await login(code);
   }
   if (!loggedIn()) return loginPage(failed);

@@ -4,6 +4,7 @@ import { get, send } from "./client.js";
 import { hunks, parse } from "./diff.js";
 import { ask, button, fill, h, money, plural, said, took, trying } from "./dom.js";
 import { onTask, unmerged } from "./tasks.js";
+import { oneAtATime } from "./timing.js";
 
 /** @typedef {{id?: string, file: string, side?: "old" | "new", line?: number, quoted?: string, text: string, became?: string, answer?: string}} Comment as the API has it */
 /** @typedef {import("./diff.js").File} File */
@@ -50,7 +51,7 @@ export async function reviewPage(place, id, signal) {
   let reviews = [];
   /** Whether what is shown is not the newest, because somebody writes a comment in it. */
   let late = false;
-  const load = async () => {
+  const load = oneAtATime(async () => {
     late = [...list.querySelectorAll("textarea")].some((t) => t.value);
     if (late) return;
     try {
@@ -81,7 +82,7 @@ export async function reviewPage(place, id, signal) {
     } catch (error) {
       if (!signal.aborted) fill(counts, /** @type {Error} */ (error).message);
     }
-  };
+  }, 20, signal);
   const draw = () => {
     fill(counts, `${plural(files.length, "file")} · `, h("span", { class: "plus" }, "+" + files.reduce((n, f) => n + f.added, 0)), " ", h("span", { class: "minus" }, "−" + files.reduce((n, f) => n + f.removed, 0)),
       diff && ` · ${plural(diff.commits, "commit")} on `, diff && h("code", null, diff.branch));
