@@ -92,7 +92,7 @@ export async function agentPage(place, name, signal) {
     } catch (error) { wrong.textContent = /** @type {Error} */ (error).message; }
   };
   place.append(h("p", null, h("a", { href: "#/agents" }, "← Agents")), h("h1", null, name), h("p", { class: "status" }, a ? [h("b", { class: a.valid ? "" : "need failed" }, a.valid ? "ready" : a.why || "cannot run"), " · ", a.file ? h("code", null, a.file) : "built in; a file of your own replaces it"] : "There is no such agent yet."),
-    h("form", { class: "agent", onsubmit: (/** @type {Event} */ e) => { e.preventDefault(); save(); } }, Object.values(fields).map((f) => h("label", null, f.label, f.e)),
+    h("form", { class: "agent", onsubmit: submits(save) }, Object.values(fields).map((f) => h("label", null, f.label, f.e)),
       h("label", { class: "line" }, workspace, " in this folder, and trusted"), wrong,
       h("p", { class: "choices" }, h("button", { class: "act" }, a ? "Save" : "Write the agent"), a?.file && button("Remove the file…", () => ask("Remove " + a.file, [], "Remove", () => trying(async () => {
         await send("DELETE", "/agents/" + name);
