@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"pawl/external"
 	"pawl/external/externaltest"
@@ -246,11 +247,18 @@ func (s *agentSite) stopped(t *testing.T, sig os.Signal, n int, args ...string) 
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, func() bool {
-		return len(slices.DeleteFunc(s.leftOf(t), func(l string) bool { return !strings.HasPrefix(l, "sleep 36") })) == n
-	})
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }() // it is stopped
+	// As long as pawl waits for the program: OpenCode took three minutes to start under a load of 46, with the least priority.
+	for len(slices.DeleteFunc(s.leftOf(t), func(l string) bool { return !strings.HasPrefix(l, "sleep 36") })) != n {
+		select {
+		case <-ended:
+			t.Fatalf("pawl %q has ended before its agent's commands slept:\n%s", args, &out)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 	_ = cmd.Process.Signal(sig)
-	_ = cmd.Wait() // it was stopped
+	<-ended
 	return out.String()
 }
 
