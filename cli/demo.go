@@ -242,11 +242,35 @@ func (d *demo) show(ctx context.Context) error {
 	// real projects would be stored in a temporary folder too.
 	here := fmt.Sprintf("PAWL_STATE_DIR=%s %s -C %s", d.state, invokedAs(d.self), d.folder)
 	d.say("  # the task: its plan, question, runs and report\n  %s task show last", here)
+	d.say("  # the same in a browser\n  %s board", here)
 	d.say("  # restore the files\n  %s runs undo last", here)
 	d.say("  # a repair that is killed with -9 again and again\n  %s demo --chaos", invokedAs(d.self))
 	d.say("  # remove the project and its state\n  rm -r %s", filepath.Dir(d.folder))
 	d.say("\nIn a project of yours, with a key: export ANTHROPIC_API_KEY=…; pawl run \"…\"")
-	return nil
+	return d.board(ctx, id)
+}
+
+// board serves the finished task to a browser until the person at the terminal is done with it; without one it does nothing.
+func (d *demo) board(ctx context.Context, id string) error {
+	if d.in == nil {
+		return nil
+	}
+	cmd := d.pawl(ctx, "board", "--address", "127.0.0.1:0")
+	said, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return err
+	}
+	link, err := bufio.NewReader(said).ReadString('\n')
+	if err == nil {
+		d.say("\nThe finished task in a browser:\n  %s&to=tasks/%s", strings.TrimSpace(link), id)
+		d.asks("Enter ends the demo. ", "")
+	}
+	_ = cmd.Process.Signal(os.Interrupt)
+	_ = cmd.Wait() // its exit code says that it was interrupted
+	return err
 }
 
 // typed prints a command as a person would type it.
