@@ -142,7 +142,9 @@ func (s *opencodeStream) line(b []byte, r *report) {
 		return
 	}
 	r.lines++
-	r.conversation = l.Session
+	if l.Type != "pawl_status" { // which may be of a sub-agent
+		r.conversation = l.Session
+	}
 	p := &l.Part
 	switch l.Type {
 	case "step_start":

@@ -87,6 +87,18 @@ func TestWhatStreamsSayOfALimit(t *testing.T) {
 	}
 }
 
+// The sessions of sub-agents of OpenCode are not the conversation, though the plugin tells what they do.
+func TestASubAgentOfOpenCodeIsNotTheConversation(t *testing.T) {
+	t.Parallel()
+	r := newReport()
+	for _, line := range []string{`{"type":"step_start","sessionID":"s"}`, `{"sessionID":"sub","status":{"type":"busy"},"type":"pawl_status"}`} {
+		opencode{}.stream().line([]byte(line), r)
+	}
+	if r.conversation != "s" {
+		t.Errorf("the conversation is %s", r.conversation)
+	}
+}
+
 // What Codex logs of a wait ends it where that is too long, however the log is cut.
 func TestCodexIsStoppedWhenItWaitsForTooLong(t *testing.T) {
 	t.Parallel()
