@@ -130,7 +130,7 @@ func (w *Workspace) systemFor(s *settings, dir string, a agent.Agent, model stri
 	if k, _, ok := s.programs.Split(model); ok {
 		return externalPrompt(dir, w.Instructions().Text, k, a, others, o)
 	}
-	return systemPrompt(dir, w.Instructions().Text, a, others, o)
+	return systemPrompt(dir, w.Instructions().Text, a, others, w.catalogue(s, a, model), o)
 }
 
 // Specs returns the tools of every run, and the two that submit the results of agents.

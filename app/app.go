@@ -111,6 +111,8 @@ type settings struct {
 	programs external.Registry
 	// confinement is what commands run in; nil: nothing confines them.
 	confinement *sandbox.Policy
+	// skills are those that runs of this process can open, read once.
+	skills func() skillsFound
 	// withDirs are those of runs in copies and with further folders, the one used last at the end.
 	withDirs []folderSandbox
 	sockets  string
@@ -248,7 +250,7 @@ func (w *Workspace) loaded() (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.settings = &settings{Config: c, policy: p}
+	w.settings = &settings{Config: c, policy: p, skills: sync.OnceValue(func() skillsFound { return w.findSkills(p) })}
 	w.settings.wrong = w.settings.complete(w)
 	return w.settings, w.settings.wrong
 }
@@ -271,7 +273,7 @@ func (s *settings) complete(w *Workspace) (err error) {
 	if err != nil {
 		return err
 	}
-	s.policy.SetRules(rules)
+	s.policy.SetRules(append(rules, w.skillRules()...))
 	s.policy.SetHistory((&history{w: w}).allowed)
 	return nil
 }
@@ -393,7 +395,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 	}
 	return worker.New(worker.Config{
 		Store: st,
-		Tools: registry(rulesOf, s.shellOptions(), w.delegation(s)).With(served...),
+		Tools: registry(rulesOf, s.shellOptions(), w.delegation(s)).With(append(served, w.skillTool(s)...)...),
 		Provider: func(model string) (llm.Provider, string, error) {
 			return s.models.Open(model, provider.Options{Workspace: w.Dir, IdleTimeout: s.Duration("idle_timeout"), Cache: s.On("cache"), Log: w.logger()})
 		},
@@ -408,6 +410,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 			return w.confineDirs(s, dir, dirs)
 		},
 		Own:          w.own(),
+		Reads:        w.skillDirs(),
 		Outputs:      w.outputs().With(worker.Logs(st)),
 		OutputLimits: s.OutputLimits(),
 		Root:         w.asRoot(),

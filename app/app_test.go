@@ -50,7 +50,7 @@ func TestTheSystemPromptIsStableAndHasTheInstructions(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	prompt := func() string {
 		ws := openIn(t, dir, home)
-		return systemPrompt(ws.Dir, ws.Instructions().Text, agent.Agent{}, "", run.Output{})
+		return systemPrompt(ws.Dir, ws.Instructions().Text, agent.Agent{}, "", "", run.Output{})
 	}
 	plain := prompt()
 	if plain != prompt() {

@@ -111,6 +111,16 @@ func (w *Workspace) PromptCommands() (all []instructions.Command, untrusted, pro
 			byName[p.Command] = instructions.Command{Name: p.Command, Description: p.Description, Arguments: p.Takes, Source: ofServer + p.Server}
 		}
 	}
+	if skills, pending, _, err := w.Skills(); err == nil {
+		for _, s := range skills {
+			if !s.Uncallable {
+				byName[s.Name] = s.Command
+			}
+		}
+		if len(pending) > 0 {
+			untrusted = append(untrusted, "the folders of skills")
+		}
+	}
 	for _, c := range byName {
 		all = append(all, c)
 	}

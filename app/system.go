@@ -27,8 +27,11 @@ var systemText string
 //
 // a is the agent that it is, others are those that it can start, and o is its result; each
 // may be empty.
-func systemPrompt(workspace, instructions string, a agent.Agent, others string, o run.Output) string {
+func systemPrompt(workspace, instructions string, a agent.Agent, others, skills string, o run.Output) string {
 	about := fmt.Sprintf("%s\nPlatform: %s/%s", workspace, runtime.GOOS, runtime.GOARCH)
+	if skills != "" {
+		instructions = skills + "\n" + instructions
+	}
 	return promptOf(systemText, about, instructions, a, others, o)
 }
 

@@ -216,7 +216,7 @@ func (s *State) settle(e Event, c *CallState, p CallSettled) {
 	t.ask(c, CallAsked{})
 	t.advance(c, CallDone)
 	c.Outcome, c.settledAt = p.Outcome, e.At
-	c.Result = Result{Call: p.Call, Content: p.Content, IsError: p.IsError, ExitCode: p.ExitCode, Delivery: p.Delivery}
+	c.Result = Result{Call: p.Call, Content: p.Content, IsError: p.IsError, ExitCode: p.ExitCode, Delivery: p.Delivery, Kept: p.Kept}
 	c.change, c.resultKey, c.jobRuns = p.Change, p.Key, p.JobRuns
 	s.Tools.merge(p.Tools)
 	line := Line{Call: c.ID, Tool: c.Tool, Args: shorten(c.Arguments, 80), Subject: subject(c.Arguments), Outcome: p.Outcome,

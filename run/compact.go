@@ -152,7 +152,7 @@ func (s *State) stage1(keep int) ([]CallID, int64) {
 		for j := range s.Messages[i].Parts {
 			p := &s.Messages[i].Parts[j]
 			switch n := size(p); {
-			case p.Result != nil && n >= stage1Min && i < len(s.Messages)-keep:
+			case p.Result != nil && !p.Result.Kept && n >= stage1Min && i < len(s.Messages)-keep:
 				calls = append(calls, p.Result.Call)
 				freed += n - 150
 			case p.Call != nil && len(p.Call.Arguments) >= stage1Args:
@@ -301,6 +301,35 @@ func (s *State) summarize(i int, summary string) {
 	}
 	s.messages++
 	kept = append(kept, Message{ID: "m_" + itoa(s.messages), Role: User,
-		Parts: []Part{Text("[Earlier steps, in summary]\n\n" + summary)}})
+		Parts: append([]Part{Text("[Earlier steps, in summary]\n\n" + summary)}, s.kept(i)...)})
 	s.Messages = append(kept, s.Messages[i+1:]...)
+}
+
+// maxKept bounds what is kept of results when messages become a summary, in bytes: of more the oldest are left out.
+const maxKept = 32 << 10
+
+// keptName marks what a summary keeps beside its own words, for the next one.
+const keptName = "kept"
+
+// kept returns what the messages up to i have that stays, each once.
+func (s *State) kept(i int) (parts []Part) {
+	room := maxKept
+	for _, m := range slices.Backward(s.Messages[:i+1]) {
+		for _, p := range m.Parts {
+			text := p.Text
+			switch {
+			case p.Result != nil && p.Result.Kept:
+				text = PlainText(p.Result.Content)
+			case p.Attached != keptName:
+				continue
+			}
+			part := Part{Type: TextPart, Text: text, Attached: keptName}
+			if len(text) <= room && !slices.ContainsFunc(parts, func(other Part) bool { return other.Text == text }) {
+				room -= len(text)
+				parts = append(parts, part)
+			}
+		}
+	}
+	slices.Reverse(parts)
+	return parts
 }

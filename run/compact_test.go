@@ -124,3 +124,33 @@ func TestTheGuardRemembersTheLatestCalls(t *testing.T) {
 		t.Errorf("it remembers %d calls, want %d", n, cycleMax*cycleTimes)
 	}
 }
+
+// What a skill says stays when the steps before become a summary, and when that becomes one of the next.
+func TestWhatIsKeptOutlivesEverySummary(t *testing.T) {
+	t.Parallel()
+	s := &State{}
+	skill := Part{Type: ResultPart, Result: &Result{Call: "c_1", Kept: true, Content: []Part{Text(strings.Repeat("rule ", 500))}}}
+	s.say(User, []Part{Text("task")})
+	s.say(Assistant, []Part{{Type: CallPart, Call: &Call{ID: "c_1", Tool: "skill"}}})
+	s.say(User, []Part{skill})
+	for range 20 {
+		s.say(Assistant, []Part{Text("word")})
+	}
+	if calls, _ := s.stage1(2); len(calls) != 0 {
+		t.Errorf("its result is replaced: %v", calls)
+	}
+	for _, summary := range []string{"first", "second"} {
+		s.summarize(len(s.Messages)-2, summary)
+		var text string
+		n := 0
+		for _, m := range s.Messages {
+			for _, p := range m.Parts {
+				text += p.Text
+				n += strings.Count(p.Text, "rule rule")
+			}
+		}
+		if !strings.Contains(text, summary) || n == 0 || strings.Count(text, strings.Repeat("rule ", 500)) != 1 {
+			t.Errorf("after the summary %s: %s", summary, text)
+		}
+	}
+}

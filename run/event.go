@@ -389,6 +389,7 @@ type CallSettled struct {
 	// Tools is the change of the run's [ToolState] by this call.
 	Tools *ToolState `json:"tools,omitempty"`
 	Usage Usage      `json:"usage,omitzero"` // of a child run: it counts for this one too
+	Kept  bool       `json:"kept,omitempty"` // as in [Result]
 }
 
 // A FileChange is one file's content before and after a call, by SHA-256 (hex);

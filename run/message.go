@@ -121,6 +121,8 @@ type Result struct {
 	// Delivery is the form in which the model has a result that is stored under the
 	// call's id: inline, stored, forced, image. Empty: it is not stored.
 	Delivery string `json:"delivery,omitempty"`
+	// Kept: what it says holds for the work that follows, as that of a skill. It stays when the context is compacted.
+	Kept bool `json:"kept,omitempty"`
 }
 
 // Succeeded reports whether a call did what it was to do: it has no error, and the command

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +12,25 @@ import (
 type builtin struct {
 	spec Spec
 	args func() arguments // of a call, before they are decoded
+}
+
+// A reader is a builtin that reads files: also in the folders [Env.Reads].
+type reader struct{ *builtin }
+
+func (r reader) Inspect(env Env, args json.RawMessage) (Intent, error) {
+	return r.builtin.Inspect(env.reading(), args)
+}
+
+func (r reader) Run(ctx context.Context, env Env, c Call) (Result, error) {
+	return r.builtin.Run(ctx, env.reading(), c)
+}
+
+// reading returns e for a tool that reads files.
+func (e Env) reading() Env {
+	if len(e.Reads) > 0 {
+		e.Dirs = slices.Concat(e.Dirs, e.Reads)
+	}
+	return e
 }
 
 // arguments are those of a call: a pointer that JSON is decoded into. If it has a method

@@ -29,7 +29,7 @@ const maxGlobbed = 200
 
 // Glob returns the tool that finds files by name.
 func Glob() Tool {
-	return &builtin{briefly(specOf("glob", globText, globSchema)), func() arguments { return &globArgs{} }}
+	return reader{&builtin{briefly(specOf("glob", globText, globSchema)), func() arguments { return &globArgs{} }}}
 }
 
 type globArgs struct {

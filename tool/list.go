@@ -27,7 +27,7 @@ const (
 
 // List returns the tool that shows what is in a folder.
 func List() Tool {
-	return &builtin{briefly(specOf("list", listText, listSchema)), func() arguments { return &listArgs{} }}
+	return reader{&builtin{briefly(specOf("list", listText, listSchema)), func() arguments { return &listArgs{} }}}
 }
 
 type listArgs struct {

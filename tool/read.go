@@ -36,7 +36,7 @@ const (
 
 // Read returns the tool that reads a file.
 func Read() Tool {
-	return &builtin{briefly(specOf("read", readText, readSchema)), func() arguments { return &reading{} }}
+	return reader{&builtin{briefly(specOf("read", readText, readSchema)), func() arguments { return &reading{} }}}
 }
 
 type readArgs struct {

@@ -40,7 +40,7 @@ const (
 
 // Search returns the tool that finds lines in files.
 func Search() Tool {
-	return &builtin{briefly(specOf("search", searchText, searchSchema)), func() arguments { return &query{} }}
+	return reader{&builtin{briefly(specOf("search", searchText, searchSchema)), func() arguments { return &query{} }}}
 }
 
 type searchArgs struct {

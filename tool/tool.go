@@ -137,6 +137,8 @@ type Result struct {
 	// context. Content is what there is to say beside it.
 	Written bool
 	Usage   run.Usage // of a child run that the call started
+	// Kept: the result stays when the context is compacted; see [run.Result].
+	Kept bool
 }
 
 // TextResult returns a result of one text.
@@ -151,6 +153,8 @@ type Env struct {
 	// Dirs are further folders that count as the workspace, absolute with symlinks resolved.
 	// Paths in them are absolute.
 	Dirs []string
+	// Reads are further folders, absolute with symlinks resolved, that the tools which read files open too.
+	Reads []string
 	// StateDir is the folder of this workspace in the user's state folder, for
 	// the journal of edits: see package journal.
 	StateDir string

@@ -116,7 +116,7 @@ func (r *Runner) put(ctx context.Context, op *operation, q run.CallAsked) (strin
 // settled returns the event of a call with the result of its tool.
 func settled(id run.CallID, res tool.Result) run.CallSettled {
 	p := run.CallSettled{Call: id, Outcome: run.OK, Content: res.Content, IsError: res.IsError, ExitCode: res.ExitCode,
-		Change: res.Change, Files: res.Files, Key: resultKey(res.Content, res.IsError)}
+		Change: res.Change, Files: res.Files, Kept: res.Kept, Key: resultKey(res.Content, res.IsError)}
 	if res.IsError {
 		p.Outcome = run.Failed
 	}

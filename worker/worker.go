@@ -66,6 +66,8 @@ type Config struct {
 	// Own are pawl's own folders and files, which no call may write: absolute paths with
 	// links resolved.
 	Own []string
+	// Reads are folders beside the workspace that the tools which read files open too: absolute, links resolved.
+	Reads []string
 	// Sandbox confines the commands of runs; nil: they have the user's own authority.
 	Sandbox *sandbox.Policy
 	// SandboxOf returns what confines the commands of a run that works in a folder; nil: that
@@ -338,7 +340,7 @@ func (r *Runner) take(s run.State) error {
 	}
 	r.core = run.NewRunner(s)
 	r.env = tool.Env{
-		Workspace: s.Created.Workspace, StateDir: r.w.StateDir, Run: r.id, Conversation: s.Created.Conversation(),
+		Workspace: s.Created.Workspace, Reads: r.w.Reads, StateDir: r.w.StateDir, Run: r.id, Conversation: s.Created.Conversation(),
 		Session: tool.NewSession(s.Created.Workspace, s.Tools), Sandbox: confined, Outputs: r.w.Outputs,
 		Past: Past(context.Background(), r.w.Store, s.Created, s.Inherited), Spawn: r.spawn, Agents: r.agents(s.Created),
 		Specs: func() []tool.Spec {

@@ -1,0 +1,161 @@
+package app
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pawl/agent"
+	"pawl/instructions"
+	"pawl/internal/stable"
+	"pawl/permission"
+	"pawl/policy"
+	"pawl/run"
+	"pawl/tool"
+)
+
+// skillFolders are the folders of skills, of a folder of the repository and of the home, the last first where names are
+// the same. Pawl's own in the home is the one of its configuration.
+var skillFolders = []string{".claude/skills", ".agents/skills", ".pawl/skills"}
+
+// maxSkills bounds how many skills of the person's own are read of a folder.
+const maxSkills = 1000
+
+// skillsFound are the skills of a workspace.
+type skillsFound struct {
+	all       []instructions.Skill // by name
+	problems  []string             // which files do not count, and why
+	untrusted []string             // files that a person has to review first
+}
+
+// Skills returns the skills that runs can open, by name: the person's own, and those of the repository that are trusted,
+// which count before them. untrusted are the files of the others, and problems say what else does not count, and why.
+func (w *Workspace) Skills() (all []instructions.Skill, untrusted, problems []string, err error) {
+	s, err := w.load()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	f := s.skills()
+	return f.all, f.untrusted, f.problems, nil
+}
+
+func (w *Workspace) findSkills(p *policy.Policy) (f skillsFound) {
+	byName := map[string]instructions.Skill{}
+	add := func(file string, content []byte, repository bool) {
+		s, err := instructions.ParseSkill(filepath.Dir(file), content)
+		if err != nil {
+			f.problems = append(f.problems, file+": "+err.Error())
+			return
+		}
+		s.Source, s.Repository = file, repository
+		if old, there := byName[s.Name]; there && old.Repository == repository {
+			s.Warnings = append(s.Warnings, "it hides "+old.Source)
+		}
+		byName[s.Name] = s
+	}
+	for _, dir := range w.userSkills() {
+		entries, _ := os.ReadDir(dir) // one that is not there has none
+		for i, e := range entries {
+			if i == maxSkills {
+				f.problems = append(f.problems, fmt.Sprintf("%s has more than %d folders: those that follow are not read", dir, maxSkills))
+				break
+			}
+			file := filepath.Join(dir, e.Name(), policy.SkillFile)
+			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Size() <= 1<<20 {
+				if content, err := os.ReadFile(file); err == nil {
+					add(file, content, false)
+				}
+			}
+		}
+	}
+	for _, dir := range w.parents() {
+		for _, folder := range skillFolders {
+			files, others := p.TrustedFilesOf(dir, folder)
+			for _, file := range files {
+				if path.Base(file.Name) == policy.SkillFile {
+					add(filepath.Join(dir, file.Name), file.Content, true)
+				}
+			}
+			for _, name := range others {
+				f.untrusted = append(f.untrusted, filepath.Join(dir, name))
+			}
+		}
+	}
+	for _, s := range byName {
+		f.all = append(f.all, s)
+	}
+	stable.Sort(f.all, func(a, b instructions.Skill) int { return cmp.Compare(a.Name, b.Name) })
+	return f
+}
+
+// skillTool returns the tool that opens skills; none without skills.
+func (w *Workspace) skillTool(s *settings) []tool.Tool {
+	f := s.skills()
+	if !slices.ContainsFunc(f.all, func(s instructions.Skill) bool { return !s.Hidden }) {
+		return nil
+	}
+	return []tool.Tool{tool.Skill(f.all, func(env tool.Env, skill instructions.Skill, words string) (tool.Child, error) {
+		a := agent.Agent{}
+		child := tool.Child{Prompt: words}
+		if skill.Agent != "" {
+			var err error
+			if a, err = w.roster(s).Get(skill.Agent); err == nil && !slices.Contains(env.Agents, a.Name) {
+				child.Agent, child.Limits, child.Rules, child.Change = a.Name, a.Limits, a.Rules, s.changeFor(a)
+			}
+		}
+		child.System = func(model string) string { return w.systemFor(s, env.Workspace, a, model, run.Output{}) }
+		return child, nil
+	})}
+}
+
+// catalogueShare is the part of a model's window that the list of skills takes at most; see "Client implementation" of the
+// format, and Claude Code, which has the same.
+const (
+	catalogueShare  = 0.02
+	catalogueWindow = 128_000 // tokens, if it is not known how many fit
+	bytesPerToken   = 4
+)
+
+// catalogue returns what the system prompt of a run of an agent with a model says of skills.
+func (w *Workspace) catalogue(s *settings, a agent.Agent, model string) string {
+	f := s.skills()
+	if len(f.all) == 0 || !a.Tools.Has(tool.SkillName) {
+		return ""
+	}
+	window := cmp.Or(s.models.Window(model), catalogueWindow)
+	return instructions.Catalogue(f.all, int(float64(window)*catalogueShare*bytesPerToken))
+}
+
+// userSkills returns the folders of the person's own skills, the last first where names are the same. They need not be there.
+func (w *Workspace) userSkills() (dirs []string) {
+	if home := w.home(); home != "" {
+		dirs = append(dirs, filepath.Join(home, skillFolders[0]), filepath.Join(home, skillFolders[1]))
+	}
+	return append(dirs, filepath.Join(w.env.UserDir(), "skills"))
+}
+
+// skillDirs returns those of userSkills that are there, with links resolved: tools and commands read them. Skills of
+// the repository are in the workspace.
+func (w *Workspace) skillDirs() (dirs []string) {
+	for _, dir := range w.userSkills() {
+		real, err := filepath.EvalSymlinks(dir)
+		if err == nil && real != "/" && real != w.home() && !strings.ContainsAny(real, "*?[{\\(") { // it would be read as a pattern
+			dirs = append(dirs, real)
+		}
+	}
+	return dirs
+}
+
+// skillRules let the folders of the person's own skills be read without a question.
+func (w *Workspace) skillRules() (rules permission.Rules) {
+	for _, real := range w.skillDirs() {
+		for _, t := range []string{"read", "list", "glob", "search"} {
+			rules = append(rules, permission.Rule{Effect: permission.Allow, Tool: t, Pattern: real + "/**", Source: "skills"})
+		}
+	}
+	return rules
+}
