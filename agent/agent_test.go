@@ -126,10 +126,10 @@ func TestMistakesInAFileNameTheLineAndWhatWouldBeRight(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ file, content, want string }{
 		{"a.md", "---\ndescription: x\ntool: [read]\nmodle: a/b\n---\n",
-			`line 3: there is no key "tool"; did you mean "tools"?; there are name, description, kind, provider, model, tools, permissions, output, limits, isolation, instructions` + "\n" +
-				`line 4: there is no key "modle"; did you mean "model"?; there are name, description, kind, provider, model, tools, permissions, output, limits, isolation, instructions`},
+			`line 3: there is no key "tool"; did you mean "tools"?; there are name, description, kind, provider, model, tools, mcp, permissions, output, limits, isolation, instructions` + "\n" +
+				`line 4: there is no key "modle"; did you mean "model"?; there are name, description, kind, provider, model, tools, mcp, permissions, output, limits, isolation, instructions`},
 		{"a.json", "{\n \"description\": \"x\",\n \"limit\": {}\n}",
-			`line 3: there is no key "limit"; did you mean "limits"?; there are name, description, kind, provider, model, tools, permissions, output, limits, isolation, instructions`},
+			`line 3: there is no key "limit"; did you mean "limits"?; there are name, description, kind, provider, model, tools, mcp, permissions, output, limits, isolation, instructions`},
 		{"a.md", "---\nname: b\n---\n", `line 2: the name is "b" and the file is for "a": rename one of them`},
 		{"a.md", "---\nkind: plan\n---\n", `line 2: there is no kind "plan"; there are planner, worker`},
 		{"a.md", "---\nkind: [worker]\n---\n", "line 2: kind must be a string"},

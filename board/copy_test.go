@@ -254,7 +254,7 @@ func TestWhatOnlyChangesTheCopyRunsUnasked(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, plan+`
 {"when":{"first":"Carry out this task"},"calls":[{"tool":"write","args":{"path":"b.txt","content":"two\n"}}]}
-{"when":{"first":"Carry out this task"},"calls":[{"tool":"shell","args":{"command":"go generate ./..."}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"shell","args":{"command":"go generate ./...","sandbox":"write"}}]}
 `)
 	p.repository()
 	ws := p.open()

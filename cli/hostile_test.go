@@ -159,6 +159,7 @@ func TestUnderRulesWithWildcardsForEveryProgramNoAttackRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := besiege(t)
+	before := s.whole(t)
 	var flags []string
 	var assaults [][]assault
 	unescape := strings.NewReplacer("<LF>", "\n", "<ZW>", "\u200b")
@@ -177,4 +178,7 @@ func TestUnderRulesWithWildcardsForEveryProgramNoAttackRuns(t *testing.T) {
 	flat, r := s.run(t, few(assaults, 10), false, flags...)
 	r.judge(t, flat)
 	s.stands(t, secretOutside, secretWithin, secretKey)
+	if diff := cmp.Diff(before, s.whole(t)); diff != "" {
+		t.Errorf("the workspace has changed (-before +now):\n%s", diff)
+	}
 }

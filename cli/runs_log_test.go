@@ -53,6 +53,8 @@ func TestEachEventIsASentence(t *testing.T) {
 		{run.Resumed{Request: true, Calls: []run.CallID{"c_1"}}, "resumed by another process; the request is sent again; 1 call may run again"},
 		{run.Resumed{}, "resumed after a pause"},
 		{run.Told{Reason: run.TellEmpty, Text: "Say something."}, "pawl to the model: Say something."},
+		{run.CallAsked{Call: "c2", Question: "Which day?"}, "c2: asks: Which day?"},
+		{run.CallAnswered{Call: "c2", Parts: []run.Part{run.Text("Friday")}}, "answer to c2: Friday"},
 		{run.Submitted{Value: "42"}, "result submitted: 42"},
 		{run.Interrupted{Cause: run.ByPerson, By: "ann"}, "interrupted (person) by ann"},
 		{run.Compacted{Stage: 1, Freed: 8123}, "context compacted, about 8,123 tokens freed"},

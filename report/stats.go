@@ -42,7 +42,7 @@ type Stats struct {
 	Models       []ModelCount    `json:"models"`
 	Cost         float64         `json:"cost"`     // US dollars, of what has a price
 	Unpriced     int             `json:"unpriced"` // answers without one
-	Days         []DayCount      `json:"days"`     // on which something happened, in order
+	Days         []DayCount      `json:"days"`     // on which one of these happened, in order
 }
 
 // A DayCount is what happened on a day.
@@ -252,7 +252,9 @@ func (t *tally) stats() Stats {
 		s.Unpriced += m.unpriced
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.days)) {
-		s.Days = append(s.Days, *t.days[name])
+		if d := *t.days[name]; d != (DayCount{Day: name}) {
+			s.Days = append(s.Days, d)
+		}
 	}
 	return s
 }
