@@ -238,7 +238,8 @@ func goodServer() *sdk.Server {
 			Data: json.RawMessage(`{"elicitations":[{"mode":"url","elicitationId":"1","url":"https://login.example/?a=1","message":"Log in"}]}`)}
 	})
 	add(&sdk.Tool{Name: "samples"}, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		_, err := req.Session.CreateMessage(ctx, &sdk.CreateMessageParams{}) //nolint:staticcheck // servers of older revisions do
+		//lint:ignore SA1019 servers of older revisions of the protocol ask for it
+		_, err := req.Session.CreateMessage(ctx, &sdk.CreateMessageParams{})
 		return text(fmt.Sprint(err)), nil
 	})
 	add(&sdk.Tool{Name: "more"}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {

@@ -18,7 +18,6 @@ import (
 	"pawl/cli/console"
 	"pawl/forms"
 	"pawl/run"
-	"pawl/task"
 	tasks "pawl/task"
 	"pawl/worker"
 )
@@ -629,7 +628,7 @@ agent that worked last does what is said, in the same conversation, and reports 
 		if err != nil {
 			return err
 		}
-		s, err := board.Of(ws).Say(ctx, id, app.Person(), task.Say{ID: board.NewMessageID(), Text: words})
+		s, err := board.Of(ws).Say(ctx, id, app.Person(), tasks.Say{ID: board.NewMessageID(), Text: words})
 		if err != nil {
 			return err
 		}
