@@ -85,6 +85,7 @@ func TestADialogThatHasMovedUnderThePointerTakesNoClick(t *testing.T) {
 	ids := []string{s.asking("the first"), s.asking("the second")}
 	b := s.browse(1400)
 	b.click("Look")
+	b.until(enabled("Allow once") + " === 1") // it is drawn, and the next to look at is the other
 	b.click("Look")
 	b.until(enabled("Allow once") + " === 2")
 	b.value(`(() => {
