@@ -2,8 +2,10 @@ package external
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -103,17 +105,24 @@ func isLeft(mark string) bool { return len(tree(mark, unknown)) > 0 }
 // together name a process for good.
 type members map[int]string
 
-// signal sends a signal to those that have not ended, and returns how many there are.
+// signal sends a signal to those that have not ended, and returns how many there are. A parent gets it before its children:
+// one whose child is ended first may go on, and end by itself, before its own signal comes.
 func (m members) signal(sig syscall.Signal) int {
 	n := 0
-	for pid, start := range m {
+	for _, pid := range m.oldestFirst() {
 		p, _ := os.FindProcess(pid) // by pidfd: the number may be given to another process. It always succeeds on Unix
-		if s, ok := statOf(pid); ok && !s.ended && s.start == start && p.Signal(sig) == nil {
+		if s, ok := statOf(pid); ok && !s.ended && s.start == m[pid] && p.Signal(sig) == nil {
 			n++
 		}
 		_ = p.Release()
 	}
 	return n
+}
+
+func (m members) oldestFirst() []int {
+	return slices.SortedFunc(maps.Keys(m), func(a, b int) int {
+		return cmp.Or(cmp.Compare(len(m[a]), len(m[b])), cmp.Compare(m[a], m[b]), cmp.Compare(a, b)) // ticks, as digits
+	})
 }
 
 func (m members) without(known members) members {
