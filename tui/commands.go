@@ -16,6 +16,7 @@ import (
 	"pawl/render"
 	"pawl/run"
 	"pawl/tool"
+	"pawl/tui/editor"
 	"pawl/view"
 )
 
@@ -66,7 +67,7 @@ var otherCommands = map[string]string{
 }
 
 // command carries out a line that begins with a slash.
-func (m *model) command(line string) []effect {
+func (m *model) command(line string, images ...editor.Image) []effect {
 	name, args, _ := strings.Cut(strings.TrimPrefix(line, "/"), " ")
 	args = strings.TrimSpace(args)
 	all := commands()
@@ -74,7 +75,7 @@ func (m *model) command(line string) []effect {
 		return all[i].do(m, args)
 	}
 	if i := slices.IndexFunc(m.own, func(c instructions.Command) bool { return c.Name == name }); i >= 0 {
-		return m.send(line)
+		return m.send(line, images...)
 	}
 	var names []string
 	for _, c := range all {
@@ -96,7 +97,7 @@ func (m *model) command(line string) []effect {
 	if len(m.untrusted) > 0 {
 		m.hint += m.Dot() + untrustedWords(m.untrusted)
 	}
-	m.input.editor.SetText(line)
+	m.input.editor.SetText(line, images...)
 	return nil
 }
 

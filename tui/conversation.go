@@ -315,11 +315,10 @@ func (b *backend) stopShell() {
 }
 
 // parts returns what a prompt consists of: what commands of the person have printed, the text,
-// and the files that it names with @.
-func (b *backend) parts(ctx context.Context, text string, before []run.Part) ([]run.Part, error) {
-	parts := slices.Clone(before)
+// the files that it names with @, and its pictures.
+func (b *backend) parts(ctx context.Context, text string, before, pictures []run.Part) ([]run.Part, error) {
 	if text == "" {
-		return parts, nil
+		return slices.Concat(before, pictures), nil
 	}
 	var of run.State
 	if c, _ := b.current(); c != nil {
@@ -330,7 +329,7 @@ func (b *backend) parts(ctx context.Context, text string, before []run.Part) ([]
 		return nil, err
 	}
 	said, err := b.ws.Parts(ctx, typed, of, func(_ context.Context, command, reason string) error {
-		return b.approved(text, command, reason)
+		return b.approved(text, pictures, command, reason)
 	})
 	if err == nil {
 		b.mu.Lock()
@@ -340,12 +339,12 @@ func (b *backend) parts(ctx context.Context, text string, before []run.Part) ([]
 	for _, n := range said.Notes {
 		b.post(notice{n})
 	}
-	return append(parts, said.Parts...), err
+	return slices.Concat(before, said.Parts, pictures), err
 }
 
 // approved reports whether the person has allowed a command of the prompt that was typed, and asks them otherwise. If they
 // allow it then, the prompt is sent again.
-func (b *backend) approved(typed, command, reason string) error {
+func (b *backend) approved(typed string, pictures []run.Part, command, reason string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.allow[typed+"\n"+command] {
@@ -361,8 +360,9 @@ func (b *backend) approved(typed, command, reason string) error {
 				b.allow = map[string]bool{}
 			}
 			b.allow[typed+"\n"+command] = true
-			m.input.editor.SetText("")
-			return m.send(typed)
+			d := m.input.editor.Draft() // it came back, below what was typed since
+			m.input.editor.SetText(strings.TrimSuffix(strings.TrimSuffix(d.Text(), typed), "\n"), d.Images()...)
+			return m.send(typed, imagesOf(append([]run.Part{run.Text(typed)}, pictures...))...)
 		}},
 	})})
 	return errors.New("it needs your approval")

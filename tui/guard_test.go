@@ -377,7 +377,7 @@ func TestTheSecondStepHasNoLetters(t *testing.T) {
 	c := asked(t, 80, 24, "make all", run.Confined) // with words in the input, enter is for the words
 	c.chooses("a")
 	c.presses("1", "1")
-	c.take(inserted{"hello"})
+	c.take(inserted{text: "hello"})
 	c.passes(calm)
 	c.presses("enter", "")
 	if c.answered("c_1") || c.ask == nil {

@@ -350,11 +350,11 @@ func (m *model) submit() []effect {
 	}
 	switch {
 	case isCommand(text):
-		return m.command(text)
+		return m.command(text, draft.Images()...)
 	case runs(text):
 		return m.shell(strings.TrimSpace(text[1:]))
 	}
-	return m.send(text, images(draft)...)
+	return m.send(text, draft.Images()...)
 }
 
 // isCommand reports whether a text is a command and not said to the agent: /mode, but not a path.
@@ -368,10 +368,10 @@ func runs(text string) bool {
 	return isCommand(text) || len(text) > 1 && text[0] == '!'
 }
 
-// images returns the images of a draft.
-func images(d editor.Draft) []run.Part {
+// pictures returns what the images of a draft consist of.
+func pictures(images []editor.Image) []run.Part {
 	var parts []run.Part
-	for _, i := range d.Images() {
+	for _, i := range images {
 		if p, ok := i.Payload.([]run.Part); ok {
 			parts = append(parts, p...)
 		}
@@ -379,21 +379,37 @@ func images(d editor.Draft) []run.Part {
 	return parts
 }
 
+// imagesOf returns the images that a message has where its words have their labels. What is mentioned in it stands before them.
+func imagesOf(parts []run.Part) (images []editor.Image) {
+	var all [][]run.Part
+	for i, p := range parts {
+		if p.Type == run.ImagePart && p.Attached != "" && i > 0 && parts[i-1].Attached == p.Attached { // as a picture is attached
+			all = append(all, parts[i-1:i+1])
+		}
+	}
+	labels := editor.ImageLabels(typed(parts))
+	n := min(len(all), len(labels))
+	for i, p := range all[len(all)-n:] {
+		images = append(images, editor.Image{Label: labels[i], Payload: p})
+	}
+	return images
+}
+
 // send says something to the agent: it begins a turn, or is delivered with the next results.
-func (m *model) send(text string, more ...run.Part) []effect {
+func (m *model) send(text string, images ...editor.Image) []effect {
 	if m.id == "" && !m.opens && m.model.err != nil && m.wish.Model == "" { // the person chooses one first
-		m.input.editor.SetText(text)
+		m.input.editor.SetText(text, images...)
 		return m.welcome()
 	}
 	if q := m.asked(); q != nil && m.ask == nil { // behind a dialog it is not on the screen
-		return m.reply(*q, text, more)
+		return m.reply(*q, text, images)
 	}
 	m.awaits = true
 	if !m.state.Turn.Open() {
 		m.began = m.now
 	}
 	wish, id := m.wish, m.newMessage()
-	ran := m.context
+	ran, more := m.context, pictures(images)
 	m.context = nil
 	return []effect{inOrder(func(ctx context.Context, b *backend) error {
 		c, _ := b.current()
@@ -403,7 +419,7 @@ func (m *model) send(text string, more ...run.Part) []effect {
 				c, err = b.start(ctx, wish)
 			}
 			if err != nil {
-				b.post(withdrawn{append(ran, run.Text(text))})
+				b.post(withdrawn{slices.Concat(ran, []run.Part{run.Text(text)}, more)})
 				return err
 			}
 		}
@@ -413,19 +429,19 @@ func (m *model) send(text string, more ...run.Part) []effect {
 
 // say says something in a conversation as message id. What cannot be sent comes back into the input.
 func (b *backend) say(ctx context.Context, c conversation, id string, delivery run.Delivery, text string, ran, more []run.Part) error {
-	parts, err := b.parts(ctx, text, ran)
+	parts, err := b.parts(ctx, text, ran, more)
 	if err == nil {
-		err = c.Say(ctx, id, delivery, append(parts, more...)...)
+		err = c.Say(ctx, id, delivery, parts...)
 	}
 	if err != nil {
-		b.post(withdrawn{append(ran, run.Text(text))})
+		b.post(withdrawn{slices.Concat(ran, []run.Part{run.Text(text)}, more)})
 	}
 	return err
 }
 
 // reply answers a question of the agent or of a run below it, and no other: if that was answered elsewhere, the words
 // come back.
-func (m *model) reply(q runlog.Question, text string, more []run.Part) []effect {
+func (m *model) reply(q runlog.Question, text string, images []editor.Image) []effect {
 	m.sent[ofQuestion(q)] = true
 	var ran []run.Part
 	if q.Run == "" { // its event shows it
@@ -440,18 +456,18 @@ func (m *model) reply(q runlog.Question, text string, more []run.Part) []effect 
 		m.print(append(lines, render.Hang("  ", m.Wrap([]render.Span{{Text: text}}, m.width-2, false))...)...)
 		m.answered()
 	}
-	id := m.id
+	id, more := m.id, pictures(images)
 	return []effect{inOrder(func(ctx context.Context, b *backend) error {
 		c, n := b.current()
-		parts, err := b.parts(ctx, text, ran)
+		parts, err := b.parts(ctx, text, ran, more)
 		if c == nil || c.ID() != id {
 			err = fmt.Errorf("run %s was left before it had your answer", id)
 		}
 		if err == nil {
-			err = c.Answer(ctx, q, append(parts, more...)...)
+			err = c.Answer(ctx, q, parts...)
 		}
 		if err != nil {
-			b.post(unanswered{n, ofQuestion(q), append(ran, run.Text(text))})
+			b.post(unanswered{n, ofQuestion(q), slices.Concat(ran, []run.Part{run.Text(text)}, more)})
 			return err
 		}
 		return loadApprovals(n).do(ctx, b) // another question may wait behind it
@@ -478,7 +494,7 @@ func (m *model) queue() []effect {
 		m.hint = err.Error()
 	}
 	text := strings.TrimSpace(draft.Text())
-	id, more := m.newMessage(), images(draft)
+	id, more := m.newMessage(), pictures(draft.Images())
 	return []effect{inOrder(func(ctx context.Context, b *backend) error {
 		c, _ := b.current()
 		if c == nil {
@@ -518,7 +534,7 @@ func (m *model) takeBack(w run.Words) []effect {
 // giveBack puts a message that was not delivered into the input.
 func (m *model) giveBack(parts []run.Part) {
 	m.restore(parts)
-	m.input.editor.SetText(strings.TrimLeft(m.input.editor.Text()+"\n"+typed(parts), "\n"))
+	m.input.editor.Append(typed(parts), imagesOf(parts)...)
 }
 
 // typed returns what the person has typed of a message, without what was attached to it.

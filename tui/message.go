@@ -8,6 +8,7 @@ import (
 	"pawl/instructions"
 	"pawl/run"
 	"pawl/runlog"
+	"pawl/tui/editor"
 	"pawl/tui/keys"
 	"pawl/view"
 )
@@ -118,7 +119,10 @@ type (
 	// resumed says that the terminal is back after another program or the shell had it.
 	resumed struct{}
 	// inserted is text that is to stand in the input.
-	inserted struct{ text string }
+	inserted struct {
+		text   string
+		images []editor.Image // whose labels it may have
+	}
 	// pictured is a pasted text that is the path of a picture, with the picture; without parts
 	// it is text after all.
 	pictured struct {

@@ -210,7 +210,7 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case resumed:
 		m.typed = now // in another program; what follows must not count as an answer
 	case inserted:
-		m.input.editor.SetText(msg.text)
+		m.input.editor.SetText(msg.text, msg.images...)
 	case pictured:
 		if msg.parts == nil {
 			m.input.editor.Paste(msg.text)

@@ -788,6 +788,52 @@ func TestAPictureThatIsDroppedIsAttached(t *testing.T) {
 	p.leaves()
 }
 
+// A message that comes back into the input has its pictures, whatever has kept it from being sent; and they go with a
+// command of the person's own too.
+func TestAMessageThatComesBackHasItsPictures(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	dir := filepath.Join(home, ".claude", "commands")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "compare.md"), []byte("Compare with !`touch made.txt && echo this`: $ARGUMENTS\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewRGBA(image.Rect(0, 0, 4, 4))); err != nil {
+		t.Fatal(err)
+	}
+	p := sit(t, `{"text": "Compared."}`, setting{home: home, files: map[string]string{"a.png": picture.String()}})
+	p.types("/compare ")
+	p.hand(pasted{text: filepath.Join(p.dir, "a.png")})
+	p.sees("[Image #1]")
+	p.presses("enter")
+	p.sees("Run the command of the prompt?")
+	p.until("what was typed in the input", func(string) bool { return p.last.input == "/compare [Image #1]" })
+	p.presses("esc")
+	p.sees("enter: send")
+	p.presses("enter")
+	p.until("the question again", func(all string) bool {
+		return strings.Count(all, "the prompt runs:") == 2 && strings.Contains(all, "Run the command of the prompt?")
+	})
+	p.ahead.Add(int64(standing))
+	p.presses("down", "enter")
+	p.sees("Compared.")
+	last, err := p.ws.Find(t.Context(), "last")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, state, err := p.ws.Load(t.Context(), last.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := state.Messages[0].Parts; said[0].Text != "Compare with this: [Image #1]" || !slices.ContainsFunc(said, func(p run.Part) bool { return p.Type == run.ImagePart }) {
+		t.Errorf("the message was %+v", said)
+	}
+	p.leaves()
+}
+
 // The flaws of the agent that this one replaces. Each had its own name.
 
 func TestFlawStopsAfterOneTool(t *testing.T) {

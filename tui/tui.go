@@ -200,7 +200,7 @@ func (t *terminal) resume() error { return t.reader.Resume() }
 
 // externalEditor lets the person write in an editor of their own.
 func (m *model) externalEditor() []effect {
-	text := m.input.editor.Text()
+	draft := m.input.editor.Draft()
 	getenv := m.Getenv
 	return []effect{exclusive(func(ctx context.Context, b *backend) error {
 		f, err := os.CreateTemp("", "pawl-*.md")
@@ -208,7 +208,7 @@ func (m *model) externalEditor() []effect {
 			return err
 		}
 		defer os.Remove(f.Name())
-		if _, err := f.WriteString(text); err != nil {
+		if _, err := f.WriteString(draft.Text()); err != nil {
 			return errors.Join(err, f.Close())
 		}
 		if err := f.Close(); err != nil {
@@ -223,7 +223,7 @@ func (m *model) externalEditor() []effect {
 		}
 		content, err := os.ReadFile(f.Name())
 		if err == nil {
-			b.post(inserted{strings.TrimRight(string(content), "\n")})
+			b.post(inserted{strings.TrimRight(string(content), "\n"), draft.Images()})
 		}
 		return err
 	})}

@@ -244,8 +244,45 @@ func (e *Editor) Draft() Draft { return e.draft(e.text) }
 // Empty reports whether there is no text.
 func (e *Editor) Empty() bool { return e.text == "" }
 
-// SetText replaces the text, and puts the cursor at its end. It can be undone.
-func (e *Editor) SetText(text string) { e.SetDraft(Draft{text: plain(text)}) }
+// SetText replaces the text, and puts the cursor at its end. It can be undone. Where the text has the labels of
+// images, these stand.
+func (e *Editor) SetText(text string, images ...Image) {
+	e.SetDraft(Draft{})
+	e.write(text, images)
+}
+
+// Append puts a text on a line of its own below what there is, as SetText does, and the cursor at its end.
+func (e *Editor) Append(text string, images ...Image) {
+	if e.search != nil {
+		e.acceptSearch()
+	}
+	e.save(replaced, moved)
+	if e.text != "" {
+		e.text += "\n"
+	}
+	e.write(text, images)
+}
+
+// write puts text at the end, with the images that it has labels of, and the cursor behind it.
+func (e *Editor) write(text string, images []Image) {
+	for text = plain(text); ; {
+		first, at := -1, len(text)
+		for n, i := range images {
+			if found := strings.Index(text, i.Label); found >= 0 && found < at {
+				first, at = n, found
+			}
+		}
+		e.text += text[:at]
+		e.at = len(e.text)
+		if first < 0 {
+			return
+		}
+		if r, ok := e.add(newImage(images[first].Payload, e.number(true))); ok {
+			e.text += string(r)
+		}
+		text, images = text[at+len(images[first].Label):], slices.Delete(slices.Clone(images), first, first+1)
+	}
+}
 
 // SetDraft is SetText with units.
 func (e *Editor) SetDraft(d Draft) {

@@ -184,6 +184,29 @@ func TestImagesAreUnits(t *testing.T) {
 	}
 }
 
+// Text that comes back from where only labels can stand, as from an editor or a message that was not sent, has its
+// images again: those whose label was kept.
+func TestTextComesBackWithItsImages(t *testing.T) {
+	t.Parallel()
+	var e Editor
+	e.InsertImage("mine")
+	e.Append("first [Image #1] then [Image #2]", Image{"[Image #1]", "one"}, Image{"[Image #2]", "two"})
+	if got, want := show(&e), "[Image #1]\nfirst [Image #2] then [Image #3]|"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if diff := cmp.Diff([]Image{{"[Image #1]", "mine"}, {"[Image #2]", "one"}, {"[Image #3]", "two"}}, e.Draft().Images()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	e.SetText("only [Image #3], and [Image #7]", e.Draft().Images()...)
+	if diff := cmp.Diff([]Image{{"[Image #1]", "two"}}, e.Draft().Images()); diff != "" || e.Text() != "only [Image #1], and [Image #7]" {
+		t.Errorf("the text is %q; images (-want +got)\n%s", e.Text(), diff)
+	}
+	press(&e, "<ctrl+_>")
+	if got := len(e.Draft().Images()); got != 3 {
+		t.Errorf("undone it has %d images, want 3", got)
+	}
+}
+
 // A draft comes back as it was: what was queued can be taken back.
 func TestADraftComesBack(t *testing.T) {
 	t.Parallel()

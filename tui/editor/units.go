@@ -8,6 +8,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"pawl/internal/lazy"
 	"pawl/tui/keys"
 )
 
@@ -222,6 +223,11 @@ func (d Draft) Images() []Image {
 	}
 	return images
 }
+
+// ImageLabels returns the labels of images that a text has, in its order.
+func ImageLabels(text string) []string { return imageLabel().FindAllString(text, -1) }
+
+var imageLabel = lazy.Regexp(`\[Image #\d+\]`)
 
 // nextCluster returns where the grapheme cluster at i ends; a unit is one.
 func nextCluster(text string, i int) int {
