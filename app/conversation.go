@@ -52,22 +52,13 @@ func (c *conversation) Configure(ctx context.Context, change run.ConfigChange) e
 }
 
 // Decide answers a call that waits for a person, of this run or of one below it, and returns when
-// the answer is in the log. The first answer counts; an error says that this one does not. To wait stops
-// the turn of this run, whichever run makes the call.
+// the answer is in the log. The first answer counts; an error says that this one does not.
 func (c *conversation) Decide(ctx context.Context, of run.ID, d request.Decide) error {
 	if d.By == "" {
 		d.By = Person()
 	}
-	switch {
-	case of == c.id:
+	if of == c.id {
 		return c.by.decide(ctx, d)
-	case d.Answer == run.Wait:
-		f := run.Interrupted{Cause: run.ByPerson, By: d.By}
-		if d.Text != "" {
-			f.Then = []run.Part{run.Text(d.Text)}
-		}
-		c.by.Interrupt(f)
-		return nil
 	}
 	if err := c.by.attend(ctx); err != nil {
 		return err

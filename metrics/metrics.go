@@ -140,7 +140,7 @@ func (r *Run) Recorded(before run.State, events []run.Event) {
 			}
 			r.interrupted = e.At
 			m.interrupts.add(1, string(p.Cause))
-			if p.Cause == run.ByWait {
+			if p.Cause == run.ByWait && p.Call != "" {
 				m.decisions.add(1, string(run.Wait), tool(p.Call), "person")
 			}
 			r.answered(e.At)

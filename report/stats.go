@@ -169,7 +169,7 @@ func (r *runTally) event(e run.Event) {
 		r.out.Outcomes[string(f.Outcome)]++
 	case run.Interrupted:
 		r.out.Interrupts[string(f.Cause)]++
-		if f.Cause == run.ByWait {
+		if f.Cause == run.ByWait && f.Call != "" {
 			r.decision(f.Call, run.Decision{Answer: run.Wait, Source: "person"})
 		}
 	case run.Told:

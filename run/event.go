@@ -471,7 +471,7 @@ const (
 type Interrupted struct {
 	Turn  int    `json:"turn,omitempty"` // the turn it is for; 0: the open one
 	Cause Cause  `json:"cause"`
-	Call  CallID `json:"call,omitempty"` // ByWait: the call that was refused by it
+	Call  CallID `json:"call,omitempty"` // ByWait: the call that was refused by it; empty: one of a run below
 	By    string `json:"by,omitempty"`
 	// Then is the message that the person sent with it: the prompt of the next turn.
 	Then    []Part `json:"then,omitempty"`

@@ -122,7 +122,7 @@ func (s *State) applyInterrupted(p Interrupted) error {
 	if err := s.numbered(p.Partial); err != nil {
 		return err
 	}
-	if c, ok := t.Call(p.Call); p.Cause == ByWait && (!ok || c.Status != CallIsInspected) {
+	if c, ok := t.Call(p.Call); p.Cause == ByWait && p.Call != "" && (!ok || c.Status != CallIsInspected) {
 		return refuse("call %s does not wait for a decision", p.Call)
 	}
 	if t.Phase == Requesting && t.Request.Purpose == ForStep && meaningful(p.Partial) {

@@ -344,7 +344,7 @@ func (m *maker) interrupt(f Interrupted) error {
 		return m.record(Said{ID: id, Delivery: Steer, Parts: f.Then}) // Apply returns these words to the person
 	}
 	f.Turn = m.s.Turn.N
-	if c, ok := m.s.Turn.Call(f.Call); f.Cause == ByWait && (!ok || c.Status != CallIsInspected) {
+	if c, ok := m.s.Turn.Call(f.Call); f.Cause == ByWait && f.Call != "" && (!ok || c.Status != CallIsInspected) {
 		// Another answer has decided on the call meanwhile; the interrupt counts.
 		f.Cause, f.Call = ByPerson, ""
 	}

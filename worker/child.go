@@ -51,6 +51,8 @@ func (r *Runner) spawn(ctx context.Context, call run.CallID, child tool.Child) (
 		return questionResult(s), nil
 	case s.Turn.Open(), s.Turn.End.End == run.Asked:
 		return tool.Result{}, tool.ErrParked
+	case s.Turn.End.End == run.EndInterrupted && s.Turn.Interrupt.Cause == run.ByWait: // the person says what to do to this run
+		r.Interrupt(run.Interrupted{Cause: run.ByWait, By: s.Turn.Interrupt.By})
 	}
 	return childResult(s), nil
 }
