@@ -1589,7 +1589,7 @@ func TestARunIsNotLeftWhileSomethingWorksBesideADialog(t *testing.T) {
 				p.presses("backspace")
 			}
 			p.presses("esc")
-			p.sees("[Conversation interrupted]")
+			p.sees("interrupted: say what to do next")
 			p.rests()
 			p.leaves()
 		})
