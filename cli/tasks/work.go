@@ -454,6 +454,8 @@ func taskResult(inv *command.Invocation, s tasks.State, asJSON bool) error {
 		for i, q := range openQuestions(s) {
 			lines = append(lines, questionLines(i+1, q)...)
 		}
+	case tasks.Pending:
+		lines = []string{string(s.Created.Task)} // nothing has come of it yet
 	case tasks.Planned:
 		lines = planLines(s.Plan)
 	case tasks.Completed:
