@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,5 +140,15 @@ func TestTheLogIsMadeByItsFirstLineAndPutAsideWhenLong(t *testing.T) {
 	old, _ := os.Stat(path + ".old")
 	if string(got) != "a line\n" || old == nil || old.Size() != maxLog+1 {
 		t.Errorf("the log has %d bytes, the old one is %v", len(got), old)
+	}
+}
+
+// Whether a process of another machine was killed cannot be found out from here: who waits for it is told for how long.
+func TestWhoWaitsForALeaseIsToldHowLong(t *testing.T) {
+	t.Parallel()
+	err := owned(fmt.Errorf("own: %w", &store.OwnedError{Run: "r", PID: 7, Host: "db1", Left: 21300 * time.Millisecond}))
+	want := "run r is working in process 7 on db1; wait for it, or stop it with `pawl runs stop r`; if that process was killed, the run can be continued in 21s"
+	if err.Error() != want {
+		t.Errorf("got %s\nwant %s", err, want)
 	}
 }

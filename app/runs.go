@@ -275,11 +275,11 @@ func owned(err error) error {
 type workingError struct{ *store.OwnedError }
 
 func (e *workingError) Error() string {
-	process := "another process"
-	if e.PID != 0 {
-		process = fmt.Sprintf("process %d", e.PID)
+	words := fmt.Sprintf("run %s is working in %s; wait for it, or stop it with `pawl runs stop %s`", e.Run, e.By(), e.Run)
+	if e.Left > 0 {
+		words += fmt.Sprintf("; if that process was killed, the run can be continued in %s", max(time.Second, e.Left.Round(time.Second)))
 	}
-	return fmt.Sprintf("run %s is working in %s; wait for it, or stop it with `pawl runs stop %s`", e.Run, process, e.Run)
+	return words
 }
 
 func (e *workingError) Unwrap() error { return e.OwnedError }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"time"
 
 	"pawl/run"
 )
@@ -13,6 +14,8 @@ type OwnedError struct {
 	PID    int
 	Socket string
 	Host   string // of the owner; empty: this machine
+	// Left is for how long the owner has the run if it does not live any more; 0: not at all.
+	Left time.Duration
 }
 
 func (e *OwnedError) Error() string { return fmt.Sprintf("run %s is driven by %s", e.Run, e.By()) }

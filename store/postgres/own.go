@@ -52,27 +52,39 @@ func (s *Store) Own(ctx context.Context, id run.ID, socket string) (store.Lease,
 			})
 			return l, nil
 		}
-		switch owner, owned, err := s.Owner(ctx, id); {
+		switch owner, left, err := s.owner(ctx, id); {
 		case err != nil:
 			return nil, fmt.Errorf("own %s: %w", id, err)
-		case owned:
-			return nil, fmt.Errorf("own %s: %w", id, &store.OwnedError{Run: id, PID: owner.PID, Host: owner.Host, Socket: owner.Socket})
+		case left > 0:
+			return nil, fmt.Errorf("own %s: %w", id, &store.OwnedError{Run: id, PID: owner.PID, Host: owner.Host, Socket: owner.Socket, Left: left})
 		}
 		// It was released in between.
 	}
 }
 
 // Owner implements [store.Store].
-func (s *Store) Owner(ctx context.Context, id run.ID) (o store.Owner, owned bool, err error) {
+func (s *Store) Owner(ctx context.Context, id run.ID) (store.Owner, bool, error) {
+	o, left, err := s.owner(ctx, id)
+	return o, left > 0, err
+}
+
+// owner returns who has the lease of a run, and how long that lasts if it is not renewed; 0: nobody has it. Whether the
+// owner lives cannot be found out, not even for one with the name of this machine: containers can share it, and have
+// processes of their own.
+func (s *Store) owner(ctx context.Context, id run.ID) (o store.Owner, left time.Duration, err error) {
 	if err := s.check(ctx, id); err != nil {
-		return o, false, err
+		return o, 0, err
 	}
-	err = s.db.QueryRowContext(ctx, `SELECT host, pid, socket, waits FROM leases WHERE run = $1 AND until > clock_timestamp()`, string(id)).
-		Scan(&o.Host, &o.PID, &o.Socket, &o.Waits)
+	var micros int64
+	err = s.db.QueryRowContext(ctx, `SELECT host, pid, socket, waits, ceil(extract(epoch FROM until - clock_timestamp()) * 1e6)::bigint FROM leases WHERE run = $1 AND until > clock_timestamp()`, string(id)).
+		Scan(&o.Host, &o.PID, &o.Socket, &o.Waits, &micros)
 	if errors.Is(err, sql.ErrNoRows) {
-		return store.Owner{}, false, nil
+		return store.Owner{}, 0, nil
 	}
-	return o, err == nil, s.fault(err)
+	if err != nil {
+		return store.Owner{}, 0, s.fault(err)
+	}
+	return o, max(1, time.Duration(micros)*time.Microsecond), nil
 }
 
 // Owned implements [store.Database].

@@ -182,6 +182,10 @@ func TestWhoHasNotTheLeaseAppendsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, err = other.Own(t.Context(), "r", "")
+	if owned, ok := errors.AsType[*store.OwnedError](err); !ok || owned.Left <= 0 || owned.Left > postgres.DefaultLease {
+		t.Errorf("another process is not told for how long the lease lasts: %v", err)
+	}
 	if err := other.Append(t.Context(), "r", 1, note("theirs")); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("a process without the lease: %v", err)
 	}
