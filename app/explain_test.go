@@ -53,7 +53,7 @@ func TestExplainJudgesACallAsARunDoes(t *testing.T) {
 			if diff := cmp.Diff(waiting[0].Explanation.String(), got.String()); diff != "" {
 				t.Errorf("explain (-run +explain):\n%s", diff)
 			}
-			requests, err := ws.Requests(nil)
+			requests, err := ws.Requests(run.State{})
 			ok(t, err)
 			given, err := json.Marshal(args)
 			ok(t, err)

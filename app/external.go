@@ -98,7 +98,7 @@ func (w *Workspace) checkReadAtStart(t worker.AgentTurn, state run.State, k exte
 	if !k.Imports() {
 		return nil
 	}
-	top := t.Workspace
+	top := t.Workspace // as the program finds it: a .git counts for it that does not for [instructions.Root]
 	for dir := top; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 			top = dir

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -61,27 +62,33 @@ func readArgs(arguments string) (a callArgs) {
 	return a
 }
 
-// Requests returns a function that returns a call as the rules look at it, with nothing of
-// a run but its further folders: no folder of its shell, no file that it has seen. class is that
-// of a tool which is not known here. dirs nil: the folders of the settings.
-func (w *Workspace) Requests(dirs []string) (func(name string, class run.Class, arguments string) permission.Request, error) {
+// callEnv returns the settings, and what a call of a run finds that is made outside of its turn: the sandbox and the
+// folders, nothing of its shell, no file that it has seen. The zero state is that of no run: it has the folders of the settings.
+func (w *Workspace) callEnv(of run.State) (*settings, tool.Env, error) {
+	env := w.toolEnv()
 	s, err := w.load()
 	if err != nil {
-		return nil, err
+		return nil, env, err
 	}
 	w.mu.Lock()
 	err = w.confine(s)
 	w.mu.Unlock()
+	dirs := of.Config.Dirs
+	if err == nil && of.Created.Run == "" {
+		dirs, err = w.dirs(s, false)
+	}
+	env.Workspace = cmp.Or(of.Created.Workspace, env.Workspace)
+	env.Sandbox, env.Dirs, _ = w.confineDirs(s, env.Workspace, dirs)
+	return s, env, err
+}
+
+// Requests returns a function that returns a call as the rules look at it, with nothing of
+// a run but its folders; the zero state is that of no run. class is that of a tool which is not known here.
+func (w *Workspace) Requests(of run.State) (func(name string, class run.Class, arguments string) permission.Request, error) {
+	s, env, err := w.callEnv(of)
 	if err != nil {
 		return nil, err
 	}
-	if dirs == nil {
-		if dirs, err = w.dirs(s, false); err != nil {
-			return nil, err
-		}
-	}
-	env := w.toolEnv()
-	env.Sandbox, env.Dirs, _ = w.confineDirs(s, w.Dir, dirs)
 	tools, j := registry(nil, s.shellOptions(), agent.Delegation{}), w.judge(s.policy)
 	return func(name string, class run.Class, arguments string) permission.Request {
 		a := readArgs(arguments)
@@ -122,15 +129,13 @@ func (w *Workspace) Explain(ctx context.Context, id run.ID, mode permission.Mode
 	if err != nil {
 		return permission.Explanation{}, err
 	}
-	var dirs []string
+	var of run.State
 	if id != "" {
-		_, s, err := w.Load(ctx, id)
-		if err != nil {
+		if _, of, err = w.Load(ctx, id); err != nil {
 			return permission.Explanation{}, err
 		}
-		dirs = append([]string{}, s.Config.Dirs...)
 	}
-	request, err := w.Requests(dirs)
+	request, err := w.Requests(of)
 	if err != nil {
 		return permission.Explanation{}, err
 	}

@@ -71,15 +71,15 @@ func (w *Workspace) Typed(ctx context.Context, words string) (Typed, error) {
 	for _, c := range all {
 		names = append(names, "/"+c.Name)
 	}
-	why := text.DidYouMean(name, names)
+	why := ""
 	if len(untrusted) > 0 {
-		why += "; commands in " + strings.Join(untrusted, " and ") + " do not count before you review them with `pawl trust`"
+		why = "; those in " + strings.Join(untrusted, " and ") + " are not used until you review them with `pawl trust`"
 	}
-	return t, config.Errorf("there is no command %s%s; to say it to the agent, put a blank before it", visible.Quote(name), why)
+	return t, config.Errorf("there is no command %s%s; to say it to the agent, put a blank before it%s", visible.Quote(name), why, text.DidYouMean(name, names))
 }
 
-// An Approve asks a person whether a shell command of a prompt may run, and says why it needs approval; nil: nobody
-// is there. An error says why it may not.
+// An Approve asks a person whether a shell command of a prompt may run; reason is why it needs approval. The error says
+// why it may not. A nil Approve means that no one can be asked.
 type Approve func(ctx context.Context, command, reason string) error
 
 // Parts returns what the agent of a run is given for what was typed: the words, or those that the command makes of its
@@ -142,29 +142,18 @@ func (w *Workspace) TypedText(ctx context.Context, words string, approve Approve
 // permitted returns what runs a shell command of a prompt as a call of the run would, and returns what it prints; an error
 // says why it may not run.
 func (w *Workspace) permitted(ctx context.Context, line string, of run.State, approve Approve) (func(context.Context) (string, error), error) {
-	s, err := w.load()
-	if err != nil {
-		return nil, err
-	}
-	w.mu.Lock()
-	err = w.confine(s)
-	w.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
 	args, err := json.Marshal(map[string]string{"command": line})
 	if err != nil {
 		return nil, err // unreachable: it is a text
 	}
 	id := of.Created.Run
-	env := w.toolEnv()
+	s, env, err := w.callEnv(of)
+	if err != nil {
+		return nil, err
+	}
 	if env.Run = id; id == "" {
 		env.Run = runlog.NewID(time.Now()) // so that it is not taken for a command of the person
 	}
-	if of.Created.Workspace != "" {
-		env.Workspace = of.Created.Workspace
-	}
-	env.Sandbox, env.Dirs, _ = w.confineDirs(s, env.Workspace, of.Config.Dirs)
 	rules := func(run.ID) permission.Rules {
 		rules, _ := s.policy.Rules(id) // with an error they allow nothing
 		return rules
@@ -197,7 +186,7 @@ func (w *Workspace) permitted(ctx context.Context, line string, of run.State, ap
 		if rules := j.Propose().Rules; len(rules) > 0 {
 			how = fmt.Sprintf("; to allow it: --allow %s", text.ShellWord(rules[0].String()))
 		}
-		return nil, fmt.Errorf("it needs approval (%s), and nobody is there to give it%s", d.Reason, how)
+		return nil, fmt.Errorf("it needs approval (%s), and no one can be asked%s", d.Reason, how)
 	}
 	if d.Verdict == permission.Deny {
 		return nil, fmt.Errorf("it is not allowed: %s", d.Reason)

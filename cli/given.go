@@ -28,7 +28,11 @@ func (t *runInput) empty() bool {
 // handIn returns the parts of the prompt, once there is a run that standard input can be
 // stored for.
 func handIn(ctx context.Context, inv *command.Invocation, ws *app.Workspace, s *app.Session, t *runInput) ([]run.Part, error) {
-	said, err := ws.Parts(ctx, t.typed, s.State(), approve(inv, ws))
+	asked, err := ws.Asks()
+	if err != nil {
+		return nil, err
+	}
+	said, err := ws.Parts(ctx, t.typed, s.State(), console.Approve(inv, asked))
 	if err != nil {
 		return nil, err
 	}
@@ -81,12 +85,4 @@ func taskOf(ctx context.Context, inv *command.Invocation, ws *app.Workspace, r r
 		return nil, command.Usage("- is standard input, which is empty: pawl run - < task.txt")
 	}
 	return t, nil
-}
-
-// approve asks on the terminal whether a command of a prompt may run; nil: nobody can be asked.
-func approve(inv *command.Invocation, ws *app.Workspace) app.Approve {
-	if asks, err := ws.Asks(); err != nil || !asks {
-		return nil
-	}
-	return console.Approve(inv)
 }

@@ -361,7 +361,7 @@ func (d *drive) show(from run.State, lines *forms.Lines) {
 		}
 		if u.Event != nil {
 			if _, asked := u.Event.Payload.(run.CallAsked); asked {
-				defer d.wakeAsker()
+				defer d.interruptWait()
 			}
 		}
 		if id != d.session.ID() {
@@ -375,15 +375,15 @@ func (d *drive) show(from run.State, lines *forms.Lines) {
 		if !d.asks {
 			d.inv.Notice(fmt.Sprintf("a call needs approval; answer with `pawl runs decide %s %s allow`", id, u.Waiting[0]))
 		}
-		d.wakeAsker()
+		d.interruptWait()
 	})
 	if err != nil {
 		d.inv.Notice(err.Error())
 	}
 }
 
-// wakeAsker lets the person be asked although the run goes on.
-func (d *drive) wakeAsker() {
+// interruptWait makes wait return, so that the person is asked while the run goes on.
+func (d *drive) interruptWait() {
 	select {
 	case d.waiting <- struct{}{}:
 	default:
@@ -408,7 +408,7 @@ func (d *drive) begin(ctx context.Context, words []run.Part, finished bool) (run
 func (d *drive) wait(ctx context.Context, state run.State) (run.State, error) {
 	wait := func() (s run.State, rested bool, err error) {
 		if d.asks {
-			return restOrAsked(d.session, d.waiting)
+			return waitForRest(d.session, d.waiting)
 		}
 		s, err = d.session.Wait(context.Background())
 		return s, true, err
@@ -441,9 +441,9 @@ func (d *drive) failed(state run.State, err error) error {
 	return fmt.Errorf("run %s: %w; continue with `pawl run --resume %s`", id, err, id)
 }
 
-// restOrAsked waits until the session is at rest, or until a person is asked something while the run goes on: by a
-// call that runs, for a call of an external agent, or by a run below.
-func restOrAsked(s *app.Session, waiting <-chan struct{}) (_ run.State, atRest bool, _ error) {
+// waitForRest waits until the session is at rest, or until waiting says that a person has to be asked while the run goes
+// on: by a call that runs, for a call of an external agent, or by a run below.
+func waitForRest(s *app.Session, waiting <-chan struct{}) (_ run.State, atRest bool, _ error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var state run.State
 	var err error

@@ -56,7 +56,7 @@ func skillsListCommand(inv *command.Invocation) *cobra.Command {
 			inv.Notice(command.Visible(line))
 		}
 		if n := len(found.Untrusted); n > 0 {
-			inv.Notice(text.Plural(int64(n), "file") + " of skills do not count before you review them with `pawl trust`")
+			inv.Notice(text.Count(int64(n), "skill file is", "skill files are") + " not used until you review them with `pawl trust`")
 		}
 		if len(found.Items) == 0 {
 			return inv.PrintLines([]string{"no skills"})

@@ -44,7 +44,7 @@ func Redecide(ctx context.Context, w *app.Workspace, which []string, rules permi
 	if err != nil {
 		return r, err
 	}
-	request, err := w.Requests(nil)
+	request, err := w.Requests(run.State{})
 	if err != nil {
 		return r, err
 	}

@@ -114,8 +114,11 @@ func notTaken(lines []string) string {
 	return b.String()
 }
 
-// Approve asks on the terminal whether a shell command of a prompt may run.
-func Approve(inv *command.Invocation) app.Approve {
+// Approve returns what asks on the terminal whether a shell command of a prompt may run; nil unless a person is asked.
+func Approve(inv *command.Invocation, asked bool) app.Approve {
+	if !asked {
+		return nil
+	}
 	return func(_ context.Context, line, reason string) error {
 		if !Confirm(inv, fmt.Sprintf("The prompt runs: %s\n  %s\nRun it? [y/N] ", command.Visible(line), command.Visible(reason))) {
 			return errors.New("you refused it")
@@ -290,10 +293,10 @@ func (a *Asker) question(ctx context.Context, q runlog.Question) bool {
 			how, ok = "answered elsewhere", true
 		case run.CallAnswered:
 			if how, ok = "answered elsewhere", f.Call == q.Call; len(f.Parts) == 0 {
-				how = "nobody waits for the answer any more"
+				how = notNeeded
 			}
 		case run.CallSettled:
-			how, ok = "nobody waits for the answer any more", f.Call == q.Call
+			how, ok = notNeeded, f.Call == q.Call
 		}
 		if ok {
 			end()
@@ -314,6 +317,8 @@ func (a *Asker) question(ctx context.Context, q runlog.Question) bool {
 	}
 	return true
 }
+
+const notNeeded = "the answer is no longer needed"
 
 // running asks the first question that a call asks while it runs.
 func (a *Asker) running(ctx context.Context) bool {

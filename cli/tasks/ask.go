@@ -163,11 +163,3 @@ func (a *taskAsker) instead(ctx context.Context, one *console.Asker, id run.ID) 
 	}
 	return tasks.Resume{Words: line}, nil
 }
-
-// approve asks on the terminal whether a shell command of what was typed may run; nil: nobody can be asked.
-func approve(inv *command.Invocation) app.Approve {
-	if !console.CanAsk(inv) {
-		return nil
-	}
-	return console.Approve(inv)
-}

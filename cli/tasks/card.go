@@ -21,6 +21,7 @@ import (
 	"pawl/app"
 	"pawl/board"
 	"pawl/cli/command"
+	"pawl/cli/console"
 	"pawl/forms"
 	"pawl/internal/text"
 	"pawl/report"
@@ -86,7 +87,7 @@ process that watches all tasks. The flags for models, permissions and limits hol
 			}
 			description = strings.ToValidUTF8(strings.TrimSpace(string(content)), "\uFFFD")
 		}
-		if description, err = ws.TypedText(ctx, description, approve(inv)); err != nil {
+		if description, err = ws.TypedText(ctx, description, console.Approve(inv, console.CanAsk(inv))); err != nil {
 			return err
 		}
 		c := tasks.Created{Description: description, Source: tasks.Source{Kind: "cli", User: app.Person()}, Labels: *labels, Priority: *priority,

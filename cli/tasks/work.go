@@ -626,7 +626,7 @@ agent that worked last does what is said, in the same conversation, and reports 
 		if err != nil {
 			return err
 		}
-		words, err := ws.TypedText(ctx, strings.Join(args, " "), approve(inv))
+		words, err := ws.TypedText(ctx, strings.Join(args, " "), console.Approve(inv, console.CanAsk(inv)))
 		if err != nil {
 			return err
 		}
