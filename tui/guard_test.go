@@ -338,6 +338,37 @@ func TestAKeyOfAProviderGoesNowhereElse(t *testing.T) {
 	c.shows("? Write a.txt")
 }
 
+// A key that is pasted before a provider was chosen is neither shown nor left in the input, from where it would be sent.
+func TestAKeyThatIsPastedTooEarlyIsNotShown(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "Never asked."}`, setting{})
+	p.says("/login")
+	p.sees("Which provider?")
+	p.hand(pasted{text: "sk-ant-secret"})
+	p.sees("choose the provider first, then paste its key")
+	p.presses("esc")
+	p.until("no list", func(string) bool { return p.last.shown.guard == nil && p.last.input == "" })
+	p.leaves()
+	if strings.Contains(p.text(), "sk-ant") {
+		t.Errorf("the key was shown:\n%s", p.text())
+	}
+}
+
+// The keys of the terminal are none of a list's or a secret's.
+func TestKeysOfTheTerminalWorkInEveryPane(t *testing.T) {
+	t.Parallel()
+	c, _, _ := below(t)
+	for _, pane := range []pane{newPicker("Choose", []entry{{text: "one"}}), newDurable("Choose", []entry{{text: "one"}}), &secret{provider: "anthropic"}, &viewer{}} {
+		c.pane = pane
+		if effects := c.key("ctrl+z", ""); len(effects) != 1 || !effects[0].exclusive || c.pane == nil {
+			t.Errorf("%T: ctrl+z does not suspend", pane)
+		}
+		if c.clean = false; c.key("ctrl+l", "") != nil || !c.clean {
+			t.Errorf("%T: ctrl+l does not draw anew", pane)
+		}
+	}
+}
+
 // Words that could not be sent come back beside those that were typed since.
 func TestWordsThatComeBackReplaceNone(t *testing.T) {
 	t.Parallel()

@@ -219,6 +219,10 @@ func (m *model) paste(text string) []effect {
 	p, picks := m.front().(*picker)
 	picks = picks && p.takesText(m)
 	m.typed, m.hint = m.now, ""
+	if picks && p.noPaste != "" {
+		m.hint = p.noPaste
+		return nil
+	}
 	if picks {
 		p.used = true
 		p.query.Paste(view.OneLine(text, 200))

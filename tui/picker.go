@@ -26,6 +26,7 @@ type picker struct {
 	durable bool      // what is chosen cannot be taken back with a key, so no letter is a search
 	drawn   time.Time // first; zero: not yet
 	used    bool      // the person has pressed a key for it since they typed other words
+	noPaste string    // why nothing can be pasted; empty: it is searched for
 }
 
 // An entry is one thing to choose.
@@ -53,6 +54,9 @@ func newDurable(title string, entries []entry) *picker {
 // hasKeys reports whether keys are for the picker, and not for words in the input that were begun before it came up.
 func (p *picker) hasKeys(m *model) bool { return p.used || m.input.editor.Empty() }
 
+// ofTerminal reports whether a key is for the terminal, whatever pane has the keys.
+func ofTerminal(name string) bool { return name == "ctrl+z" || name == "ctrl+l" }
+
 // takesText reports whether text is a search.
 func (p *picker) takesText(m *model) bool { return !p.durable && p.hasKeys(m) }
 
@@ -61,6 +65,8 @@ func (p *picker) key(m *model, name, text string) ([]effect, bool) {
 		name = "down"
 	}
 	switch k := keyOf(name, text); {
+	case ofTerminal(name):
+		return nil, false
 	case name == "esc" || name == "ctrl+c":
 		m.pane = nil
 		if p.menu.Len() == 0 { // it was no search

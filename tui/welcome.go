@@ -67,7 +67,9 @@ func (m *model) login(string) []effect {
 				return nil
 			}})
 		}
-		b.post(picked{picker: newPicker("Which provider?", entries)})
+		p := newPicker("Which provider?", entries)
+		p.noPaste = "choose the provider first, then paste its key"
+		b.post(picked{picker: p})
 		return nil
 	})}
 }
@@ -113,6 +115,9 @@ func (s *secret) key(m *model, name, text string) ([]effect, bool) {
 			return nil
 		})}, true
 	default:
+		if ofTerminal(name) {
+			return nil, false
+		}
 		s.text += text
 		s.typed, s.told = s.typed || text != "", time.Time{}
 	}
