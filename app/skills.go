@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -43,20 +44,37 @@ func (w *Workspace) Skills() (all []instructions.Skill, untrusted, problems []st
 	return f.all, f.untrusted, f.problems, nil
 }
 
-func (w *Workspace) findSkills(p *policy.Policy) (f skillsFound) {
+func (w *Workspace) findSkills(p *policy.Policy) skillsFound {
+	own := make(chan skillsFound, 1)
+	go func() { own <- w.ownSkills() }() // each half of the start's wait for many skills
+	theirs := w.repositorySkills(p)
+	f := <-own
+	f.problems, f.untrusted = append(f.problems, theirs.problems...), theirs.untrusted
 	byName := map[string]instructions.Skill{}
-	add := func(file string, content []byte, repository bool) {
-		s, err := instructions.ParseSkill(filepath.Dir(file), content)
-		if err != nil {
-			f.problems = append(f.problems, file+": "+err.Error())
-			return
-		}
-		s.Source, s.Repository = file, repository
-		if old, there := byName[s.Name]; there && old.Repository == repository {
+	for _, s := range append(f.all, theirs.all...) {
+		if old, there := byName[s.Name]; there && old.Repository == s.Repository {
 			s.Warnings = append(s.Warnings, "it hides "+old.Source)
 		}
 		byName[s.Name] = s
 	}
+	f.all = slices.Collect(maps.Values(byName))
+	stable.Sort(f.all, func(a, b instructions.Skill) int { return cmp.Compare(a.Name, b.Name) })
+	return f
+}
+
+// add adds the skill in a file, or why it does not count.
+func (f *skillsFound) add(file string, content []byte, repository bool) {
+	s, err := instructions.ParseSkill(filepath.Dir(file), content)
+	if err != nil {
+		f.problems = append(f.problems, file+": "+err.Error())
+		return
+	}
+	s.Source, s.Repository = file, repository
+	f.all = append(f.all, s)
+}
+
+// ownSkills are the person's own, those of each folder after those of the folder before.
+func (w *Workspace) ownSkills() (f skillsFound) {
 	for _, dir := range w.userSkills() {
 		entries, _ := os.ReadDir(dir) // one that is not there has none
 		for i, e := range entries {
@@ -67,17 +85,22 @@ func (w *Workspace) findSkills(p *policy.Policy) (f skillsFound) {
 			file := filepath.Join(dir, e.Name(), policy.SkillFile)
 			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Size() <= 1<<20 {
 				if content, err := os.ReadFile(file); err == nil {
-					add(file, content, false)
+					f.add(file, content, false)
 				}
 			}
 		}
 	}
+	return f
+}
+
+// repositorySkills are those of the repository, the nearest to the workspace last.
+func (w *Workspace) repositorySkills(p *policy.Policy) (f skillsFound) {
 	for _, dir := range w.parents() {
 		for _, folder := range skillFolders {
 			files, others := p.TrustedFilesOf(dir, folder)
 			for _, file := range files {
 				if path.Base(file.Name) == policy.SkillFile {
-					add(filepath.Join(dir, file.Name), file.Content, true)
+					f.add(filepath.Join(dir, file.Name), file.Content, true)
 				}
 			}
 			for _, name := range others {
@@ -85,10 +108,6 @@ func (w *Workspace) findSkills(p *policy.Policy) (f skillsFound) {
 			}
 		}
 	}
-	for _, s := range byName {
-		f.all = append(f.all, s)
-	}
-	stable.Sort(f.all, func(a, b instructions.Skill) int { return cmp.Compare(a.Name, b.Name) })
 	return f
 }
 

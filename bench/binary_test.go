@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -167,6 +168,47 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(least(first), "ms/first-request-least")
 	b.ReportMetric(median(whole), "ms/process")
 	b.ReportMetric(float64(size), "B/first-request")
+}
+
+// BenchmarkStartWithSkills: what 200 skills add to the time until the first request (bar: 5 ms), 100 of the person and
+// 100 of the repository, which are trusted; by turns with one of each.
+func BenchmarkStartWithSkills(b *testing.B) {
+	start := func(skills int) func() time.Duration {
+		home, dir, state := b.TempDir(), b.TempDir(), b.TempDir()
+		for _, folder := range []string{filepath.Join(home, ".claude"), filepath.Join(dir, ".agents")} {
+			for i := range skills {
+				at := filepath.Join(folder, "skills", fmt.Sprintf("skill-%d%s", i, filepath.Base(folder)[1:]))
+				text := fmt.Sprintf("---\nname: %s\ndescription: %s\n---\n%s", filepath.Base(at), strings.Repeat("what it is for ", 10), strings.Repeat("a line of instructions\n", 100))
+				if err := errors.Join(os.MkdirAll(at, 0o755), os.WriteFile(filepath.Join(at, "SKILL.md"), []byte(text), 0o644)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		run := func(args ...string) time.Duration {
+			r := newRig(b, `{"text":"hello"}`)
+			r.dir, r.state = dir, state
+			cmd := r.command(args...)
+			cmd.Env = append(cmd.Env, "HOME="+home)
+			began := time.Now()
+			if out, err := cmd.CombinedOutput(); err != nil {
+				b.Fatalf("%v\n%s", err, out)
+			}
+			if len(r.server.Requests()) == 0 {
+				return 0
+			}
+			return r.server.Requests()[0].At.Sub(began)
+		}
+		run("trust", "--yes")
+		return func() time.Duration { return run("run", "-p", "hi") }
+	}
+	many, few := start(100), start(1)
+	var with, without []time.Duration
+	for b.Loop() {
+		with, without = append(with, many()), append(without, few())
+	}
+	b.ReportMetric(median(with)-median(without), "ms/200-skills")
+	b.ReportMetric(least(with)-least(without), "ms/200-skills-least")
+	b.ReportMetric(least(without), "ms/first-request-least")
 }
 
 // BenchmarkTurn: twenty turns of one shell call each. A turn is from the end of an answer to

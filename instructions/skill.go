@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -108,32 +109,43 @@ func Catalogue(skills []Skill, room int) string {
 		return ""
 	}
 	const most, least = maxListed, 40
-	lines := func(n int) string {
-		var b strings.Builder
+	for i := range listed {
+		listed[i].Description = text.OneLine(listed[i].Description, most)
+	}
+	lines := func(n int, write func(...string)) { // with descriptions of at most n characters
 		for _, s := range listed {
-			b.WriteString("- " + s.Name)
-			if n > 0 {
-				b.WriteString(": " + text.OneLine(s.Description, n))
-			}
-			b.WriteByte('\n')
-		}
-		return b.String()
-	}
-	all := lines(most)
-	if len(all) > room {
-		low, high := 0, most // of the longest descriptions that have room
-		for low < high-1 {
-			if n := (low + high) / 2; len(lines(n)) <= room {
-				low = n
-			} else {
-				high = n
+			switch whole := len(text.First(s.Description, n)) == len(s.Description); {
+			case n == 0:
+				write("- ", s.Name, "\n")
+			case whole:
+				write("- ", s.Name, ": ", s.Description, "\n")
+			default:
+				write("- ", s.Name, ": ", text.First(s.Description, n-1), text.Mark, "\n")
 			}
 		}
-		if low < least {
-			low = 0
-		}
-		all = lines(low)
 	}
+	fits := func(n int) bool {
+		size := 0
+		lines(n, func(texts ...string) {
+			for _, t := range texts {
+				size += len(t)
+			}
+		})
+		return size <= room
+	}
+	n := most
+	if !fits(n) {
+		if n = sort.Search(most, func(n int) bool { return !fits(n) }) - 1; n < least {
+			n = 0
+		}
+	}
+	var b strings.Builder
+	lines(n, func(texts ...string) {
+		for _, t := range texts {
+			b.WriteString(t)
+		}
+	})
+	all := b.String()
 	if len(all) > room {
 		cut := strings.LastIndexByte(all[:max(0, room)], '\n') + 1
 		left := strings.Count(all[cut:], "\n")

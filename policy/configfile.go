@@ -63,39 +63,43 @@ func sumOf(content []byte) string {
 
 // readConfigFile returns one configuration file of the workspace; nil if there is none. Links are
 // not followed: not the file, and not the folder it is in.
-func readConfigFile(root *os.Root, name string) *configFile {
-	g := &configFile{name: name}
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+func readConfigFile(root *os.Root, name string) *configFile { return readBelow(root, "", name) }
+
+// readBelow is readConfigFile for a file below a folder, which is root and was found without a link: to go through its
+// parents for each of many files takes long.
+func readBelow(root *os.Root, folder, below string) *configFile {
+	g := &configFile{name: path.Join(folder, below)}
+	for dir := path.Dir(below); dir != "."; dir = path.Dir(dir) {
 		info, err := root.Lstat(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s is %s and no folder", dir, kind(info.Mode()))
+			err = fmt.Errorf("%s is %s and no folder", path.Join(folder, dir), kind(info.Mode()))
 		}
 		if err != nil {
 			g.problem = err.Error()
 			return g
 		}
 	}
-	info, err := root.Lstat(name)
+	info, err := root.Lstat(below)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return nil
 	case err != nil:
 		g.problem = err.Error()
 	case !info.Mode().IsRegular():
-		g.problem = fmt.Sprintf("%s is %s and no file", name, kind(info.Mode()))
+		g.problem = fmt.Sprintf("%s is %s and no file", g.name, kind(info.Mode()))
 	default:
-		g.load(root)
+		g.load(root, below)
 	}
 	return g
 }
 
 // load reads the file. Between the look at it and here it may have become another: what
 // counts is what was read, whatever its name meant by then. A root leads nowhere else.
-func (g *configFile) load(root *os.Root) {
-	f, err := root.OpenFile(g.name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+func (g *configFile) load(root *os.Root, name string) {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err == nil {
 		defer f.Close()
 		g.content, _, err = readWhole(f, g.name)
@@ -208,6 +212,13 @@ func (s *scanner) skills(name string, depth int) {
 		}
 		return
 	}
+	read := func(below string) *configFile { return readConfigFile(s.root, name+"/"+below) }
+	if noLink(s.root, name) {
+		if root, err := s.root.OpenRoot(name); err == nil {
+			defer root.Close()
+			read = func(below string) *configFile { return readBelow(root, name, below) }
+		}
+	}
 	dir, err := s.root.Open(name)
 	var entries []fs.DirEntry
 	if err == nil {
@@ -224,14 +235,23 @@ func (s *scanner) skills(name string, depth int) {
 	}
 	stable.Sort(entries, func(x, y fs.DirEntry) int { return cmp.Compare(x.Name(), y.Name()) })
 	for _, e := range entries {
-		at := name + "/" + e.Name()
 		if s.full || e.Name() == ".git" || e.Name() == "node_modules" || !e.IsDir() && e.Type()&fs.ModeSymlink == 0 {
 			continue
 		}
-		if g := readConfigFile(s.root, at+"/"+SkillFile); g != nil {
+		if g := read(e.Name() + "/" + SkillFile); g != nil {
 			s.add(*g)
 		} else if e.IsDir() {
-			s.skills(at, depth+1)
+			s.skills(name+"/"+e.Name(), depth+1)
 		}
 	}
+}
+
+// noLink reports whether name and the folders that it is in are folders and no links.
+func noLink(root *os.Root, name string) bool {
+	for ; name != "."; name = path.Dir(name) {
+		if info, err := root.Lstat(name); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	return true
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -116,10 +117,11 @@ func readWhole(f *os.File, name string) ([]byte, fs.FileInfo, error) {
 	if !info.Mode().IsRegular() {
 		return nil, nil, fmt.Errorf("%s is %s and no file; remove it", name, kind(info.Mode()))
 	}
-	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
+	b := bytes.NewBuffer(make([]byte, 0, min(info.Size(), maxFile)+bytes.MinRead)) // it is read at each start
+	if _, err := b.ReadFrom(io.LimitReader(f, maxFile+1)); err != nil {
 		return nil, nil, err
 	}
+	content := b.Bytes()
 	if len(content) > maxFile {
 		return nil, nil, fmt.Errorf("%s has more than %d bytes, which no configuration file needs; shorten it", name, maxFile)
 	}

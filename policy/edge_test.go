@@ -160,6 +160,27 @@ func TestWhatIsWrongWithTheRecordOfTrustIsSaid(t *testing.T) {
 	}
 }
 
+// A skill counts where it is, and not where a link leads to one: neither its file nor a folder on the way may be a link.
+func TestASkillBehindALinkIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	for link, to := range map[string]string{".agents": "real", ".agents/skills": "../real/skills", ".agents/skills/x": "../../real/skills/x", ".agents/skills/x/SKILL.md": "../../../real/skills/x/SKILL.md"} {
+		r := newRig(t)
+		r.write("real/skills/x/SKILL.md", "X.")
+		r.write(".agents/skills/x/SKILL.md", "X.")
+		r.trust(r.open())
+		if files, _ := r.open().TrustedFiles(".agents/skills"); len(files) != 1 {
+			t.Fatalf("without a link trusted are %v", files)
+		}
+		at := filepath.Join(r.workspace, link)
+		if err := errors.Join(os.RemoveAll(at), os.Symlink(to, at)); err != nil {
+			t.Fatal(err)
+		}
+		if files, _ := r.open().TrustedFiles(".agents/skills"); len(files) != 0 {
+			t.Errorf("behind the link %s trusted are %v", link, files)
+		}
+	}
+}
+
 func TestFilesOfAFolderCountWhenTheyAreTrusted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
