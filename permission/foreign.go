@@ -74,12 +74,12 @@ func (r Rule) checkReach() error {
 // (geminicli.com/docs/reference/tools) and OpenCode (opencode.ai/docs/tools), read
 // 2026-11-22. No tool: pawl has none.
 var foreignTools = map[string][]string{
-	"agent": nil, "apply_patch": {"edit", "write"}, "askuserquestion": {"ask"}, "bash": {"shell"}, "bashoutput": {"shell_output"},
+	"agent": {"agent"}, "apply_patch": {"edit", "write"}, "askuserquestion": {"ask"}, "bash": {"shell"}, "bashoutput": {"shell_output"},
 	"edit": {"edit", "write"}, "exec_command": {"shell"}, "fetch": {"fetch"}, "glob": {"glob"}, "google_web_search": nil, "grep": {"search"},
 	"grep_search": {"search"}, "killbash": {"shell_stop"}, "killshell": {"shell_stop"}, "list": {"list"}, "list_directory": {"list"},
 	"local_shell": {"shell"}, "ls": {"list"}, "multiedit": {"edit"}, "notebookedit": {"edit"}, "notebookread": {"read"}, "patch": {"edit", "write"},
 	"read": {"read"}, "read_file": {"read"}, "read_many_files": {"read"}, "replace": {"edit"}, "run_shell_command": {"shell"}, "search": {"search"},
-	"search_file_content": {"search"}, "shell": {"shell"}, "shelltool": {"shell"}, "skill": nil, "task": nil, "taskoutput": {"shell_output"},
+	"search_file_content": {"search"}, "shell": {"shell"}, "shelltool": {"shell"}, "skill": {"skill"}, "task": {"agent"}, "taskoutput": {"shell_output"},
 	"taskstop": {"shell_stop"}, "todoread": {"todo"}, "todowrite": {"todo"}, "update_plan": {"todo"}, "web_fetch": {"fetch"}, "webfetch": {"fetch"},
 	"websearch": nil, "write": {"write"}, "write_file": {"write"},
 }
@@ -102,7 +102,7 @@ func DidYouMeanTool(name string, tools []string) string {
 }
 
 // ownTools are pawl's tools that have the names of tools in foreignTools, or their meaning.
-var ownTools = set("ask edit fetch glob list read search shell shell_output shell_stop todo write")
+var ownTools = set("agent ask edit fetch glob list read search shell shell_output shell_stop skill todo write")
 
 // checkSpelling returns an error for a rule in the spelling of another agent. It names the
 // rule to write instead.
@@ -162,7 +162,10 @@ func Translate(given string) (ours []string, why string) {
 	case "fetch":
 		pattern = strings.TrimPrefix(pattern, "domain:")
 	default:
-		if !own { // Claude Code: // is the root of the disk, / the folder of the settings
+		switch {
+		case !own && pattern != "" && !HasPattern(names[0]):
+			pattern, why = "", fmt.Sprintf(": a rule for %s has no pattern", names[0])
+		case !own: // Claude Code: // is the root of the disk, / the folder of the settings
 			if absolute, ok := strings.CutPrefix(pattern, "//"); ok {
 				pattern = "/" + absolute
 			} else {

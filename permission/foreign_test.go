@@ -55,7 +55,7 @@ func TestRulesInTheSpellingOfOtherAgentsNameOurs(t *testing.T) {
 // Files of rules, agents and the API read rules with ParseRule.
 func TestASpellingOfAnotherAgentIsRefusedWhereverARuleIsRead(t *testing.T) {
 	t.Parallel()
-	for given, want := range map[string]string{"Bash(ls)": "write shell(ls)", "shell(rm:*)": "write shell(rm *)", "Skill": "no tool that does what Skill does"} {
+	for given, want := range map[string]string{"Bash(ls)": "write shell(ls)", "shell(rm:*)": "write shell(rm *)", "WebSearch": "no tool that does what WebSearch does", "Task(reviewer)": "write agent: a rule for agent has no pattern", "Skill": "write skill"} {
 		if _, err := ParseRule(given); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", given, err, want)
 		}
