@@ -36,7 +36,7 @@ const (
 	maxMentioned = 128 << 10 // bytes of text
 )
 
-// Mentions returns what the words of a person mention by @: the content of @file, the
+// mentions returns what the words of a person mention by @: the content of @file, the
 // picture @image.png, what is in @folder. The words stay as they are, and so does what
 // begins with @ and is not a file of the workspace, such as @types/node or a name (a note says
 // so of what has the form of a file); in an e-mail
@@ -45,7 +45,7 @@ const (
 // What a call of read or list would need approval for (secrets, files outside the
 // workspace) is not attached; a note says so. Of a large file the beginning is attached, and
 // says that the rest can be read. dirs are the further folders of the run.
-func (w *Workspace) Mentions(ctx context.Context, words string, dirs ...string) (a Attachments, err error) {
+func (w *Workspace) mentions(ctx context.Context, words string, dirs ...string) (a Attachments, err error) {
 	if !strings.Contains(words, "@") {
 		return a, nil
 	}

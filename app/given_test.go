@@ -102,7 +102,7 @@ func TestAMentionAttachesWhatTheAgentCouldRead(t *testing.T) {
 		"@../" + filepath.Base(w.Dir): {attached: "../" + filepath.Base(w.Dir), text: "a.go"},
 		"@program":                    {note: "ELF"},
 	} {
-		a, err := w.Mentions(t.Context(), words)
+		a, err := w.mentions(t.Context(), words)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestAMentionAttachesWhatTheAgentCouldRead(t *testing.T) {
 
 func TestASecretIsAttachedWhereARuleNamesIt(t *testing.T) {
 	t.Parallel()
-	a, err := mentionRig(t, "read(.env)").Mentions(t.Context(), "use @.env")
+	a, err := mentionRig(t, "read(.env)").mentions(t.Context(), "use @.env")
 	if err != nil || len(a.Notes) > 0 || !strings.Contains(run.PlainText(a.Parts), "KEY=secret") {
 		t.Errorf("%+v, %v", a, err)
 	}
@@ -141,7 +141,7 @@ func TestMentionsAreBoundedTogether(t *testing.T) {
 		}
 		words += " @" + name
 	}
-	a, err := w.Mentions(t.Context(), words)
+	a, err := w.mentions(t.Context(), words)
 	if err != nil || len(run.PlainText(a.Parts)) > maxMentioned+40_000 || len(a.Notes) < 20 {
 		t.Errorf("%d parts with %d bytes, %d notes, %v", len(a.Parts), len(run.PlainText(a.Parts)), len(a.Notes), err)
 	}
@@ -150,7 +150,7 @@ func TestMentionsAreBoundedTogether(t *testing.T) {
 func TestAPictureIsAttachedAsItCanBeShown(t *testing.T) {
 	t.Parallel()
 	w := mentionRig(t)
-	a, err := w.Mentions(t.Context(), "what is wrong on @shot.png?")
+	a, err := w.mentions(t.Context(), "what is wrong on @shot.png?")
 	if err != nil || len(a.Parts) != 2 || a.Parts[1].Type != run.ImagePart {
 		t.Fatalf("%+v, %v", a, err)
 	}

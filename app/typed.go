@@ -117,7 +117,7 @@ func (w *Workspace) Parts(ctx context.Context, t Typed, of run.State, approve Ap
 			words, mentions = words+out, mentions+" "
 		}
 	}
-	a, err := w.Mentions(ctx, mentions, of.Config.Dirs...)
+	a, err := w.mentions(ctx, mentions, of.Config.Dirs...)
 	served := w.served(ctx, mentions, of)
 	a.Parts, a.Notes = append(a.Parts, served.Parts...), append(a.Notes, served.Notes...)
 	if words != "" {

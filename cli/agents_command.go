@@ -61,12 +61,14 @@ func withRoster(inv *command.Invocation, cmd *cobra.Command, do func(ctx context
 	})
 }
 
-// oneAgent refuses anything but the name of one agent.
-func oneAgent(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("%s takes the name of one agent", cmd.CommandPath())
+// oneName refuses anything but the name of one thing.
+func oneName(of string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s takes the name of one %s", cmd.CommandPath(), of)
+		}
+		return nil
 	}
-	return nil
 }
 
 func agentsListCommand(inv *command.Invocation) *cobra.Command {
@@ -136,7 +138,7 @@ func agentsShowCommand(inv *command.Invocation) *cobra.Command {
 		Long: `Prints an agent in the form of its file, after what is known of it. Of an agent of the
 workspace that is not trusted, what counts is printed.`,
 		Example: "  pawl agents show reviewer\n  pawl agents show reviewer --json",
-		Args:    oneAgent,
+		Args:    oneName("agent"),
 	}
 	asJSON := command.JSONFlag(cmd)
 	return withRoster(inv, cmd, func(ctx context.Context, r *agent.Roster, args []string) error {
@@ -246,7 +248,7 @@ func agentsAddCommand(inv *command.Invocation) *cobra.Command {
 front matter or one JSON object, or else a template to be edited.`,
 		Example: `  pawl agents add auditor && pawl agents edit auditor
   pawl agents add auditor --workspace < auditor.md`,
-		Args: oneAgent,
+		Args: oneName("agent"),
 	}
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	var f agentFile
@@ -279,7 +281,7 @@ A built-in agent is not changed: a file of its name, which replaces it, is writt
 folder.`,
 		Example: `  pawl agents edit reviewer
   pawl agents edit auditor < auditor.md`,
-		Args: oneAgent,
+		Args: oneName("agent"),
 	}
 	var f agentFile
 	f.define(cmd)
@@ -359,7 +361,7 @@ func agentsRmCommand(inv *command.Invocation) *cobra.Command {
 		Short:   "Remove the file of an agent",
 		Long:    "Removes the file of an agent. A built-in agent that it replaced is there again.",
 		Example: "  pawl agents rm auditor",
-		Args:    oneAgent,
+		Args:    oneName("agent"),
 	}
 	asJSON := command.JSONFlag(cmd)
 	return withRoster(inv, cmd, func(_ context.Context, r *agent.Roster, args []string) error {
@@ -439,7 +441,7 @@ conversation, and can be stopped. It makes a few small requests to the model.
 
 Exit codes: 0 nothing has failed, 1 something has.`,
 		Example: "  pawl agents test builder\n  pawl agents test codex --json",
-		Args:    oneAgent,
+		Args:    oneName("agent"),
 	}
 	cmd.ValidArgsFunction = completeAgents(inv)
 	asJSON := command.JSONFlag(cmd)

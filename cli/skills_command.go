@@ -75,12 +75,7 @@ func skillsShowCommand(inv *command.Invocation) *cobra.Command {
 		Short:   "Show a skill as the model is given it",
 		Long:    "Prints where a skill is, what is odd about it, and its instructions.",
 		Example: "  pawl skills show pdf\n  pawl skills show pdf --json",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("%s takes the name of one skill", cmd.CommandPath())
-			}
-			return nil
-		},
+		Args:    oneName("skill"),
 	}
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	asJSON := command.JSONFlag(cmd)

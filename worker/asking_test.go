@@ -10,25 +10,31 @@ import (
 	"pawl/run"
 )
 
+// askingRun drives a run whose one call asks questions. Its state comes when it has ended.
+func askingRun(t *testing.T, questions string) (d *Runner, ended chan run.State) {
+	r := newRig(t, `
+{"calls":[{"tool":"edit","args":{"do":"ask `+questions+`"}}]}
+{"text":"Done."}`)
+	r.w.OnAsk = AskWait
+	d = r.create()
+	t.Cleanup(func() { d.Close() })
+	ended = make(chan run.State)
+	go func() {
+		s, err := d.Run(t.Context(), prompt("go"))
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- s
+	}()
+	return d, ended
+}
+
 // A call that runs asks the person, and goes on with the answer: by its number, in words, or as something that is said
 // to a run which does nothing else.
 func TestACallAsksThePersonWhileItRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, `
-{"calls":[{"tool":"edit","args":{"do":"ask which? really? sure?"}}]}
-{"text":"Done."}`)
-		r.w.OnAsk = AskWait
-		d := r.create()
-		defer d.Close()
-		ended := make(chan run.State)
-		go func() {
-			s, err := d.Run(t.Context(), prompt("go"))
-			if err != nil {
-				t.Error(err)
-			}
-			ended <- s
-		}()
+		d, ended := askingRun(t, "which? really? sure?")
 		answer := func(question string, wants request.Request) {
 			synctest.Wait()
 			open := d.State().Answerable()
@@ -58,17 +64,7 @@ func TestACallAsksThePersonWhileItRuns(t *testing.T) {
 func TestAQuestionOfACallEndsWithItsTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, `
-{"calls":[{"tool":"edit","args":{"do":"ask which?"}}]}
-{"text":"Done."}`)
-		r.w.OnAsk = AskWait
-		d := r.create()
-		defer d.Close()
-		ended := make(chan run.State)
-		go func() {
-			s, _ := d.Run(t.Context(), prompt("go"))
-			ended <- s
-		}()
+		d, ended := askingRun(t, "which?")
 		synctest.Wait()
 		if !d.Interrupt(run.Interrupted{Cause: run.ByPerson}) {
 			t.Fatal("it cannot be interrupted")
