@@ -1,6 +1,7 @@
 package instructions
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -103,77 +104,81 @@ type Piece struct {
 // have blanks. Without such a mark they follow the text. What arguments say is nowhere read as a mark, and in a shell
 // command each of their words is one word. variables are the values of ${NAME}.
 func (c Command) Pieces(arguments string, variables map[string]string) []Piece {
-	arguments = strings.TrimSpace(arguments)
-	words, used := split(arguments), false
-	last := 0 // of $1 to $9, if it takes what is left
+	g := given{all: strings.TrimSpace(arguments), words: split(arguments), variables: variables}
 	for _, m := range argumentMark().FindAllStringSubmatch(c.body, -1) {
-		if n, _ := strconv.Atoi(m[2]); c.Rest && n > last {
-			last = n
+		if n, _ := strconv.Atoi(m[2]); c.Rest {
+			g.last = max(g.last, n)
 		}
-	}
-	word := func(n int) string {
-		switch {
-		case n == last && n <= len(words):
-			return strings.Join(words[n-1:], " ")
-		case n >= 1 && n <= len(words):
-			return words[n-1]
-		}
-		return ""
-	}
-	fill := func(s string, shell bool) string {
-		quote := func(s string) string {
-			if shell && s != "" {
-				return text.ShellWord(s)
-			}
-			return s
-		}
-		all := arguments
-		if shell && arguments != "" {
-			all = ""
-			for i, w := range words {
-				if i > 0 {
-					all += " "
-				}
-				all += quote(w)
-			}
-		}
-		if c.toml {
-			used = used || strings.Contains(s, geminiArgs)
-			return strings.ReplaceAll(s, geminiArgs, quote(arguments))
-		}
-		return replaceSubmatches(argumentMark(), s, func(m []string) string {
-			name := m[3]
-			switch n := slices.Index(c.names, name); {
-			case m[1] != "":
-				i, _ := strconv.Atoi(m[1])
-				used = true
-				return quote(word(i + 1))
-			case m[2] != "":
-				i, _ := strconv.Atoi(m[2])
-				used = true
-				return quote(word(i))
-			case name == "ARGUMENTS":
-				used = true
-				return all
-			case n >= 0:
-				used = true
-				return quote(word(n + 1))
-			}
-			if v, ok := variables[name]; ok && strings.HasPrefix(m[0], "${") {
-				return v
-			}
-			return m[0]
-		})
 	}
 	var pieces []Piece
 	for _, p := range c.pieces() {
-		p.Text = fill(p.Text, p.Shell)
+		p.Text = c.fill(p, &g)
 		pieces = append(pieces, p)
 	}
-	if !used && arguments != "" {
-		pieces = append(pieces, Piece{Text: "\n\n" + arguments})
+	if !g.used && g.all != "" {
+		pieces = append(pieces, Piece{Text: "\n\n" + g.all})
 	}
 	return pieces
+}
+
+// A given is what a command is called with.
+type given struct {
+	all       string
+	words     []string
+	last      int // of $1 to $9, which takes what is left; 0: each is one word
+	variables map[string]string
+	used      bool // a mark has stood for some of it
+}
+
+// word returns the nth word, from 1; "" if there is none.
+func (g *given) word(n int) string {
+	switch {
+	case n < 1 || n > len(g.words):
+		return ""
+	case n == g.last:
+		return strings.Join(g.words[n-1:], " ")
+	}
+	return g.words[n-1]
+}
+
+// fill returns the text of a piece with what is given in the place of its marks.
+func (c Command) fill(p Piece, g *given) string {
+	quote := func(s string) string {
+		if p.Shell && s != "" {
+			return text.ShellWord(s)
+		}
+		return s
+	}
+	if c.toml {
+		g.used = g.used || strings.Contains(p.Text, geminiArgs)
+		return strings.ReplaceAll(p.Text, geminiArgs, quote(g.all))
+	}
+	return replaceSubmatches(argumentMark(), p.Text, func(m []string) string {
+		index, digit, name := m[1], m[2], m[3]
+		number, _ := strconv.Atoi(cmp.Or(digit, index))
+		named := slices.Index(c.names, name)
+		g.used = g.used || name == "" || name == "ARGUMENTS" || named >= 0
+		switch {
+		case index != "":
+			return quote(g.word(number + 1))
+		case digit != "":
+			return quote(g.word(number))
+		case name == "ARGUMENTS" && p.Shell:
+			var quoted []string
+			for _, w := range g.words {
+				quoted = append(quoted, quote(w))
+			}
+			return strings.Join(quoted, " ")
+		case name == "ARGUMENTS":
+			return g.all
+		case named >= 0:
+			return quote(g.word(named + 1))
+		}
+		if v, ok := g.variables[name]; ok && strings.HasPrefix(m[0], "${") {
+			return v
+		}
+		return m[0]
+	})
 }
 
 // pieces cuts the body at its shell commands.
