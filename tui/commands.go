@@ -77,6 +77,11 @@ func (m *model) command(line string, images ...editor.Image) []effect {
 	if i := slices.IndexFunc(m.own, func(c instructions.Command) bool { return c.Name == name }); i >= 0 {
 		return m.send(line, images...)
 	}
+	if !m.listed {
+		m.early = append(m.early, func() []effect { return m.command(line, images...) })
+		m.hint = "looking for the command /" + visible.Escape(name)
+		return nil
+	}
 	var names []string
 	for _, c := range all {
 		names = append(names, c.name)
@@ -97,7 +102,7 @@ func (m *model) command(line string, images ...editor.Image) []effect {
 	if len(m.untrusted) > 0 {
 		m.hint += m.Dot() + untrustedWords(m.untrusted)
 	}
-	m.input.editor.SetText(line, images...)
+	m.input.editor.Append(line, images...)
 	return nil
 }
 
@@ -471,7 +476,7 @@ func (m *model) rewind(p prompt, conversation, files bool) []effect {
 			b.post(notice{fmt.Sprintf("now in run %s, a copy of %s up to that prompt", to, id)})
 		}
 		if conversation {
-			b.post(withdrawn{[]run.Part{run.Text(p.text)}}) // below what was typed since
+			b.post(withdrawn{p.parts}) // below what was typed since
 		}
 		if conversation && p.turn == 1 { // before the first prompt there is nothing
 			return problems

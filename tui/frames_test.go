@@ -407,7 +407,15 @@ func TestARunningCallIsNamedInASmallWindow(t *testing.T) {
 func TestACommandThatIsIgnoredIsNamed(t *testing.T) {
 	t.Parallel()
 	c := newScene(t, 120, 24, render.Style{})
+	c.words("/hello there")
+	c.presses("enter", "")
+	c.shows("looking for the command /hello") // it may be one of those that are not known yet
+	c.words("go on")
 	c.take(commandsKnown{untrusted: []string{".pawl/commands"}})
+	c.shows("› go on", "/hello there", "unknown command /hello; did you mean /help?")
+	c.presses("ctrl+u", "")
+	c.presses("backspace", "")
+	c.presses("ctrl+u", "")
 	c.take(pasted{text: "/hello"})
 	c.presses("enter", "")
 	c.shows("unknown command /hello; did you mean /help? · commands in .pawl/commands are not loaded: review them with /trust")

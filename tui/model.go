@@ -46,6 +46,8 @@ type model struct {
 	branch     string
 
 	own       []instructions.Command // commands that people have written
+	listed    bool                   // they are known
+	early     []func() []effect      // what was typed before and may be one of them
 	untrusted []string               // folders with commands that are not
 	input     input
 	pane      pane      // that the person has opened; nil: none
@@ -108,7 +110,8 @@ func (c *child) works(asks bool) bool {
 
 // A prompt is one of the person, and the event before it.
 type prompt struct {
-	text  string
+	text  string // as it is shown
+	parts []run.Part
 	after int64
 	turn  int
 }
@@ -237,8 +240,14 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case branchKnown:
 		m.branch = msg.name
 	case commandsKnown:
-		m.own, m.untrusted = msg.commands, msg.untrusted
+		m.own, m.untrusted, m.listed = msg.commands, msg.untrusted, true
 		m.complete()
+		var effects []effect
+		for _, do := range m.early {
+			effects = append(effects, do()...)
+		}
+		m.early = nil
+		return effects
 	case filesKnown:
 		m.input.files = msg.names
 		m.complete()

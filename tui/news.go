@@ -102,7 +102,7 @@ func (m *model) note(e run.Event) {
 	}
 	if ok && !p.Continue && p.Answers == "" {
 		m.composes = m.composes || strings.ContainsFunc(typed(p.Parts), isComposed)
-		m.prompts = append(m.prompts, prompt{run.ShownText(p.Parts), e.Seq - 1, len(m.prompts) + 1})
+		m.prompts = append(m.prompts, prompt{run.ShownText(p.Parts), p.Parts, e.Seq - 1, len(m.prompts) + 1})
 	}
 }
 

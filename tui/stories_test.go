@@ -817,20 +817,36 @@ func TestAMessageThatComesBackHasItsPictures(t *testing.T) {
 	p.until("the question again", func(all string) bool {
 		return strings.Count(all, "the prompt runs:") == 2 && strings.Contains(all, "Run the command of the prompt?")
 	})
-	p.ahead.Add(int64(standing))
+	p.passes(standing)
 	p.presses("down", "enter")
 	p.sees("Compared.")
-	last, err := p.ws.Find(t.Context(), "last")
-	if err != nil {
-		t.Fatal(err)
+	said := func() {
+		t.Helper()
+		last, err := p.ws.Find(t.Context(), "last")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, state, err := p.ws.Load(t.Context(), last.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := state.Messages[0].Parts; said[0].Text != "Compare with this: [Image #1]" || !slices.ContainsFunc(said, func(p run.Part) bool { return p.Type == run.ImagePart }) {
+			t.Errorf("the message was %+v", said)
+		}
 	}
-	_, state, err := p.ws.Load(t.Context(), last.ID)
-	if err != nil {
-		t.Fatal(err)
+	p.rests()
+	said()
+	p.presses("esc", "esc") // back to it
+	for _, asked := range []string{"Go back to an earlier prompt", "Conversation only"} {
+		p.sees(asked)
+		p.passes(standing)
+		p.presses("enter")
 	}
-	if said := state.Messages[0].Parts; said[0].Text != "Compare with this: [Image #1]" || !slices.ContainsFunc(said, func(p run.Part) bool { return p.Type == run.ImagePart }) {
-		t.Errorf("the message was %+v", said)
-	}
+	p.until("the prompt in the input", func(string) bool { return p.last.input == "Compare with this: [Image #1]" })
+	p.presses("enter")
+	p.until("another answer", func(all string) bool { return strings.Count(all, "Compared.") == 2 })
+	p.rests()
+	said()
 	p.leaves()
 }
 
