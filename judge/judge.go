@@ -74,8 +74,14 @@ func (j *Judge) Of(c Call) *Judgement {
 		c.Tool, c.Class, c.Env.Sandbox = c.Intent.As, c.Intent.Class, nil
 	}
 	of := &Judgement{Intent: c.Intent, Request: j.request(c, known), Mode: c.Mode, judge: j, call: c}
+	// Whether the sandbox bounds a command matters to a question alone, and takes a look at much of the workspace.
+	r := &of.Request
+	if r.Command == "" || !r.Sandboxed || r.Writes || of.Decision().Verdict != permission.Ask || !c.Env.Sandbox.Contains() {
+		return of
+	}
+	r.Contains, of.decision = true, nil
 	// What is known to need the network asks once, with it.
-	if r := &of.Request; r.Contains && r.Sandbox == run.Confined && permission.NeedsNetwork(r.Command) && of.Decision().Verdict == permission.Ask {
+	if r.Sandbox == run.Confined && of.Decision().Verdict == permission.Ask && permission.NeedsNetwork(r.Command) {
 		r.Sandbox, of.decision = run.WithNetwork, nil
 	}
 	return of
@@ -123,7 +129,6 @@ func (j *Judge) request(c Call, known *sandbox.Policy) permission.Request {
 	if in.Command != "" {
 		r.LocalPrograms = localPrograms(env, in.Command)
 		r.Writes = in.Writes
-		r.Contains = r.Sandboxed && !in.Writes && env.Sandbox.Contains()
 	}
 	for _, p := range in.Paths {
 		resolved, _, err := tool.Resolve(env, p)
