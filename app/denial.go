@@ -25,6 +25,8 @@ type Denial struct {
 	// Flag is what would allow the call, as arguments of a command line: --allow 'RULE'.
 	// Empty if no flag would.
 	Flag string `json:"flag,omitempty"`
+	// Add is the command that stores what would allow the call, if no flag would: rules that give a command the network.
+	Add string `json:"add,omitempty"`
 	// Remove is the command that removes the stored rule which denies the call; empty if none does, or
 	// if the rule is of several lines: its number is in the list of rules.
 	Remove string `json:"remove,omitempty"`
@@ -76,11 +78,7 @@ func (w *Workspace) denials(ctx context.Context, events []run.Event, state run.S
 		d := Denial{Call: c.ID, Tool: c.Tool, Input: view.InputOf(c.Arguments), Reason: c.Reason()}
 		// A person who said no is not told how to say yes.
 		if c.Decision.Source != "person" {
-			var words []string
-			for _, r := range w.allowing(state, c) {
-				words = append(words, "--allow "+text.ShellWord(r.String()))
-			}
-			d.Flag = strings.Join(words, " ")
+			d.Flag, d.Add = w.allowing(state, c)
 			if c.Decision.Rule != "" && slices.Contains(StoredScopes, c.Decision.Source) && !strings.Contains(c.Decision.Rule, "\n") {
 				d.Remove = "pawl permissions rm " + text.ShellWord(c.Decision.Rule)
 			}
@@ -106,36 +104,46 @@ func (w *Workspace) denialsBelow(ctx context.Context, id run.ID) ([]Denial, erro
 	return below, err
 }
 
-// allowing returns the rules that would allow a call if they were given for this process;
-// none: no such rules would.
-func (w *Workspace) allowing(state run.State, c *view.Call) permission.Rules {
+// allowing returns the flags that would allow a call, or the command that stores rules which do; both are empty if there are
+// no such rules.
+func (w *Workspace) allowing(state run.State, c *view.Call) (flags, add string) {
 	set, err := w.load()
 	if err != nil {
-		return nil
+		return "", ""
 	}
 	d, err := w.previewer()
 	if err != nil {
-		return nil
+		return "", ""
 	}
 	j, err := d.Judge(state, run.CallState{Call: run.Call{ID: c.ID, Tool: c.Tool, Arguments: c.Arguments}, Class: c.Class})
 	if err != nil {
-		return nil
+		return "", ""
 	}
 	proposed := j.Propose().Rules
 	rules, err := set.policy.Rules(state.Created.Run)
 	if err != nil || len(proposed) == 0 {
-		return nil
+		return "", ""
 	}
-	given := make(permission.Rules, len(proposed))
+	given, stored := make(permission.Rules, len(proposed)), make(permission.Rules, len(proposed))
+	var words, commands []string
 	for i, r := range proposed {
+		text := text.ShellWord(r.String())
 		// As the flag is read: it has the text of the rule alone.
 		if given[i], err = permission.ParseRule(r.String()); err != nil {
-			return nil
+			return "", ""
 		}
-		given[i].Effect = permission.Allow
+		given[i].Effect, stored[i], stored[i].Effect = permission.Allow, r, permission.Allow
+		words = append(words, "--allow "+text)
+		commands = append(commands, "pawl permissions add "+text+" --sandbox "+string(r.Sandbox))
 	}
-	if permission.Merge(rules, given).Decide(j.Request, j.Mode).Verdict != permission.Allow {
-		return nil
+	allow := func(more permission.Rules) bool {
+		return permission.Merge(rules, more).Decide(j.Request, j.Mode).Verdict == permission.Allow
 	}
-	return given
+	switch onlyNetwork := !slices.ContainsFunc(stored, func(r permission.Rule) bool { return r.Sandbox != run.WithNetwork }); {
+	case allow(given):
+		return strings.Join(words, " "), ""
+	case onlyNetwork && allow(stored):
+		return "", strings.Join(commands, " && ")
+	}
+	return "", ""
 }

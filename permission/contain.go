@@ -34,26 +34,30 @@ func (t *evaluation) contain(s *script) {
 	if t.m == AcceptEdits {
 		level, at, reason = run.Inside, atEdits, string(AcceptEdits)+" mode: it runs where it can change files of the workspace and nothing else"
 	}
-	if !t.r.Contains || t.r.Writes || t.r.Sandbox != run.Confined || t.m != Default && t.m != AcceptEdits {
+	networked := t.r.Sandbox == run.WithNetwork // of it nothing runs unasked: it is only said what it needs
+	if !t.r.Contains || t.r.Writes || t.m != Default && t.m != AcceptEdits || t.r.Sandbox != run.Confined && !networked {
 		return
 	}
 	asks := false
 	for _, p := range t.parts {
+		if networked && p.Kind == kindSandbox {
+			continue
+		}
 		// What a rule covers is to run as the rule has it.
 		if p.Verdict == Deny || p.Verdict == Ask && !p.bounded || p.at == atAllow && (t.m == Default || p.Sandbox != run.Confined) {
 			return
 		}
 		asks = asks || p.Verdict == Ask
 	}
-	if what := t.needsMore(s); asks && what != "" {
+	if what := t.needsMore(s); asks && what != "" && (!networked || what == needsNetwork) {
 		for i := range t.parts {
-			if p := &t.parts[i]; p.Verdict == Ask {
+			if p := &t.parts[i]; p.Verdict == Ask && (!networked || p.Kind != kindSandbox) {
 				p.Reason = "it needs " + what + ": " + p.Reason
 			}
 		}
 		return
 	}
-	if !asks || t.mayBeRuled(s) {
+	if !asks || networked || t.mayBeRuled(s) {
 		return
 	}
 	t.contained, t.readOnly = level, level == run.Trial

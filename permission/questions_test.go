@@ -45,6 +45,12 @@ func TestFewEverydayCommandsAsk(t *testing.T) {
 			if word := map[string]string{"network": "the network", "outside": "outside", "write": "write", "delete": "delete"}[columns[column]]; word == "" || !strings.Contains(d.Reason, word) {
 				t.Errorf("%s in %s: the question does not say %q: %s", columns[2], mode, word, d.Reason)
 			}
+			if r.Sandbox = run.WithNetwork; columns[column] == "network" { // with which it is asked about; see [pawl/judge]
+				if d := permission.Rules(nil).Decide(r, mode); !strings.Contains(d.Reason, "it needs the network") {
+					t.Errorf("%s in %s, with the network: the question does not say what it needs: %s", columns[2], mode, d.Reason)
+				}
+			}
+			r.Sandbox = run.Confined
 			// Every question has a rule that answers it for good.
 			p := permission.Rules(nil).Propose(r, mode, nil)
 			if len(p.Rules) == 0 {

@@ -124,6 +124,9 @@ func (s Style) denied(denials []app.Denial, width int) []string {
 		if n.Flag != "" {
 			line = append(line, Span{Text: s.Dot() + "allow with ", Paint: Faint}, Span{Text: visible.Escape(n.Flag), Paint: Accent})
 		}
+		if n.Add != "" {
+			line = append(line, Span{Text: s.Dot() + "store a rule with ", Paint: Faint}, Span{Text: oneLine.Replace(visible.Escape(n.Add)), Paint: Accent})
+		}
 		if n.Remove != "" {
 			line = append(line, Span{Text: s.Dot() + "remove the rule with ", Paint: Faint}, Span{Text: oneLine.Replace(visible.Escape(n.Remove)), Paint: Accent})
 		}

@@ -298,15 +298,18 @@ func (p *Printer) summary(s run.State, r Result, denials []app.Denial, next stri
 // maxFlags is how many flags are named that would allow refused calls.
 const maxFlags = 3
 
-// deniedWords counts the calls that were refused and names the flags that would allow them.
+// deniedWords counts the calls that were refused and names the flags and commands that would allow them.
 func deniedWords(denials []app.Denial) string {
 	if len(denials) == 0 {
 		return ""
 	}
-	var flags, removes []string
+	var flags, adds, removes []string
 	for _, d := range denials {
 		if d.Flag != "" && !slices.Contains(flags, d.Flag) {
 			flags = append(flags, d.Flag)
+		}
+		if d.Add != "" && !slices.Contains(adds, d.Add) {
+			adds = append(adds, d.Add)
 		}
 		if d.Remove != "" && !slices.Contains(removes, d.Remove) {
 			removes = append(removes, d.Remove)
@@ -318,6 +321,9 @@ func deniedWords(denials []app.Denial) string {
 		words += fmt.Sprintf(" (allow with %s, and %d more)", command.Visible(strings.Join(flags[:maxFlags], " ")), more)
 	case len(flags) > 0:
 		words += " (allow with " + command.Visible(strings.Join(flags, " ")) + ")"
+	}
+	if len(adds) > 0 {
+		words += " (store a rule with " + command.Visible(strings.Join(adds[:min(len(adds), maxFlags)], ", ")) + ")"
 	}
 	if len(removes) > 0 {
 		words += " (remove the rule with " + command.Visible(strings.Join(removes[:min(len(removes), maxFlags)], ", ")) + ")"
