@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pawl/internal/text"
+	"pawl/judge"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/store"
@@ -104,8 +105,7 @@ func (w *Workspace) denialsBelow(ctx context.Context, id run.ID) ([]Denial, erro
 	return below, err
 }
 
-// allowing returns the flags that would allow a call, or the command that stores rules which do; both are empty if there are
-// no such rules.
+// allowing is [settings.toAllow] for a call of a run.
 func (w *Workspace) allowing(state run.State, c *view.Call) (flags, add string) {
 	set, err := w.load()
 	if err != nil {
@@ -119,30 +119,37 @@ func (w *Workspace) allowing(state run.State, c *view.Call) (flags, add string) 
 	if err != nil {
 		return "", ""
 	}
-	proposed := j.Propose().Rules
-	rules, err := set.policy.Rules(state.Created.Run)
-	if err != nil || len(proposed) == 0 {
+	return set.toAllow(j, state.Created.Run)
+}
+
+// toAllow returns the flags that would allow a call, or else the command that stores rules which give it the network that
+// it needs; both are empty if neither would allow it.
+func (s *settings) toAllow(j *judge.Judgement, id run.ID) (flags, add string) {
+	rules, err := s.policy.Rules(id)
+	if err != nil {
 		return "", ""
 	}
-	given, stored := make(permission.Rules, len(proposed)), make(permission.Rules, len(proposed))
-	var words, commands []string
-	for i, r := range proposed {
-		text := text.ShellWord(r.String())
-		// As the flag is read: it has the text of the rule alone.
-		if given[i], err = permission.ParseRule(r.String()); err != nil {
-			return "", ""
-		}
-		given[i].Effect, stored[i], stored[i].Effect = permission.Allow, r, permission.Allow
-		words = append(words, "--allow "+text)
-		commands = append(commands, "pawl permissions add "+text+" --sandbox "+string(r.Sandbox))
-	}
-	allow := func(more permission.Rules) bool {
+	allowedBy := func(more permission.Rules) bool {
 		return permission.Merge(rules, more).Decide(j.Request, j.Mode).Verdict == permission.Allow
 	}
-	switch onlyNetwork := !slices.ContainsFunc(stored, func(r permission.Rule) bool { return r.Sandbox != run.WithNetwork }); {
-	case allow(given):
+	var given, stored permission.Rules
+	var words, commands []string
+	network := true // and nothing else of the sandbox is lifted
+	for _, r := range j.Propose().Rules {
+		flag, err := permission.ParseRule(r.String()) // as the flag is read: it has the text of the rule alone
+		if err != nil {
+			return "", ""
+		}
+		flag.Effect, r.Effect = permission.Allow, permission.Allow
+		given, stored = append(given, flag), append(stored, r)
+		word := text.ShellWord(r.String())
+		words, commands = append(words, "--allow "+word), append(commands, "pawl permissions add "+word+" --sandbox network")
+		network = network && r.Sandbox == run.WithNetwork
+	}
+	switch {
+	case allowedBy(given):
 		return strings.Join(words, " "), ""
-	case onlyNetwork && allow(stored):
+	case network && allowedBy(stored):
 		return "", strings.Join(commands, " && ")
 	}
 	return "", ""

@@ -75,7 +75,7 @@ func (w *Workspace) Typed(ctx context.Context, words string) (Typed, error) {
 	if len(untrusted) > 0 {
 		why = "; those in " + strings.Join(untrusted, " and ") + " are not used until you review them with `pawl trust`"
 	}
-	return t, config.Errorf("there is no command %s%s; to say it to the agent, put a blank before it%s", visible.Quote(name), why, text.DidYouMean(name, names))
+	return t, config.Errorf("there is no command %s%s; to send it as a message, begin it with a space%s", visible.Quote(name), why, text.DidYouMean(name, names))
 }
 
 // An Approve asks a person whether a shell command of a prompt may run; reason is why it needs approval. The error says
@@ -182,9 +182,9 @@ func (w *Workspace) permitted(ctx context.Context, line string, of run.State, ap
 		asked = true
 	}
 	if d.Verdict == permission.Ask && !asked {
-		how := ""
-		if rules := j.Propose().Rules; len(rules) > 0 {
-			how = fmt.Sprintf("; to allow it: --allow %s", text.ShellWord(rules[0].String()))
+		how := cmp.Or(s.toAllow(j, id))
+		if how != "" {
+			how = "; to allow it: " + how
 		}
 		return nil, fmt.Errorf("it needs approval (%s), and no one can be asked%s", d.Reason, how)
 	}
