@@ -104,7 +104,7 @@ func (s Style) changedFiles(files []view.File, width int) []string {
 	return lines
 }
 
-// denied lists the calls that were refused, each with the flag that would allow it.
+// denied lists the calls that were refused, each with the flag or the command that would allow it.
 func (s Style) denied(denials []app.Denial, width int) []string {
 	if len(denials) == 0 {
 		return nil
@@ -121,14 +121,10 @@ func (s Style) denied(denials []app.Denial, width int) []string {
 		}
 		said[title] = true
 		line := []Span{{Text: title, Paint: Plain}}
-		if n.Flag != "" {
-			line = append(line, Span{Text: s.Dot() + "allow with ", Paint: Faint}, Span{Text: visible.Escape(n.Flag), Paint: Accent})
-		}
-		if n.Add != "" {
-			line = append(line, Span{Text: s.Dot() + "store a rule with ", Paint: Faint}, Span{Text: oneLine.Replace(visible.Escape(n.Add)), Paint: Accent})
-		}
-		if n.Remove != "" {
-			line = append(line, Span{Text: s.Dot() + "remove the rule with ", Paint: Faint}, Span{Text: oneLine.Replace(visible.Escape(n.Remove)), Paint: Accent})
+		for _, way := range [][2]string{{"allow with ", n.Flag}, {"store a rule with ", n.Add}, {"remove the rule with ", n.Remove}} {
+			if way[1] != "" {
+				line = append(line, Span{Text: s.Dot() + way[0], Paint: Faint}, Span{Text: oneLine.Replace(visible.Escape(way[1])), Paint: Accent})
+			}
 		}
 		lines = append(lines, Hang("  "+s.Paint(Warning, s.Glyph(GlyphRefused))+" ", s.Wrap(line, width-4, false))...)
 	}

@@ -295,39 +295,34 @@ func (p *Printer) summary(s run.State, r Result, denials []app.Denial, next stri
 	}
 }
 
-// maxFlags is how many flags are named that would allow refused calls.
-const maxFlags = 3
+// maxNamed is how many flags or commands are named that would allow refused calls.
+const maxNamed = 3
 
 // deniedWords counts the calls that were refused and names the flags and commands that would allow them.
 func deniedWords(denials []app.Denial) string {
 	if len(denials) == 0 {
 		return ""
 	}
-	var flags, adds, removes []string
-	for _, d := range denials {
-		if d.Flag != "" && !slices.Contains(flags, d.Flag) {
-			flags = append(flags, d.Flag)
-		}
-		if d.Add != "" && !slices.Contains(adds, d.Add) {
-			adds = append(adds, d.Add)
-		}
-		if d.Remove != "" && !slices.Contains(removes, d.Remove) {
-			removes = append(removes, d.Remove)
-		}
-	}
 	words := command.Plural(len(denials), "call") + " refused"
-	switch more := len(flags) - maxFlags; {
-	case more > 0:
-		words += fmt.Sprintf(" (allow with %s, and %d more)", command.Visible(strings.Join(flags[:maxFlags], " ")), more)
-	case len(flags) > 0:
-		words += " (allow with " + command.Visible(strings.Join(flags, " ")) + ")"
+	name := func(how, separator string, of func(app.Denial) string) {
+		var all []string
+		for _, d := range denials {
+			if one := of(d); one != "" && !slices.Contains(all, one) {
+				all = append(all, one)
+			}
+		}
+		if len(all) == 0 {
+			return
+		}
+		named := how + " " + command.Visible(strings.Join(all[:min(len(all), maxNamed)], separator))
+		if more := len(all) - maxNamed; more > 0 {
+			named += fmt.Sprintf(", and %d more", more)
+		}
+		words += " (" + named + ")"
 	}
-	if len(adds) > 0 {
-		words += " (store a rule with " + command.Visible(strings.Join(adds[:min(len(adds), maxFlags)], ", ")) + ")"
-	}
-	if len(removes) > 0 {
-		words += " (remove the rule with " + command.Visible(strings.Join(removes[:min(len(removes), maxFlags)], ", ")) + ")"
-	}
+	name("allow with", " ", func(d app.Denial) string { return d.Flag })
+	name("store a rule with", ", ", func(d app.Denial) string { return d.Add })
+	name("remove the rule with", ", ", func(d app.Denial) string { return d.Remove })
 	return words
 }
 
