@@ -1,8 +1,8 @@
 package tui
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
@@ -606,16 +606,19 @@ func TestAModeThatThePersonTightenedIsNotWidenedByAnotherRun(t *testing.T) {
 	}
 }
 
+// ownCommand writes a command into the folder of a person.
+func ownCommand(t *testing.T, home, name, text string) {
+	t.Helper()
+	file := filepath.Join(home, ".claude", "commands", name+".md")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestACommandInAFileIsSentAsAPrompt(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	dir := filepath.Join(home, ".claude", "commands")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "review.md"), []byte("---\ndescription: looks for mistakes\n---\nReview $1 with care.\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	ownCommand(t, home, "review", "---\ndescription: looks for mistakes\n---\nReview $1 with care.\n")
 	p := sit(t, `{"text": "I was told: {{prompt}}"}`, setting{home: home})
 	p.types("/rev")
 	p.sees("looks for mistakes")
@@ -668,15 +671,8 @@ func TestWhatAFolderBringsAlongIsReviewedAndTrusted(t *testing.T) {
 func TestEnterCarriesOutTheOnlyCommandThatCanBeMeant(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	dir := filepath.Join(home, ".claude", "commands")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string]string{"greet": "Say hello.", "verify": "Verify $ARGUMENTS."} {
-		if err := os.WriteFile(filepath.Join(dir, name+".md"), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	ownCommand(t, home, "greet", "Say hello.")
+	ownCommand(t, home, "verify", "Verify $ARGUMENTS.")
 	p := sit(t, `{"text": "I was told: {{prompt}}"}
 {"text": "I was told: {{prompt}}"}`, setting{home: home})
 	p.types("/gre")
@@ -768,15 +764,21 @@ func TestWhatIsTypedWhenADialogComesUpIsNoAnswer(t *testing.T) {
 	p.leaves()
 }
 
-func TestAPictureThatIsDroppedIsAttached(t *testing.T) {
-	t.Parallel()
-	p := sit(t, `{"text": "I was told: {{prompt}}"}`, setting{})
-	var picture bytes.Buffer
+// smallPicture is the content of a PNG file.
+func smallPicture(t *testing.T) string {
+	t.Helper()
+	var picture strings.Builder
 	if err := png.Encode(&picture, image.NewRGBA(image.Rect(0, 0, 4, 4))); err != nil {
 		t.Fatal(err)
 	}
+	return picture.String()
+}
+
+func TestAPictureThatIsDroppedIsAttached(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"text": "I was told: {{prompt}}"}`, setting{})
 	path := filepath.Join(p.dir, "a picture.png")
-	if err := os.WriteFile(path, picture.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(smallPicture(t)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	p.hand(pasted{text: strings.ReplaceAll(path, " ", `\ `)})
@@ -793,18 +795,8 @@ func TestAPictureThatIsDroppedIsAttached(t *testing.T) {
 func TestAMessageThatComesBackHasItsPictures(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	dir := filepath.Join(home, ".claude", "commands")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "compare.md"), []byte("Compare with !`touch made.txt && echo this`: $ARGUMENTS\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	var picture bytes.Buffer
-	if err := png.Encode(&picture, image.NewRGBA(image.Rect(0, 0, 4, 4))); err != nil {
-		t.Fatal(err)
-	}
-	p := sit(t, `{"text": "Compared."}`, setting{home: home, files: map[string]string{"a.png": picture.String()}})
+	ownCommand(t, home, "compare", "Compare with !`touch made.txt && echo this`: $ARGUMENTS\n")
+	p := sit(t, `{"text": "Compared."}`, setting{home: home, files: map[string]string{"a.png": smallPicture(t)}})
 	p.types("/compare ")
 	p.hand(pasted{text: filepath.Join(p.dir, "a.png")})
 	p.sees("[Image #1]")
