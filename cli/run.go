@@ -382,7 +382,7 @@ func (d *drive) show(from run.State, lines *forms.Lines) {
 	}
 }
 
-// interruptWait makes wait return, so that the person is asked while the run goes on.
+// interruptWait makes wait return before the run is at rest, so that the person can be asked.
 func (d *drive) interruptWait() {
 	select {
 	case d.waiting <- struct{}{}:

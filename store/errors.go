@@ -14,7 +14,7 @@ type OwnedError struct {
 	PID    int
 	Socket string
 	Host   string // of the owner; empty: this machine
-	// Left is for how long the owner has the run if it does not live any more; 0: not at all.
+	// Left is the time until the lease expires if its owner has died; 0 if the lease ends with its owner.
 	Left time.Duration
 }
 

@@ -68,9 +68,9 @@ func (s *Store) Owner(ctx context.Context, id run.ID) (store.Owner, bool, error)
 	return o, left > 0, err
 }
 
-// owner returns who has the lease of a run, and how long that lasts if it is not renewed; 0: nobody has it. Whether the
-// owner lives cannot be found out, not even for one with the name of this machine: containers can share it, and have
-// processes of their own.
+// owner returns the owner of a run's lease, and the time until the lease expires unless it is renewed; 0 if there is no owner.
+// It cannot tell whether the owner is still alive, even on a host of the same name: containers can share a host name and
+// have separate processes.
 func (s *Store) owner(ctx context.Context, id run.ID) (o store.Owner, left time.Duration, err error) {
 	if err := s.check(ctx, id); err != nil {
 		return o, 0, err
