@@ -409,6 +409,9 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 		Dirs: func(dir string, dirs []string) (*sandbox.Policy, []string, string) {
 			return w.confineDirs(s, dir, dirs)
 		},
+		Instructions: func(c run.Created, given []string) func([]string) run.Instructions {
+			return w.laterInstructions(s, c, given)
+		},
 		Own:          w.own(),
 		Reads:        w.skillDirs(),
 		Outputs:      w.outputs().With(worker.Logs(st)),

@@ -53,11 +53,7 @@ func (w *Workspace) runs(limit int) (int, error) {
 
 // repository returns the root of the repository that the workspace is in, or its folder.
 func (w *Workspace) repository() string {
-	home := w.env.Get("HOME")
-	if !filepath.IsAbs(home) {
-		home = ""
-	}
-	return instructions.Root(w.Dir, home)
+	return instructions.Root(w.Dir, w.home())
 }
 
 // RunsAbove says which folder above the workspace has runs, and how to list them; empty if

@@ -16,6 +16,7 @@ import (
 	"pawl/permission"
 	"pawl/run"
 	"pawl/submission"
+	"pawl/tool"
 )
 
 //go:embed system.md
@@ -103,27 +104,42 @@ func (s *settings) appended(env config.Env) (string, error) {
 // Instructions reads the files with instructions that a run of this workspace would be
 // given now. A run keeps those that it began with.
 func (w *Workspace) Instructions() instructions.Loaded {
-	home := w.env.Get("HOME")
-	if !filepath.IsAbs(home) {
-		home = ""
-	}
-	root := w.repository()
 	s, _ := w.load() // an error is told where a run begins
-	return instructions.Load(instructions.Options{
-		Dir: w.Dir, User: filepath.Join(w.env.UserDir(), "AGENTS.md"), Home: home,
+	return instructions.Load(w.instructionsIn(s, w.Dir))
+}
+
+// instructionsIn says where the instructions of a run that works in a folder are.
+func (w *Workspace) instructionsIn(s *settings, dir string) instructions.Options {
+	root := instructions.Root(dir, w.home())
+	o := instructions.Options{
+		Dir: dir, User: filepath.Join(w.env.UserDir(), "AGENTS.md"), Rules: []string{filepath.Join(w.env.UserDir(), "rules")}, Home: w.home(),
+		Foreign: func(folder string) bool { return tool.Ignored(root, folder) },
 		Refuse: func(name string) string {
 			if secret := permission.SecretName(name); secret != "" {
 				return "may contain secrets (" + secret + ")"
 			}
 			if s != nil && s.policy != nil {
-				r := permission.Request{Tool: "read", Class: run.Reads, Paths: []string{filepath.Join(root, filepath.FromSlash(name))}, Workspace: w.Dir}
+				r := permission.Request{Tool: "read", Class: run.Reads, Paths: []string{filepath.Join(root, filepath.FromSlash(name))}, Workspace: dir}
 				if d := s.policy.Decide("", permission.Bypass, r); d.Verdict == permission.Deny { // what is allowed to a person does not matter here
 					return "denied by the rule " + d.Rule
 				}
 			}
 			return ""
 		},
-	})
+	}
+	if o.Home != "" {
+		o.Rules = append(o.Rules, filepath.Join(o.Home, ".claude/rules"))
+	}
+	return o
+}
+
+// laterInstructions returns what reads the instructions for paths that a run touches.
+func (w *Workspace) laterInstructions(s *settings, c run.Created, given []string) func([]string) run.Instructions {
+	later := instructions.NewLater(w.instructionsIn(s, c.Workspace), c.System, given)
+	return func(paths []string) (in run.Instructions) {
+		in.Text, in.Files = later.For(paths)
+		return in
+	}
 }
 
 // resultPrompt tells the model of the result that is asked for, however its provider takes

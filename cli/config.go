@@ -247,7 +247,10 @@ func variables(env config.Env, ps *provider.Providers) []variable {
 
 // useOf says how much of a file with instructions new runs are given, or why nothing.
 func useOf(f instructions.File) string {
-	if f.Skipped != "" {
+	switch {
+	case f.Later:
+		return "later: " + f.Skipped
+	case f.Skipped != "":
 		return "not used: " + f.Skipped
 	}
 	use := command.Plural(f.Bytes, "byte")

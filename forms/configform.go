@@ -15,6 +15,7 @@ type InstructionsForm struct {
 	Cut        bool   `json:"cut,omitempty"`
 	Hidden     int    `json:"hidden,omitempty"`
 	Skipped    string `json:"skipped,omitempty"`
+	Later      bool   `json:"later,omitempty"`
 }
 
 // A ConfigForm is the settings as JSON.

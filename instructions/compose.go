@@ -15,7 +15,7 @@ const reserve = 160
 
 // compose makes the text of the sections and notes in each what became of it.
 func (l *loader) compose() string {
-	room := MaxBytes - reserve
+	room := l.room - reserve
 	shown := map[int]string{}
 	left := 0
 	for _, i := range l.order() {
@@ -57,7 +57,26 @@ func (s section) heading() string {
 	case s.User:
 		from = ", the user's own for every project"
 	}
+	if len(s.globs) > 0 {
+		from += ", for files that match " + visible.Strip(strings.Join(s.globs, ", "))
+	}
 	return "# Instructions from " + printable(s.Path) + from + "\n\n"
+}
+
+// gives reports whether a text that was composed has a file.
+func gives(text, path string) bool {
+	heading := section{File: File{Path: path}}.heading()
+	heading = strings.TrimRight(heading, "\n")
+	for {
+		_, rest, ok := strings.Cut(text, heading)
+		if !ok {
+			return false
+		}
+		if strings.HasPrefix(rest, "\n") || strings.HasPrefix(rest, ", ") {
+			return true
+		}
+		text = rest
+	}
 }
 
 // likeHeading matches the beginning of lines that could be taken for a heading of ours.

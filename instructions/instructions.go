@@ -5,9 +5,14 @@
 // [Load] reads, in this order:
 //
 //   - the user's own file, which holds for every project;
-//   - one file of each folder from the repository's root down to the workspace: AGENTS.md,
-//     else CLAUDE.md, else GEMINI.md. The root is the nearest folder upward that has .git,
-//     below the home; without one the workspace is the only folder.
+//   - the user's own rules: the files *.md of some folders;
+//   - of each folder from the repository's root down to the workspace one file, AGENTS.md,
+//     else CLAUDE.md, else GEMINI.md, and the rules in .claude/rules and .pawl/rules. The
+//     root is the nearest folder upward that has .git, below the home; without one the
+//     workspace is the only folder.
+//
+// What holds for a part of the workspace alone is read when a run first touches that part,
+// by a [Later]: the files of folders below the workspace, and rules that name paths.
 //
 // A file that comes later is about a smaller part and wins where two disagree. A file
 // imports others with @path/to/file; each follows the file that imports it, as a
@@ -22,7 +27,7 @@
 //   - The text has at most [MaxBytes] bytes. Where something was cut or left out it says so.
 //   - Every file that was found and not used is listed with the reason.
 //
-// The package does not watch files: a run keeps the text that it began with. It decides
+// The package does not watch files: a run keeps the texts that it was given. It decides
 // nothing about trust either: the text grants nothing, whatever it says.
 package instructions
 
@@ -62,6 +67,8 @@ type Options struct {
 	// User is the user's own file, an absolute path; empty: none. It need not exist, and it
 	// may be a link to anywhere.
 	User string
+	// Rules are folders of the user's own rules, absolute paths. They need not exist.
+	Rules []string
 	// Home is what ~/ stands for in an import; empty: nothing. A repository whose root is the
 	// home, or above it, does not count.
 	Home string
@@ -69,6 +76,9 @@ type Options struct {
 	// secrets", or "" if it may. It is given the path relative to the root, with slashes and
 	// with links resolved. Nil refuses nothing.
 	Refuse func(name string) (why string)
+	// Foreign reports whether a folder below the workspace is not part of the project, as one that git ignores: a [Later]
+	// gives nothing of it. The path is relative to the root, with slashes. Nil: none is.
+	Foreign func(folder string) bool
 }
 
 // Loaded is the result of [Load].
@@ -92,16 +102,18 @@ type File struct {
 	Cut        bool   // the text has its beginning only
 	Hidden     int    // characters without a shape that were removed; see visible.Useless
 	Skipped    string // why it is not in the text at all; empty if it is
+	Later      bool   // a run is given it when it touches what it is for, as Skipped says
 }
 
 // Load reads the instructions for runs in a workspace. It does not fail: a file that
 // cannot be used is listed with the reason.
 func Load(o Options) Loaded {
-	l := loader{options: o, seen: map[string]bool{}}
+	l := loader{options: o, seen: map[string]bool{}, room: MaxBytes}
 	if o.User != "" {
-		l.userFile()
+		l.userFile(o.User, "")
 	}
-	root := l.repository()
+	l.userRules()
+	root := l.repository(l.folder)
 	text := l.compose()
 	files := make([]File, len(l.sections))
 	for i, s := range l.sections {
@@ -116,14 +128,21 @@ type loader struct {
 	sections []section
 	seen     map[string]bool // paths with links resolved of the files that are sections
 	imports  int             // looked up so far
+	room     int             // for the text, in bytes
+
+	// Of a [Later]:
+	had     func(path string) bool // whether the run has been given a file; nil: none
+	touched string                 // the file whose instructions are read, relative to the root; "" for those of the start
+	scoped  []rule                 // rules that hold for other files, as they were met
 }
 
 // A section is a file, with its text if it is to be used.
 type section struct {
 	File
 	text  string
-	more  bool // the file has more than text
-	level int  // of the folder whose file it is, or is imported by: 0 is the root
+	more  bool     // the file has more than text
+	level int      // of the folder whose file it is, or is imported by: 0 is the root
+	globs []string // of a rule: it holds for files that match one of them; none: for all
 }
 
 // A tree is a folder that files may be read from.
@@ -136,10 +155,10 @@ type tree struct {
 	refuse func(name string) string
 }
 
-// userFile reads the user's own file and what it imports.
-func (l *loader) userFile() {
-	file := File{Path: l.options.User, User: true}
-	real, err := filepath.EvalSymlinks(l.options.User)
+// userFile reads a file of the user's own and what it imports. For base see read.
+func (l *loader) userFile(name, base string) {
+	file := File{Path: name, User: true}
+	real, err := filepath.EvalSymlinks(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -154,22 +173,22 @@ func (l *loader) userFile() {
 		return
 	}
 	defer own.root.Close()
-	text, ok := l.read(own, filepath.Base(real), file, 0)
+	text, ok := l.read(own, filepath.Base(real), file, 0, base)
 	if !ok {
 		return
 	}
-	imports, err := openTree(filepath.Dir(l.options.User), true)
+	imports, err := openTree(filepath.Dir(name), true)
 	if err != nil {
 		l.skip(file, reason(err))
 		return
 	}
 	defer imports.root.Close()
-	l.follow(imports, filepath.Base(l.options.User), text, 0, 1)
+	l.follow(imports, filepath.Base(name), text, 0, 1)
 }
 
-// repository reads the files from the repository's root down to the workspace. It
-// returns the root.
-func (l *loader) repository() string {
+// repository calls do with each folder from the repository's root down to the workspace, and
+// how far below the root it is. It returns the root.
+func (l *loader) repository(do func(t *tree, folder string, level int)) string {
 	dir, err := filepath.EvalSymlinks(l.options.Dir)
 	if err != nil {
 		l.skip(File{Path: l.options.Dir}, reason(err))
@@ -198,13 +217,19 @@ func (l *loader) repository() string {
 	} else if below == "" {
 		t.given = l.options.Dir
 	}
-	folder := "."
-	l.folder(t, folder, 0)
-	for level, name := range slices.Collect(strings.FieldsFuncSeq(below, func(r rune) bool { return r == '/' })) {
-		folder = path.Join(folder, name)
-		l.folder(t, folder, level+1)
+	for level, folder := range foldersTo(below) {
+		do(t, folder, level)
 	}
 	return root
+}
+
+// foldersTo returns the folders on the way to a folder, beginning with ".", and that folder.
+func foldersTo(folder string) []string {
+	folders := []string{"."}
+	for name := range strings.FieldsFuncSeq(folder, func(r rune) bool { return r == '/' }) {
+		folders = append(folders, path.Join(folders[len(folders)-1], name))
+	}
+	return folders
 }
 
 // Root returns the root of the repository that dir is in, as far as its files count for dir:
@@ -242,7 +267,7 @@ func repositoryRoot(dir, home string, owner int) string {
 	}
 }
 
-// folder reads the first file of a folder that has text. The others are listed.
+// folder reads the first file of a folder that has text, and its rules. The others are listed.
 func (l *loader) folder(t *tree, folder string, level int) {
 	used := ""
 	for _, name := range names {
@@ -257,25 +282,42 @@ func (l *loader) folder(t *tree, folder string, level int) {
 			}
 			continue
 		}
-		if text, ok := l.read(t, name, file, level); ok {
+		if text, ok := l.read(t, name, file, level, ""); ok {
 			used = name
 			l.follow(t, name, text, level, 1)
 		}
 	}
+	l.repositoryRules(t, folder, level)
 }
 
 // read adds the section of a file and returns its text; empty if it was added before. Not
-// ok means that the file cannot be used.
-func (l *loader) read(t *tree, name string, file File, level int) (text string, ok bool) {
+// ok means that the file cannot be used, or not yet. Base is the folder that the patterns of a
+// rule start from; empty: the file is no rule.
+func (l *loader) read(t *tree, name string, file File, level int, base string) (text string, ok bool) {
 	content, more, resolved, err := t.read(name)
-	if resolved != "" && l.seen[resolved] {
+	if resolved != "" && l.seen[resolved] || l.had != nil && l.had(file.Path) {
 		return "", true
+	}
+	s := section{File: file, more: more, level: level}
+	if base != "" && err == nil {
+		content, s.globs, err = cutGlobs(content, more)
 	}
 	if err != nil {
 		l.skip(file, reason(err))
 		return "", false
 	}
-	s := section{File: file, more: more, level: level}
+	if len(s.globs) > 0 {
+		r := rule{name: name, base: base, level: level, user: file.User, globs: s.globs}
+		if r.user {
+			r.name = file.Path
+		}
+		if l.touched == "" || !r.matches(l.touched) {
+			l.scoped = append(l.scoped, r)
+			file.Later = true
+			l.skip(file, "for files that match "+strings.Join(s.globs, ", "))
+			return "", false
+		}
+	}
 	if s.text, s.Hidden, err = clean(content, more); err != nil {
 		l.skip(file, reason(err))
 		return "", false
@@ -314,7 +356,7 @@ func (l *loader) follow(t *tree, by, text string, level, depth int) {
 			l.skip(file, "imported more than 5 files deep")
 			continue
 		}
-		if text, ok := l.read(t, name, file, level); ok {
+		if text, ok := l.read(t, name, file, level, ""); ok {
 			l.follow(t, name, text, level, depth+1)
 		}
 	}
@@ -344,7 +386,7 @@ func (l *loader) order() []int {
 		switch {
 		case s.User:
 			return 0
-		case s.ImportedBy == "":
+		case s.ImportedBy == "" && slices.Contains(names, filepath.Base(s.Path)):
 			return 1
 		}
 		return 2

@@ -61,17 +61,21 @@ func (p *place) link(to, name string) {
 // load reads the instructions for a folder of the repository.
 func (p *place) load(folder string) instructions.Loaded {
 	p.t.Helper()
-	got := instructions.Load(instructions.Options{
-		Dir: filepath.Join(p.repo, filepath.FromSlash(folder)), User: p.user, Home: filepath.Join(p.base, "home"),
+	got := instructions.Load(p.options(folder))
+	p.bounded(got)
+	return got
+}
+
+func (p *place) options(folder string) instructions.Options {
+	return instructions.Options{
+		Dir: filepath.Join(p.repo, filepath.FromSlash(folder)), User: p.user, Rules: []string{filepath.Join(p.base, "home/.claude/rules")}, Home: filepath.Join(p.base, "home"),
 		Refuse: func(name string) string {
 			if filepath.Base(name) == ".env" {
 				return "may hold secrets"
 			}
 			return ""
 		},
-	})
-	p.bounded(got)
-	return got
+	}
 }
 
 // bounded checks what holds for every result.

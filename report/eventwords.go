@@ -250,6 +250,9 @@ func (w *EventWords) callSettled(f run.CallSettled) string {
 	if result := view.OneLine(strings.TrimSpace(view.SettledText(f)), maxShownResult); result != "" {
 		words += ": " + result
 	}
+	if files := f.Instructions.Files; len(files) > 0 {
+		words += "; with instructions from " + strings.Join(files, ", ")
+	}
 	return words
 }
 

@@ -217,6 +217,10 @@ func (s *State) settle(e Event, c *CallState, p CallSettled) {
 	t.advance(c, CallDone)
 	c.Outcome, c.settledAt = p.Outcome, e.At
 	c.Result = Result{Call: p.Call, Content: p.Content, IsError: p.IsError, ExitCode: p.ExitCode, Delivery: p.Delivery, Kept: p.Kept}
+	if i := p.Instructions; i.Text != "" {
+		c.Result.Content = append(slices.Clip(c.Result.Content), Part{Type: TextPart, Text: instructionsNote + i.Text, Attached: keptName})
+		s.Instructed = append(slices.Clip(s.Instructed), i.Files...)
+	}
 	c.change, c.resultKey, c.jobRuns = p.Change, p.Key, p.JobRuns
 	s.Tools.merge(p.Tools)
 	line := Line{Call: c.ID, Tool: c.Tool, Args: shorten(c.Arguments, 80), Subject: subject(c.Arguments), Outcome: p.Outcome,
@@ -244,6 +248,9 @@ func (s *State) settle(e Event, c *CallState, p CallSettled) {
 	s.window.compactions = 0
 	t.settledStep()
 }
+
+// instructionsNote precedes [Instructions] in a result.
+const instructionsNote = "[Not part of the result: instructions of the project for what this call touched. They hold from here on.]\n\n"
 
 // merge applies a change of the tools' state.
 func (to *ToolState) merge(change *ToolState) {

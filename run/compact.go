@@ -151,7 +151,7 @@ func (s *State) stage1(keep int) ([]CallID, int64) {
 	for i := range s.Messages {
 		for j := range s.Messages[i].Parts {
 			p := &s.Messages[i].Parts[j]
-			switch n := size(p); {
+			switch n := size(p) - keptSize(p.Result); {
 			case p.Result != nil && !p.Result.Kept && n >= stage1Min && i < len(s.Messages)-keep:
 				calls = append(calls, p.Result.Call)
 				freed += n - 150
@@ -265,7 +265,7 @@ func (s *State) replaceResults(calls []CallID) {
 		for j := range m.Parts {
 			r, c := m.Parts[j].Result, m.Parts[j].Call
 			long := c != nil && gone[c.ID] && len(c.Arguments) >= stage1Args
-			if !long && (r == nil || !gone[r.Call] || size(&m.Parts[j]) < stage1Min) {
+			if !long && (r == nil || !gone[r.Call] || size(&m.Parts[j])-keptSize(r) < stage1Min) {
 				continue
 			}
 			if !copied {
@@ -282,7 +282,7 @@ func (s *State) replaceResults(calls []CallID) {
 			if r.Delivery != "" {
 				text = fmt.Sprintf("[The result of %s was left out to save room: %d bytes. It is stored as output %s: ask it with tool_outputs.]", r.Call, size(&m.Parts[j]), r.Call)
 			}
-			m.Parts[j].Result = &Result{Call: r.Call, Content: []Part{Text(text)}, IsError: r.IsError, ExitCode: r.ExitCode, Delivery: r.Delivery}
+			m.Parts[j].Result = &Result{Call: r.Call, Content: append([]Part{Text(text)}, keptOf(r)...), IsError: r.IsError, ExitCode: r.ExitCode, Delivery: r.Delivery}
 		}
 	}
 }
@@ -305,21 +305,47 @@ func (s *State) summarize(i int, summary string) {
 	s.Messages = append(kept, s.Messages[i+1:]...)
 }
 
-// maxKept bounds what is kept of results when messages become a summary, in bytes: of more the oldest are left out.
-const maxKept = 32 << 10
+// maxKept bounds what is kept of results when messages become a summary, in bytes, as does a quarter of the window: of more
+// the oldest are left out.
+const maxKept = 64 << 10
 
-// keptName marks what a summary keeps beside its own words, for the next one.
+// keptName marks what stays of a result, and what a summary has beside its own words.
 const keptName = "kept"
+
+// keptOf returns the parts of a result that stay when the result is left out.
+func keptOf(r *Result) (parts []Part) {
+	for _, p := range r.Content {
+		if p.Attached == keptName {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// keptSize returns the size of those parts; r may be nil.
+func keptSize(r *Result) (n int) {
+	if r != nil {
+		for _, p := range keptOf(r) {
+			n += size(&p)
+		}
+	}
+	return n
+}
 
 // kept returns what the messages up to i have that stays, each once.
 func (s *State) kept(i int) (parts []Part) {
 	room := maxKept
+	if limit := s.limit(); limit > 0 {
+		room = min(room, int(limit)*bytesPerToken/4)
+	}
 	for _, m := range slices.Backward(s.Messages[:i+1]) {
 		for _, p := range m.Parts {
 			text := p.Text
 			switch {
 			case p.Result != nil && p.Result.Kept:
 				text = PlainText(p.Result.Content)
+			case p.Result != nil && keptSize(p.Result) > 0:
+				text = PlainText(keptOf(p.Result))
 			case p.Attached != keptName:
 				continue
 			}

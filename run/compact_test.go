@@ -128,11 +128,21 @@ func TestTheGuardRemembersTheLatestCalls(t *testing.T) {
 // What a skill says stays when the steps before become a summary, and when that becomes one of the next.
 func TestWhatIsKeptOutlivesEverySummary(t *testing.T) {
 	t.Parallel()
+	for _, result := range []Result{
+		{Kept: true, Content: []Part{Text(strings.Repeat("rule ", 500))}},
+		{Content: []Part{Text("a file"), {Type: TextPart, Text: strings.Repeat("rule ", 500), Attached: keptName}}},
+	} {
+		keptThroughSummaries(t, result)
+	}
+}
+
+func keptThroughSummaries(t *testing.T, result Result) {
+	t.Helper()
 	s := &State{}
-	skill := Part{Type: ResultPart, Result: &Result{Call: "c_1", Kept: true, Content: []Part{Text(strings.Repeat("rule ", 500))}}}
+	result.Call = "c_1"
 	s.say(User, []Part{Text("task")})
 	s.say(Assistant, []Part{{Type: CallPart, Call: &Call{ID: "c_1", Tool: "skill"}}})
-	s.say(User, []Part{skill})
+	s.say(User, []Part{{Type: ResultPart, Result: &result}})
 	for range 20 {
 		s.say(Assistant, []Part{Text("word")})
 	}

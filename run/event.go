@@ -390,6 +390,15 @@ type CallSettled struct {
 	Tools *ToolState `json:"tools,omitempty"`
 	Usage Usage      `json:"usage,omitzero"` // of a child run: it counts for this one too
 	Kept  bool       `json:"kept,omitempty"` // as in [Result]
+	// Instructions are those for files that the call touched and the run had not been given yet.
+	Instructions Instructions `json:"instructions,omitzero"`
+}
+
+// Instructions are words of people to agents that hold for a part of the workspace: the model has them with the result of
+// the call that first touched it, and they stay when the context is compacted.
+type Instructions struct {
+	Text  string   `json:"text,omitempty"`
+	Files []string `json:"files,omitempty"` // what they are from: relative to the workspace, or absolute
 }
 
 // A FileChange is one file's content before and after a call, by SHA-256 (hex);

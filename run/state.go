@@ -34,6 +34,9 @@ type State struct {
 	// Conversation is an external agent's own id for its conversation.
 	Conversation string
 
+	// Instructed are the files of all [Instructions] so far.
+	Instructed []string
+
 	calls      int    // ids assigned
 	inherited  int    // of them in the run that this one was forked from
 	messages   int    // ids assigned

@@ -29,6 +29,7 @@ import (
 //	submit [c_1] JSON                a result is accepted
 //	wait c_1 [WORDS] | void c_1
 //	allow|deny c_1 …  done c_1 [RESULT]  err c_1 [RESULT]  cut c_1  changed c_1
+//	instructs c_1 [RESULT]           it is done, and touched what has instructions of its own
 //	start c_1                        a start that nothing owes
 //	asks c_1 WORDS | answers c_1 [WORDS]  a call asks while it runs; the answer, or that it waits for none any more
 //	do [RESULT]                      allow and finish every open call in order
@@ -388,7 +389,7 @@ func (p *player) line(line string) {
 		p.want(f)
 	case "say":
 		p.want(Say(p.r.State, "said", Steer, []Part{Text(rest)}))
-	case "done", "err", "cut", "changed":
+	case "done", "err", "cut", "changed", "instructs":
 		p.settle(verb, CallID(first), tail)
 	case "do":
 		p.doAll(rest)
@@ -667,6 +668,8 @@ func (p *player) settle(verb string, id CallID, text string) {
 		f.Outcome, f.IsError, text = Cut, true, p.r.State.Turn.Interrupt.CutText(strings.TrimPrefix(text, "ok"))
 	case "changed":
 		f.Change, f.Files = Changed, []FileChange{{Path: text, Before: "b", After: "a"}}
+	case "instructs":
+		f.Instructions = Instructions{Text: "keep to the style", Files: []string{"/w/AGENTS.md"}}
 	}
 	f.Content = []Part{Text(text)}
 	f.Key = heuristic.ResultKey(f.IsError, []string{text}, nil)

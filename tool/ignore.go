@@ -203,6 +203,32 @@ func outerRules(workspace string) *rules {
 	return r
 }
 
+// Ignored reports whether git ignores a folder of a workspace, or one that it is in, by the ignore files there. The path
+// is relative to the workspace, with slashes.
+func Ignored(workspace, folder string) bool {
+	dir, err := os.OpenRoot(workspace)
+	if err != nil {
+		return false
+	}
+	r, rel := outerRules(workspace).with(dir, "."), "."
+	for name := range strings.SplitSeq(folder, "/") {
+		rel = path.Join(rel, name)
+		if name == "node_modules" || r.ignores(rel, true) {
+			dir.Close()
+			return true
+		}
+		next, err := descend(dir, name)
+		dir.Close()
+		if err != nil {
+			return false
+		}
+		dir = next
+		r = r.with(dir, rel)
+	}
+	dir.Close()
+	return false
+}
+
 func prefix(way string) string {
 	if way == "." {
 		return ""

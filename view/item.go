@@ -200,17 +200,18 @@ type Note struct {
 type NoteKind string
 
 const (
-	NoteConfigured  NoteKind = "configured"
-	NoteFailed      NoteKind = "failed"      // a request failed; with a wait it is retried
-	NoteUnusable    NoteKind = "unusable"    // the answer is not an action, in controller mode
-	NoteUnfit       NoteKind = "unfit"       // the answer does not fit the schema of the result
-	NoteReminder    NoteKind = "reminder"    // pawl sent the model a message of its own
-	NoteApproval    NoteKind = "approval"    // an allowed call needs a new decision
-	NoteAsked       NoteKind = "asked"       // a running call asks the person something
-	NoteResumed     NoteKind = "resumed"     // the process had ended; the turn was resumed
-	NoteCompacted   NoteKind = "compacted"   // the context was compacted; one that is not final says that the summary is being made
-	NoteInterrupted NoteKind = "interrupted" // not final while the run is stopping
-	NoteNotice      NoteKind = "notice"      // something does not work; not in the log
+	NoteConfigured   NoteKind = "configured"
+	NoteFailed       NoteKind = "failed"       // a request failed; with a wait it is retried
+	NoteUnusable     NoteKind = "unusable"     // the answer is not an action, in controller mode
+	NoteUnfit        NoteKind = "unfit"        // the answer does not fit the schema of the result
+	NoteReminder     NoteKind = "reminder"     // pawl sent the model a message of its own
+	NoteApproval     NoteKind = "approval"     // an allowed call needs a new decision
+	NoteAsked        NoteKind = "asked"        // a running call asks the person something
+	NoteResumed      NoteKind = "resumed"      // the process had ended; the turn was resumed
+	NoteCompacted    NoteKind = "compacted"    // the context was compacted; one that is not final says that the summary is being made
+	NoteInterrupted  NoteKind = "interrupted"  // not final while the run is stopping
+	NoteInstructions NoteKind = "instructions" // a call has touched files that have instructions of their own
+	NoteNotice       NoteKind = "notice"       // something does not work; not in the log
 )
 
 // An End is the end of a turn.

@@ -289,6 +289,9 @@ func (p *Projection) dispatch(e run.Event, first run.Interrupted) {
 		}
 	case run.CallSettled:
 		p.settled(f)
+		if files := f.Instructions.Files; len(files) > 0 {
+			p.note(1, "instructions from "+OneLine(strings.Join(files, ", "), MaxLine), Note{Kind: NoteInstructions, Call: f.Call, Detail: f.Instructions.Text})
+		}
 	case run.Resumed:
 		p.resumed(f)
 	case run.Told:

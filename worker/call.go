@@ -42,6 +42,9 @@ func (r *Runner) perform(ctx context.Context, env tool.Env, op *operation, c run
 		p.Outcome, p.IsError, p.ExitCode = run.Cut, true, nil
 		p.Content = append([]run.Part{run.Text(stop.Interrupted.CutText(run.PlainText(res.Content)))}, images(res.Content)...)
 	}
+	if r.instructions != nil && !res.NotStarted && len(op.leads) > 0 {
+		p.Instructions = r.instructions(op.leads)
+	}
 	r.done <- run.Completion{Key: op.key, Events: []run.Payload{p}}
 }
 

@@ -68,6 +68,9 @@ type Config struct {
 	Own []string
 	// Reads are folders beside the workspace that the tools which read files open too: absolute, links resolved.
 	Reads []string
+	// Instructions returns, for a run as it began, a run's workspace and the files that it was given since, what reads the
+	// instructions for the paths that its calls touch; nil: no run has any but those of its start.
+	Instructions func(c run.Created, given []string) func(paths []string) run.Instructions
 	// Sandbox confines the commands of runs; nil: they have the user's own authority.
 	Sandbox *sandbox.Policy
 	// SandboxOf returns what confines the commands of a run that works in a folder; nil: that
@@ -211,6 +214,9 @@ type Runner struct {
 
 	task Task // that the run belongs to; nil: none
 
+	// instructions are those for paths that a call touches; nil: there are none. It is safe for concurrent use.
+	instructions func(paths []string) run.Instructions
+
 	life context.Context // is done when the run is closed
 	end  context.CancelFunc
 	wake chan struct{}
@@ -339,6 +345,9 @@ func (r *Runner) take(s run.State) error {
 		}
 	}
 	r.core = run.NewRunner(s)
+	if r.w.Instructions != nil && !s.Created.External {
+		r.instructions = r.w.Instructions(s.Created, s.Instructed)
+	}
 	r.env = tool.Env{
 		Workspace: s.Created.Workspace, Reads: r.w.Reads, StateDir: r.w.StateDir, Run: r.id, Conversation: s.Created.Conversation(),
 		Session: tool.NewSession(s.Created.Workspace, s.Tools), Sandbox: confined, Outputs: r.w.Outputs,
