@@ -11,6 +11,8 @@
 //     permissions and the limits of the workspace, and replaces no other agent;
 //   - the agents that are built in, see [Seeds].
 //
+// In each of the two the files of other programs count too, such as .claude/agents, after pawl's own of the same name.
+//
 // A file that cannot be read is an agent too, with the reason in [Agent.Problem], so that it
 // is listed and does not silently make room for another of its name.
 package agent
@@ -58,6 +60,10 @@ type Agent struct {
 	// Untrusted: it is a file of the workspace that no one has trusted as it is, so that
 	// only its text counts.
 	Untrusted bool
+	// Program is the program whose form its file has, such as Claude Code; empty: pawl. LeftOut is what of the file does
+	// not count here, a phrase each.
+	Program string
+	LeftOut []string
 	// Problem is why its file cannot be used; then only Name, Source and Path are set.
 	Problem string
 }

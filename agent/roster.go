@@ -37,6 +37,8 @@ type Options struct {
 	// User is the folder of the user's agents, an absolute path; it need not exist. Empty:
 	// there is none.
 	User string
+	// Home is where the user's files for other programs are; empty: there are none.
+	Home string
 	// Policy reads the files of the workspace and knows which are trusted; nil: the workspace
 	// has none.
 	Policy *policy.Policy
@@ -49,6 +51,8 @@ type Options struct {
 	// Model returns why a model cannot be used now; an empty model is the one that a run has
 	// without an agent. It does not touch the network. nil: models are not checked.
 	Model func(ctx context.Context, model string) error
+	// Family returns the model, as provider/name, that a word such as sonnet means now; empty: none. nil: none has one.
+	Family func(word string) string
 }
 
 // A Roster is the agents that there are. It reads the files whenever it is asked, so what
@@ -72,7 +76,9 @@ func (r *Roster) All() ([]Agent, error) {
 		switch {
 		case taken && a.Untrusted:
 			continue
-		case taken && old.Source == a.Source: // NAME.md and NAME.json
+		case old.Internal && a.Program != "":
+			continue
+		case taken && old.Source == a.Source && old.Program == "" && a.Program == "": // NAME.md and NAME.json
 			old = Agent{Name: a.Name, Source: a.Source, Path: a.Path, Problem: fmt.Sprintf("there are two files for it: %s and %s", filepath.Base(old.Path), filepath.Base(a.Path))}
 		case old.Internal:
 			old = replacement(old, a)
@@ -168,12 +174,27 @@ func (r *Roster) checkTools(a Agent, coming bool) error {
 	return nil
 }
 
-// userFiles reads the user's agents.
-func (r *Roster) userFiles() ([]Agent, error) {
-	if r.o.User == "" {
-		return nil, nil
+// userFiles reads the user's agents: those in the files of other programs, then pawl's.
+func (r *Roster) userFiles() (all []Agent, err error) {
+	var errs []error
+	for _, of := range programs {
+		for _, folder := range of.user {
+			if r.o.Home != "" {
+				some, err := r.filesIn(filepath.Join(r.o.Home, filepath.FromSlash(folder)), of)
+				all, errs = append(all, some...), append(errs, err)
+			}
+		}
 	}
-	root, err := os.OpenRoot(r.o.User)
+	if r.o.User != "" {
+		own, err := r.filesIn(r.o.User, program{})
+		all, errs = append(all, own...), append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+// filesIn reads the agents in a folder of the user's, in the form of a program; the zero program is pawl.
+func (r *Roster) filesIn(folder string, of program) ([]Agent, error) {
+	root, err := os.OpenRoot(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -188,10 +209,10 @@ func (r *Roster) userFiles() ([]Agent, error) {
 	defer dir.Close()
 	entries, err := dir.ReadDir(maxAgents + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %w", r.o.User, err)
+		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
 	if len(entries) > maxAgents {
-		return nil, fmt.Errorf("%s has more than %d files", r.o.User, maxAgents)
+		return nil, fmt.Errorf("%s has more than %d files", folder, maxAgents)
 	}
 	stable.Sort(entries, func(x, y fs.DirEntry) int { return cmp.Compare(x.Name(), y.Name()) })
 	var all []Agent
@@ -200,7 +221,9 @@ func (r *Roster) userFiles() ([]Agent, error) {
 			continue
 		}
 		content, err := readFile(root, e.Name())
-		all = append(all, r.parse(FromUser, filepath.Join(r.o.User, e.Name()), content, err))
+		if a, ok := r.parse(of, FromUser, filepath.Join(folder, e.Name()), content, err); ok {
+			all = append(all, a)
+		}
 	}
 	return all, nil
 }
@@ -235,31 +258,46 @@ func checkFile(info fs.FileInfo) error {
 	return nil
 }
 
-// parse returns the agent of a file.
-func (r *Roster) parse(from Source, file string, content []byte, err error) Agent {
-	a, parseErr := Agent{Name: strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))}, error(nil)
-	if err == nil {
+// parse returns the agent of a file in the form of a program. Not ok means that it is switched off there.
+func (r *Roster) parse(of program, from Source, file string, content []byte, err error) (a Agent, ok bool) {
+	var parseErr error
+	a.Name, ok = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), true
+	switch {
+	case err == nil && of.read != nil:
+		a, ok, parseErr = r.parseForeign(of, filepath.ToSlash(file), content)
+	case err == nil:
 		a, parseErr = Parse(filepath.ToSlash(file), content, r.o.Programs)
-	} else if e, ok := errors.AsType[*fs.PathError](err); ok {
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
 	}
 	if err := errors.Join(err, parseErr); err != nil {
 		a = Agent{Name: a.Name, Problem: strings.ReplaceAll(err.Error(), "\n", "; ")}
 	}
-	a.Source, a.Path = from, file
+	a.Source, a.Path, a.Program = from, file, of.title
 	for i := range a.Rules {
 		a.Rules[i].Why = "agent " + a.Name
 	}
-	return a
+	return a, ok
 }
 
-// workspaceFiles reads the agents of the workspace, as far as they count.
-func (r *Roster) workspaceFiles() ([]Agent, error) {
+// workspaceFiles reads the agents of the workspace, as far as they count: those in the files of other programs, then pawl's.
+func (r *Roster) workspaceFiles() (all []Agent, err error) {
 	if r.o.Policy == nil {
 		return nil, nil
 	}
-	files, err := r.o.Policy.ConfigFiles(Folder)
-	var all []Agent
+	var errs []error
+	for _, of := range append(slices.Clone(programs), program{workspace: []string{Folder}}) {
+		for _, folder := range of.workspace {
+			some, err := r.workspaceFilesIn(folder, of)
+			all, errs = append(all, some...), append(errs, err)
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+func (r *Roster) workspaceFilesIn(folder string, of program) (all []Agent, err error) {
+	files, err := r.o.Policy.ConfigFiles(folder)
 	for _, f := range files {
 		if !agentFile(path.Base(f.Name)) {
 			continue
@@ -268,12 +306,15 @@ func (r *Roster) workspaceFiles() ([]Agent, error) {
 		if f.Problem != "" {
 			problem = errors.New(f.Problem)
 		}
-		a := r.parse(FromWorkspace, filepath.Join(r.o.Workspace, filepath.FromSlash(f.Name)), f.Content, problem)
+		a, ok := r.parse(of, FromWorkspace, filepath.Join(r.o.Workspace, filepath.FromSlash(f.Name)), f.Content, problem)
+		if !ok {
+			continue
+		}
 		if !f.Trusted {
 			a = textOnly(a)
 		} else if a.Problem == "" {
 			if err := admit(a); err != nil {
-				a = Agent{Name: a.Name, Source: a.Source, Path: a.Path, Problem: err.Error()}
+				a = Agent{Name: a.Name, Source: a.Source, Path: a.Path, Program: a.Program, Problem: err.Error()}
 			}
 		}
 		all = append(all, a)
@@ -288,7 +329,7 @@ var readingTools = run.Grant("read", "list", "glob", "search", "todo", "ask")
 // text. What it has is less than what a run has without an agent.
 func textOnly(a Agent) Agent {
 	return Agent{Name: a.Name, Description: a.Description, Kind: a.Kind, Declared: a.Declared, Instructions: a.Instructions,
-		Tools: readingTools, Source: a.Source, Path: a.Path, Untrusted: true, Problem: a.Problem}
+		Tools: readingTools, Source: a.Source, Path: a.Path, Program: a.Program, Untrusted: true, Problem: a.Problem}
 }
 
 // admit says what a workspace cannot have in an agent, trusted or not; see
@@ -377,6 +418,8 @@ func (r *Roster) Remove(name string) (file string, err error) {
 		return "", err
 	case a.Path == "":
 		return "", fmt.Errorf("%s is built in and cannot be removed; a file of that name replaces it", name)
+	case a.Program != "":
+		return "", fmt.Errorf("%s is an agent of %s: remove %s yourself if %s is to lose it too, or write one of that name with `pawl agents edit %s`, which counts here instead", name, a.Program, a.Path, a.Program, name)
 	case a.Source == FromWorkspace:
 		return a.Path, r.o.Policy.ReplaceFile(path.Join(Folder, filepath.Base(a.Path)), nil)
 	}

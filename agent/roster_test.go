@@ -22,6 +22,7 @@ import (
 type rig struct {
 	t               *testing.T
 	workspace, user string
+	home            string
 	policy          *policy.Policy
 	*agent.Roster
 }
@@ -33,7 +34,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, workspace: filepath.Join(real, "work"), user: filepath.Join(real, "config", "agents")}
+	r := &rig{t: t, workspace: filepath.Join(real, "work"), user: filepath.Join(real, "config", "agents"), home: real}
 	if err := os.MkdirAll(r.workspace, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -42,15 +43,21 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	r.Roster = agent.New(agent.Options{
-		User: r.user, Policy: r.policy, Workspace: r.workspace,
+		User: r.user, Home: r.home, Policy: r.policy, Workspace: r.workspace,
 		Tools: func() []string {
-			return []string{"read", "list", "glob", "search", "fetch", "todo", "ask", "shell", "shell_output", "shell_stop", "write", "edit"}
+			return []string{"read", "list", "glob", "search", "fetch", "todo", "ask", "shell", "shell_output", "shell_stop", "write", "edit", "agent"}
 		},
 		Model: func(_ context.Context, model string) error {
 			if model != "" && model != "good/model" {
 				return fmt.Errorf("no key for %s", model)
 			}
 			return nil
+		},
+		Family: func(word string) string {
+			if word == "sonnet" {
+				return "good/model"
+			}
+			return ""
 		},
 	})
 	return r

@@ -28,6 +28,8 @@ func (w *Workspace) Agents() (*agent.Roster, error) {
 func (w *Workspace) roster(s *settings) *agent.Roster {
 	return agent.New(agent.Options{
 		User:   filepath.Join(w.env.UserDir(), "agents"),
+		Home:   w.home(),
+		Family: s.models.Newest,
 		Policy: s.policy, Workspace: w.Dir, Programs: s.programs,
 		Tools: ToolNames,
 		Model: func(_ context.Context, model string) error {

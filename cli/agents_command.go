@@ -96,6 +96,9 @@ func agentsListCommand(inv *command.Invocation) *cobra.Command {
 				what = "cannot run: " + why
 			}
 			from := string(a.Source)
+			if a.Program != "" {
+				from += ", " + a.Program
+			}
 			if a.Untrusted {
 				from += ", not trusted"
 			}
@@ -155,6 +158,9 @@ workspace that is not trusted, what counts is printed.`,
 		if a.Path != "" {
 			where += ", " + a.Path
 		}
+		if a.Program != "" {
+			where += ", for " + a.Program
+		}
 		can := "yes"
 		if !form.Valid {
 			can = "no: " + form.Why
@@ -162,6 +168,9 @@ workspace that is not trusted, what counts is printed.`,
 		fmt.Fprintf(inv.Stdout, "from:    %s\nruns:    %s\n", command.Visible(where), command.Visible(can))
 		if a.Untrusted {
 			fmt.Fprintln(inv.Stdout, "trust:   none: only its text counts; see pawl trust")
+		}
+		if len(a.LeftOut) > 0 {
+			fmt.Fprintf(inv.Stdout, "without: %s\n", command.Visible(strings.Join(a.LeftOut, "; ")))
 		}
 		if form.Output != nil {
 			fmt.Fprintf(inv.Stdout, "submits: %s\n", form.Output.Tool)
@@ -261,7 +270,7 @@ front matter or one JSON object, or else a template to be edited.`,
 		if f.workspace {
 			to = agent.FromWorkspace
 		}
-		if old, err := r.Get(args[0]); err == nil && old.Path != "" && old.Source == to {
+		if old, err := r.Get(args[0]); err == nil && old.Path != "" && old.Source == to && old.Program == "" {
 			return command.Usage("the agent %s exists, in %s: change it with `pawl agents edit %s`", old.Name, old.Path, old.Name)
 		}
 		text, err := inv.InputText(ctx)
@@ -277,8 +286,8 @@ func agentsEditCommand(inv *command.Invocation) *cobra.Command {
 		Use:   "edit NAME",
 		Short: "Change the file of an agent",
 		Long: `Opens the file of an agent in $VISUAL or $EDITOR, or replaces it by what standard input holds.
-A built-in agent is not changed: a file of its name, which replaces it, is written to your
-folder.`,
+A built-in agent, and one in a file of another program, is not changed: a file of its name,
+which counts instead, is written to your folder, or to .pawl/agents.`,
 		Example: `  pawl agents edit reviewer
   pawl agents edit auditor < auditor.md`,
 		Args: oneName("agent"),
@@ -305,7 +314,11 @@ folder.`,
 			return err
 		}
 		if text != "" {
-			return f.save(ctx, inv, r, filepath.Base(cmp.Or(a.Path, a.Name)), text, to)
+			name := a.Name
+			if a.Path != "" && a.Program == "" {
+				name = filepath.Base(a.Path)
+			}
+			return f.save(ctx, inv, r, name, text, to)
 		}
 		return f.edit(ctx, inv, r, a, to)
 	})
@@ -322,7 +335,7 @@ func (f *agentFile) edit(ctx context.Context, inv *command.Invocation, r *agent.
 	}
 	name := a.Name + ".md"
 	content, err := agent.Format(a)
-	if a.Path != "" {
+	if a.Path != "" && a.Program == "" {
 		name = filepath.Base(a.Path)
 		content, err = readBounded(a.Path, 1<<20)
 	}

@@ -18,6 +18,8 @@ type AgentForm struct {
 	Kind        submission.Kind   `json:"kind,omitempty"`
 	Source      agent.Source      `json:"source"`
 	File        string            `json:"file,omitempty"`
+	Program     string            `json:"program,omitempty"`  // whose form the file has; none: pawl's
+	LeftOut     []string          `json:"left_out,omitempty"` // what of such a file does not count here
 	Internal    bool              `json:"internal,omitempty"`
 	Untrusted   bool              `json:"untrusted,omitempty"` // only its text counts
 	Valid       bool              `json:"valid"`
@@ -55,7 +57,7 @@ type AgentOutput struct {
 
 // AgentFormOf returns an agent as JSON.
 func AgentFormOf(ctx context.Context, r *agent.Roster, a agent.Agent) AgentForm {
-	f := AgentForm{Name: a.Name, Description: a.Description, Kind: a.Kind, Source: a.Source, File: a.Path, Internal: a.Internal,
+	f := AgentForm{Name: a.Name, Description: a.Description, Kind: a.Kind, Source: a.Source, File: a.Path, Program: a.Program, LeftOut: a.LeftOut, Internal: a.Internal,
 		Untrusted: a.Untrusted, Model: a.Model, Tools: a.Tools.Names(), NoTools: a.Tools.Limited() && len(a.Tools.Names()) == 0}
 	f.Valid, f.Why = r.Valid(ctx, a)
 	if o := a.Output(); o.Schema != "" {

@@ -52,14 +52,14 @@ func ParseCommand(name string, content []byte) (Command, error) {
 	if !commandName().MatchString(c.Name) {
 		return c, fmt.Errorf("%s: a command's name has letters, digits, - and _", name)
 	}
-	f, body, err := front(nil), "", error(nil)
+	f, body, err := Front(nil), "", error(nil)
 	if c.toml {
-		f = front{}
+		f = Front{}
 		if err = toml.Unmarshal(content, (*map[string]any)(&f)); err == nil {
 			body, _ = f["prompt"].(string)
 		}
 	} else {
-		f, body, err = cutFront(content)
+		f, body, err = CutFront(content)
 	}
 	if err != nil {
 		return c, fmt.Errorf("%s: %w", name, err)
@@ -75,13 +75,13 @@ func ParseCommand(name string, content []byte) (Command, error) {
 }
 
 // read takes what a front matter and the text after it say.
-func (c *Command) read(f front, body string) {
-	c.Description, c.Arguments = f.text("description"), f.text("argument-hint")
-	c.Model, c.Effort, c.Agent, c.Tools = f.text("model"), f.text("effort"), f.text("agent"), f.words("allowed-tools")
+func (c *Command) read(f Front, body string) {
+	c.Description, c.Arguments = f.Text("description"), f.Text("argument-hint")
+	c.Model, c.Effort, c.Agent, c.Tools = f.Text("model"), f.Text("effort"), f.Text("agent"), f.Words("allowed-tools")
 	if c.Model == "inherit" {
 		c.Model = ""
 	}
-	c.names, c.body = f.words("arguments"), strings.TrimSpace(body)
+	c.names, c.body = f.Words("arguments"), strings.TrimSpace(body)
 }
 
 var (

@@ -13,13 +13,13 @@ import (
 	"pawl/internal/visible"
 )
 
-// front is the front matter of a Markdown file, by key.
-type front map[string]any
+// A Front is the front matter of a Markdown file, by key.
+type Front map[string]any
 
-// cutFront returns the front matter of a file and the text after it. It is as lenient as the agents that such
+// CutFront returns the front matter of a file and the text after it. It is as lenient as the agents that such
 // files were written for: a byte order mark, lines that end with CR LF, and values that YAML would want in quotes
 // ("description: Use when: x") are read all the same.
-func cutFront(content []byte) (front, string, error) {
+func CutFront(content []byte) (Front, string, error) {
 	if !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0 {
 		return nil, "", errors.New("it is not text in UTF-8")
 	}
@@ -46,8 +46,8 @@ var (
 )
 
 // parseFront parses front matter. Most has plain lines alone, which need no YAML: of 200 skills it is read at each start.
-func parseFront(text string) (front, error) {
-	f := front{}
+func parseFront(text string) (Front, error) {
+	f := Front{}
 	plain := true
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		m := plainLine().FindStringSubmatch(line)
@@ -59,23 +59,23 @@ func parseFront(text string) (front, error) {
 	if plain {
 		return f, nil
 	}
-	f = front{}
-	err := yaml.Unmarshal([]byte(text), &f)
+	values := map[string]any{} // in it maps are of this type too
+	err := yaml.Unmarshal([]byte(text), &values)
 	if err != nil {
 		quoted := keyLine().ReplaceAllStringFunc(text, func(line string) string {
 			key, value, _ := strings.Cut(line, ":")
 			return key + ": '" + strings.ReplaceAll(strings.TrimSpace(value), "'", "''") + "'"
 		})
-		f = front{}
-		if yaml.Unmarshal([]byte(quoted), &f) != nil {
+		values = map[string]any{}
+		if yaml.Unmarshal([]byte(quoted), &values) != nil {
 			return nil, fmt.Errorf("the front matter is not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 		}
 	}
-	return f, nil
+	return values, nil
 }
 
-// text returns the value of a key on one line, without characters that cannot be seen; a list as it was written.
-func (f front) text(key string) string {
+// Text returns the value of a key on one line, without characters that cannot be seen; a list as it was written.
+func (f Front) Text(key string) string {
 	s := ""
 	switch v := f[key].(type) {
 	case nil:
@@ -93,10 +93,10 @@ func (f front) text(key string) string {
 	return strings.Join(strings.Fields(visible.Strip(s)), " ")
 }
 
-// words returns the list of a key; a text is one with blanks or commas, but for those in parentheses.
-func (f front) words(key string) []string {
+// Words returns the list of a key; a text is one with blanks or commas, but for those in parentheses.
+func (f Front) Words(key string) []string {
 	depth := 0
-	return strings.FieldsFunc(strings.Trim(f.text(key), "[]"), func(c rune) bool {
+	return strings.FieldsFunc(strings.Trim(f.Text(key), "[]"), func(c rune) bool {
 		switch c {
 		case '(':
 			depth++
@@ -107,9 +107,9 @@ func (f front) words(key string) []string {
 	})
 }
 
-// flag returns the value of a key that says yes or no, in any of the words that YAML has had for it.
-func (f front) flag(key string, otherwise bool) bool {
-	switch strings.ToLower(f.text(key)) {
+// Flag returns the value of a key that says yes or no, in any of the words that YAML has had for it.
+func (f Front) Flag(key string, otherwise bool) bool {
+	switch strings.ToLower(f.Text(key)) {
 	case "true", "yes", "on", "1":
 		return true
 	case "false", "no", "off", "0":

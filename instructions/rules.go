@@ -104,7 +104,7 @@ func cutGlobs(content []byte, more bool) (text []byte, globs []string, err error
 	if more { // the last character may be incomplete
 		content = content[:lineEnd(content, len(content)-1)]
 	}
-	f, body, err := cutFront(content)
+	f, body, err := CutFront(content)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -43,15 +43,15 @@ var skillName = lazy.Regexp(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 func ParseSkill(dir string, content []byte) (Skill, error) {
 	folder := filepath.Base(dir)
 	s := Skill{Command: Command{Name: folder, Dir: dir}}
-	f, body, err := cutFront(content)
+	f, body, err := CutFront(content)
 	if err != nil {
 		return s, err
 	}
 	s.read(f, body)
-	s.Hidden, s.Uncallable = f.flag("disable-model-invocation", false), !f.flag("user-invocable", true)
-	s.Fork = f.text("context") == "fork"
+	s.Hidden, s.Uncallable = f.Flag("disable-model-invocation", false), !f.Flag("user-invocable", true)
+	s.Fork = f.Text("context") == "fork"
 	warn := func(format string, args ...any) { s.Warnings = append(s.Warnings, fmt.Sprintf(format, args...)) }
-	switch name := f.text("name"); {
+	switch name := f.Text("name"); {
 	case name == "":
 		warn("it has no name: that of its folder is used")
 	case !commandName().MatchString(name):
@@ -76,7 +76,7 @@ func ParseSkill(dir string, content []byte) (Skill, error) {
 	if s.body == "" {
 		return s, errors.New("it has no instructions below its front matter")
 	}
-	if when := f.text("when_to_use"); when != "" {
+	if when := f.Text("when_to_use"); when != "" {
 		s.Description += " " + when
 	}
 	s.Description = text.OneLine(s.Description, maxListed)

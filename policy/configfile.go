@@ -28,9 +28,10 @@ const (
 var lonelyFiles = []string{".mcp.json"}
 
 // folderNames are the folders of the configuration: pawl's own, those in which other agents have the commands that
-// people write, and those of skills. .pawl comes first, and what is usually most last: a bound that is reached
+// people write, those of their agents, and those of skills. .pawl comes first, and what is usually most last: a bound that is reached
 // leaves out the rest.
-var folderNames = append([]string{folderName, ".claude/commands", ".opencode/command", ".opencode/commands", ".gemini/commands"}, skillFolders...)
+var folderNames = append([]string{folderName, ".claude/commands", ".opencode/command", ".opencode/commands", ".gemini/commands",
+	".claude/agents", ".opencode/agent", ".opencode/agents", ".gemini/agents"}, skillFolders...)
 
 // skillFolders are the folders of skills (agentskills.io/client-implementation/adding-skills-support; Claude Code:
 // code.claude.com/docs/en/skills, read 2026-11-22). Of a skill the file SKILL.md counts: what else is in its folder
