@@ -57,7 +57,7 @@ func (w *writer) append(id run.ID, after int64, rows []eventRow, t *TaskAppend, 
 	case err != nil:
 		return err
 	case head.Damage != "":
-		return rejection{head.damage()}
+		return rejection{head.damage(false)}
 	case head.Seq != after:
 		return rejection{fmt.Errorf("%w: it has %d events", ErrConflict, head.Seq)}
 	}

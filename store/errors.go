@@ -78,9 +78,14 @@ type ChainError struct {
 	Run  run.ID
 	Seq  int64  // the event; 0: the summary
 	What string // what is wrong with it
+	// Server: the log is in the database of a server, which `pawl runs recover` cannot read.
+	Server bool
 }
 
 func (e *ChainError) Error() string {
+	if e.Seq == 0 && e.Server {
+		return fmt.Sprintf("run %s: %s: restore the database from a backup; the other runs and tasks can be used as before", e.Run, e.What)
+	}
 	if e.Seq == 0 {
 		return fmt.Sprintf("run %s: %s: `pawl runs recover` restores it from the log", e.Run, e.What)
 	}

@@ -108,7 +108,7 @@ func (l *logReader) begin() error {
 }
 
 func (l *logReader) bad(seq int64, what string) error {
-	return &ChainError{Run: l.head.ID, Seq: seq, What: what}
+	return &ChainError{Run: l.head.ID, Seq: seq, What: what, Server: ofServer(l.store.base.Name)}
 }
 
 // check checks, after the last event, that the log ends where the head says.

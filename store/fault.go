@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"modernc.org/sqlite"
@@ -29,7 +30,7 @@ var (
 // A FileError is what is wrong with a file, in a sentence for the person who repairs it.
 type FileError struct {
 	Kind error  // one of the sentinels above
-	Path string // the file or folder
+	Path string // the file or folder, or the address of a database server
 	Err  error  // what the system said; may be nil
 }
 
@@ -56,10 +57,21 @@ var advice = map[error]string{
 		"put the state folder on a local disk",
 }
 
+// serverAdvice says it where Path is the address of a server and advice would name files of this machine.
+var serverAdvice = map[error]string{
+	ErrCorrupt: "the other runs and tasks can be used as before; to have this one back, restore the database from a backup",
+}
+
+// ofServer reports whether the name of a database is the address of a server.
+func ofServer(name string) bool { return strings.Contains(name, "://") }
+
 func (e *FileError) Error() string {
 	s := e.Path + ": " + e.Kind.Error()
 	if e.Err != nil {
 		s += " (" + e.Err.Error() + ")"
+	}
+	if special := serverAdvice[e.Kind]; special != "" && ofServer(e.Path) {
+		return s + ": " + special
 	}
 	return s + ": " + advice[e.Kind]
 }

@@ -26,9 +26,9 @@ type head struct {
 	what string // what is wrong with it
 }
 
-// damage returns the damage that the head shows, which is some.
-func (h *head) damage() error {
-	return &ChainError{Run: h.ID, Seq: h.bad, What: h.what}
+// damage returns the damage that the head, in the database of a server or a file, shows, which is some.
+func (h *head) damage(server bool) error {
+	return &ChainError{Run: h.ID, Seq: h.bad, What: h.what, Server: server}
 }
 
 const headColumns = `id, parent, root, workspace, model, title, created, updated, seq, ended, reason, steps, ` +

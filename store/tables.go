@@ -174,7 +174,7 @@ func EncodeEvents(id run.ID, after int64, events []run.Event) ([]EventRow, error
 	return out, err
 }
 
-// A Head is the row of a run: its summary and the end of its chain.
+// A Head is the row of a run, in the database of a server: its summary and the end of its chain.
 type Head struct{ head }
 
 // HeadColumns are the columns of a [Head].
@@ -189,7 +189,7 @@ func (h *Head) Fields() []any { return h.fields() }
 // Check returns a [*ChainError] if the row was changed after it was written.
 func (h *Head) Check() error {
 	if h.checkSeal(); h.Damage != "" {
-		return h.damage()
+		return h.damage(true)
 	}
 	return nil
 }

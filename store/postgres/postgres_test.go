@@ -139,6 +139,8 @@ func TestARowThatWasChangedIsNotContinued(t *testing.T) {
 	} {
 		if err := st.Verify(t.Context(), id); !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), want) {
 			t.Errorf("run %s verifies with %v, want %q", id, err, want)
+		} else if strings.Contains(err.Error(), "pawl.db") || strings.Contains(err.Error(), "pawl runs recover") {
+			t.Errorf("what is said of a database server is for a file: %v", err)
 		}
 	}
 	if err := st.Append(t.Context(), "summary", 3, note("three")); !errors.Is(err, store.ErrCorrupt) {
