@@ -57,6 +57,11 @@ var hostileFiles = map[string]string{
 	"bunfig.toml":            "preload = [\"./evil-preload.js\"]\n",
 	"evil-preload.js":        "PLUGIN",
 	"node_modules/evil/x.js": "PLUGIN",
+	// Formatters and servers of languages, which programs start for a file that they write
+	"vendor/bin/pint":         "#!/bin/sh\nTOUCH\n",
+	"composer.json":           `{"require":{"laravel/pint":"*"}}`,
+	"node_modules/.bin/biome": "#!/bin/sh\nTOUCH\n",
+	"biome.json":              `{}`,
 	// git
 	".git/config":    "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = \"TOUCH; false\"\n[filter \"x\"]\n\tclean = \"TOUCH; cat\"\n[diff]\n\texternal = TOUCH\n[alias]\n\tstatus = !TOUCH\n",
 	".gitattributes": "* filter=x\n",
@@ -86,6 +91,11 @@ func newHostileSite(t *testing.T, kind string, answer func(externaltest.Request)
 			content = strings.ReplaceAll(content, r[0], r[1])
 		}
 		s.write(t, filepath.Join(s.dir, name), content)
+		if strings.HasPrefix(content, "#!") {
+			if err := os.Chmod(filepath.Join(s.dir, name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	git := exec.Command("git", "init", "-q")
 	git.Dir = s.dir
@@ -94,9 +104,10 @@ func newHostileSite(t *testing.T, kind string, answer func(externaltest.Request)
 	}
 	home := lookedUp(s.env, "HOME")
 	for name, content := range map[string]string{
-		".claude/settings.json":       `{"enableAllProjectMcpServers":true,"enabledMcpjsonServers":["evil"]}`,
-		".claude.json":                `{"projects":{"` + s.dir + `":{"hasTrustDialogAccepted":true,"enabledMcpjsonServers":["evil"]}}}`,
-		".gemini/trustedFolders.json": `{"` + s.dir + `":"TRUST_FOLDER"}`,
+		".claude/settings.json":          `{"enableAllProjectMcpServers":true,"enabledMcpjsonServers":["evil"]}`,
+		".claude.json":                   `{"projects":{"` + s.dir + `":{"hasTrustDialogAccepted":true,"enabledMcpjsonServers":["evil"]}}}`,
+		".gemini/trustedFolders.json":    `{"` + s.dir + `":"TRUST_FOLDER"}`,
+		".config/opencode/opencode.json": `{"lsp":true,"formatter":true}`,
 	} {
 		s.write(t, filepath.Join(home, name), content)
 	}
@@ -128,8 +139,11 @@ func TestRealAgentsRunNothingOfARepository(t *testing.T) {
 	for _, kind := range agentKinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			s, flags := newHostileSite(t, kind, plays(agentShell(kind, "git status"), agentShell(kind, "printenv EVIL_ENV")))
-			look := []string{"run", "-m", agentModels[kind], "--allow", "shell(git status)", "--allow", "shell(printenv *)", "-p", "look"}
+			var s *agentSite
+			s, flags := newHostileSite(t, kind, func(r externaltest.Request) externaltest.Reply {
+				return plays(agentShell(kind, "git status"), agentShell(kind, "printenv EVIL_ENV"), agentWrite(kind, filepath.Join(s.dir, "made.php")), agentWrite(kind, filepath.Join(s.dir, "made.ts")))(r)
+			})
+			look := []string{"run", "-m", agentModels[kind], "--allow", "shell(git status)", "--allow", "shell(printenv *)", "--allow", "write(made.*)", "--allow", "edit(made.*)", "-p", "look"}
 			obeyed := map[string][]string{"gemini-cli": {".gemini"}, "opencode": {".opencode", "opencode.json", "opencode.jsonc"}}[kind]
 			if len(obeyed) > 0 {
 				s.must(t, look, append([]string{"pawl trust", "that you have not trusted"}, obeyed[0])...)
@@ -155,8 +169,8 @@ func TestRealAgentsRunNothingOfARepository(t *testing.T) {
 					t.Errorf("the model was offered %q", r.Tools)
 				}
 			}
-			if r := s.results(); len(r) != 2 || !strings.Contains(r[0], "On branch") {
-				t.Errorf("the commands printed %q", r)
+			if r := s.results(); len(r) != 4 || !strings.Contains(r[0], "On branch") || s.made("made.php", "made.ts") != "made.php made.ts" {
+				t.Errorf("the calls yielded %q", r)
 			}
 			for _, name := range obeyed {
 				if err := os.Rename(filepath.Join(s.dir, "was-"+name), filepath.Join(s.dir, name)); err != nil {

@@ -45,7 +45,9 @@ func (opencode) invoke(t Turn, conversation string, resume bool) (invocation, er
 	// the plugin nothing does.
 	permission := map[string]any{"edit": "deny", "bash": "deny", "external_directory": "deny", "doom_loop": "deny",
 		"read": map[string]any{"*": "allow", "*.env": "deny", "*.env.*": "deny", "*.env.example": "allow"}}
-	config := map[string]any{"autoupdate": false, "share": "disabled", "permission": permission}
+	// Servers of languages and formatters, which a person can turn on, are programs of the folder, as
+	// node_modules/.bin/biome and vendor/bin/pint, or obey its files, and run unasked for a file that is written.
+	config := map[string]any{"autoupdate": false, "share": "disabled", "permission": permission, "lsp": false, "formatter": false}
 	if len(t.Server.Command) > 0 {
 		config["mcp"] = map[string]any{ServerName: map[string]any{"type": "local", "enabled": true, "command": t.Server.Command, "environment": t.Server.Env, "timeout": 86400000}}
 	}
