@@ -118,6 +118,9 @@ func TestWhatRunsInsideChangesFilesAndNothingThatIsObeyed(t *testing.T) {
 	if o := s.unasked(t, run.Inside, "mkdir -p .vscode"); len(o.told) != 1 || !strings.Contains(o.told[0], `"sandbox": "write"`) {
 		t.Errorf("told %q", o.told)
 	}
+	if o := s.unasked(t, run.Inside, "for i in $(seq 30); do mkdir many$i; echo x > many$i/.envrc; done"); len(o.told) != 21 || !strings.Contains(o.told[20], "10 more things") {
+		t.Errorf("of 30 files it tells %d: %q", len(o.told), o.told)
+	}
 	if o := s.fenced(t, run.Inside, sandbox.Fence{Repository: true}, "bash", "-c", "git add -A && git ls-files .env && git -c user.name=a -c user.email=a@b commit -qm second && git log --oneline | wc -l"); strings.TrimSpace(o.printed) != "2" {
 		t.Errorf("git's own work: %q", o.printed)
 	}

@@ -276,8 +276,20 @@ func (g *guard) end(s *Session) []string {
 		g.stop = nil
 		g.journal.end()
 	}
+	return g.sayAll(p)
+}
+
+// maxTold bounds how many sentences are told at once: they are in the result of a call, with which they have to stay in
+// the context.
+const maxTold = 20
+
+// sayAll returns what is to be told. Of many things that were undone all but the first are counted.
+func (g *guard) sayAll(p *Policy) []string {
 	told := g.told
 	g.told, g.said = nil, nil
+	if more := len(told) - maxTold; more > 1 {
+		told = append(told[:maxTold:maxTold], fmt.Sprintf("%d more things that it had changed or made were treated the same way; what was taken away is in %s", more, p.refused))
+	}
 	return told
 }
 

@@ -174,7 +174,5 @@ func (p *Policy) Recover() ([]string, error) {
 		return nil, err
 	}
 	g.journal.end()
-	told := g.told
-	g.told, g.said = nil, nil
-	return told, nil
+	return g.sayAll(p), nil
 }

@@ -173,6 +173,10 @@ func (r *Runner) deliver(k *resultWriter, c run.CallState, mode output.Mode, res
 		}
 		return fact
 	}
+	if !res.Written { // Content is the result: what it wrote, and what there is to say beside it
+		k.abort()
+		k.w = nil
+	}
 	if k.w == nil && k.err == nil && text != "" {
 		_, _ = k.Write([]byte(text)) // an error stays in k
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -259,6 +260,45 @@ func TestAResultWithAWarningIsStoredNowhere(t *testing.T) {
 	if l := s.Turn.Account[0]; l.Failed || l.Delivery != "" {
 		t.Errorf("%+v: compaction would tell the model to ask for an output that is not there", l)
 	}
+}
+
+// What a tool says beside a result that is small was lost where it made the result too large to be inline: the warnings of the
+// sandbox about a hundred files that a command had made.
+func TestWhatIsSaidBesideAStoredResultIsStoredWithIt(t *testing.T) {
+	t.Parallel()
+	r, _ := storing(t, `
+{"calls":[{"tool":"noting","args":{}},{"tool":"noting","args":{"output_mode":"persist"}}]}
+{"calls":[{"tool":"tool_outputs_search","args":{"id":"c_1","pattern":"^said 9999$"}},{"tool":"tool_outputs_search","args":{"id":"c_2","pattern":"^printed$"}}]}
+{"text":"Done."}`)
+	r.w.Tools = tool.NewRegistry(append(outputs.All(), noting{})...)
+	got := results(turn(t, r))
+	for i, want := range []string{`"persisted":true`, `"persisted":true`, "said 9999", "printed"} {
+		if !strings.Contains(got[i], want) {
+			t.Errorf("result %d is %.300q, want %q in it", i+1, got[i], want)
+		}
+	}
+}
+
+// A noting is a tool that prints a word while it runs and has much to say beside it.
+type noting struct{}
+
+func (noting) Spec() tool.Spec {
+	return tool.Spec{Name: "noting", Description: "Prints.", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
+}
+
+func (noting) Inspect(tool.Env, json.RawMessage) (tool.Intent, error) {
+	return tool.Intent{Class: run.Reads, Title: "noting"}, nil
+}
+
+func (noting) Run(_ context.Context, _ tool.Env, c tool.Call) (tool.Result, error) {
+	if _, err := io.WriteString(c.Output, "printed\n"); err != nil {
+		return tool.Result{}, err
+	}
+	text := "printed\n"
+	for i := range 10_000 {
+		text += fmt.Sprintf("said %d\n", i)
+	}
+	return tool.TextResult(text), nil
 }
 
 // A camera is a tool whose result is words and a picture.
