@@ -48,6 +48,16 @@ func (w *Workspace) checkModel(s *settings, model string) error {
 	return w.checkObeyed(s.policy, k, w.Dir)
 }
 
+// checkLogin returns an error if the program of a model's external agent is there and says that nobody is logged in. It may be started for that, so it
+// is asked before something begins and not for each agent of a list.
+func (w *Workspace) checkLogin(s *settings, model string) error {
+	k, _, _ := s.programs.Split(model)
+	if path, err := k.Find(w.env.Get("PATH"), w.Dir); err == nil && k.LoggedOut(path, w.env.Get) {
+		return config.Errorf("%w", &external.LoginError{Kind: k})
+	}
+	return nil
+}
+
 // obeyed returns the files and folders that programs of external agents on this machine obey.
 func (w *Workspace) obeyed() (names []string) {
 	programs, _ := w.programs() // an error is that of the settings
@@ -237,6 +247,9 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(
 	}
 	if t.Conversation == "" && t.Summary == "" {
 		t.Notice(k.Bounds(turn.Mode))
+		if untested := k.Untested(k.Installed(program)); untested != "" {
+			t.Notice(untested)
+		}
 	}
 	for _, note := range omitted {
 		t.Notice(note)

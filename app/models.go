@@ -66,7 +66,10 @@ func (w *Workspace) findModel(ctx context.Context, s *settings, model string) (c
 		}()
 	}
 	if model = cmp.Or(model, s.Get("model")); s.programs.Is(model) {
-		return model, "", w.checkModel(s, model)
+		if err := w.checkModel(s, model); err != nil {
+			return model, "", err
+		}
+		return model, "", w.checkLogin(s, model)
 	}
 	chosen, note, err = s.models.Choose(ctx, model, w.Dir)
 	if errors.Is(err, provider.ErrNoModel) {

@@ -115,6 +115,7 @@ func agentsListCommand(inv *command.Invocation) *cobra.Command {
 // programs lists the programs of external agents that are installed; empty if there are none.
 func programs(inv *command.Invocation) string {
 	var b strings.Builder
+	var notes []string
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	described, _ := external.Load(config.Env(inv.Env).ProgramsDir()) // what is wrong is said when the settings are read
 	for _, x := range described.Programs(config.Env(inv.Env).Get("PATH"), "") {
@@ -129,8 +130,14 @@ func programs(inv *command.Invocation) string {
 			state = x.Err.Error()
 		}
 		fmt.Fprintf(out, "%s\t%s\t%s\n", x.Name, command.Visible(state), command.Visible(x.Path))
+		if sentence := x.Note(config.Env(inv.Env).Get); sentence != "" {
+			notes = append(notes, sentence)
+		}
 	}
 	_ = out.Flush() // b takes everything
+	for _, note := range notes {
+		fmt.Fprintln(&b, command.Visible(note))
+	}
 	return b.String()
 }
 

@@ -26,6 +26,13 @@ func scriptedAgent() {
 		fmt.Println("2.1.197 (Claude Code)")
 		return
 	}
+	if slices.Equal(os.Args[1:], []string{"auth", "status"}) {
+		if os.Getenv("LOGGED_OUT") != "" {
+			fmt.Println(`{"loggedIn": false}`)
+			os.Exit(1)
+		}
+		return
+	}
 	must := func(err error) {
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "the scripted agent:", err)

@@ -20,6 +20,7 @@
 package external
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -62,6 +63,7 @@ type Kind struct {
 	Reads, Writes, Keys []string
 
 	version []string // arguments with which a described program says its version; nil: it does not
+	tested  string   // the version that pawl's adapter was tested with; empty: no one says
 	prefix  string   // of the names of pawl's tools, for its model
 	// tools are the program's own, by name: what Claude Code calls the one that does the same,
 	// and, THEIRS=OURS, the members of its input that have another name. An empty one does nothing by
@@ -80,8 +82,13 @@ type Kind struct {
 	keys   []string          // variables with its own login
 	// login are files that exist when a person is logged in: $VARIABLE/FILE, or below the
 	// person's home.
-	login   []string
-	chooses bool // it takes the id of a new conversation
+	login []string
+	// status are arguments with which it says whether a person is logged in, and out is what it prints with an error if nobody
+	// is. That counts where none of config, as in login, has own, which names a provider with a login of its own.
+	status      []string
+	out         string
+	config, own string
+	chooses     bool // it takes the id of a new conversation
 	// unreached is what it prints to standard error, or to its log, if it could not start pawl's
 	// server; nil: it says that in its stream.
 	unreached []byte
@@ -95,7 +102,8 @@ const DefaultModel = "default"
 
 // Kinds are the programs, by name.
 var Kinds = []Kind{
-	{Name: "claude-code", Title: "Claude Code", Program: "claude", Install: "npm install -g @anthropic-ai/claude-code", Login: "claude auth login", PermissionTool: true,
+	{Name: "claude-code", Title: "Claude Code", Program: "claude", Install: "npm install -g @anthropic-ai/claude-code", Login: "claude auth login", PermissionTool: true, tested: "2.1.197",
+		status: []string{"auth", "status"}, out: `"loggedIn": false`,
 		keys:  []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"},
 		login: []string{"$CLAUDE_CONFIG_DIR/.credentials.json", ".claude/.credentials.json"}, chooses: true, prefix: "mcp__pawl__",
 		forms: []schema.Target{schema.AnthropicTool},
@@ -103,7 +111,8 @@ var Kinds = []Kind{
 			"default": "it asks pawl before it uses a tool of its own, and pawl's rules decide",
 			"bypass":  "only pawl's deny rules hold over its own tools",
 		}, tools: claudeTools, mentions: claudeMention, adapter: claude{}},
-	{Name: "codex", Title: "Codex", Program: "codex", Install: "npm install -g @openai/codex", Login: "codex login",
+	{Name: "codex", Title: "Codex", Program: "codex", Install: "npm install -g @openai/codex", Login: "codex login", tested: "0.169.0",
+		status: []string{"login", "status"}, out: "Not logged in", config: "$CODEX_HOME/config.toml .codex/config.toml", own: "model_provider",
 		keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, login: []string{"$CODEX_HOME/auth.json", ".codex/auth.json"}, prefix: "mcp__pawl__",
 		forms: []schema.Target{schema.OpenAI},
 		bounds: map[string]string{
@@ -111,7 +120,7 @@ var Kinds = []Kind{
 			"plan":    "pawl's rules decide before each use of a tool, and its own sandbox lets commands change nothing (read-only)",
 			"bypass":  "only pawl's deny rules hold over its own tools (danger-full-access)",
 		}, tools: codexTools, waits: codexWait, adapter: codex{}},
-	{Name: "gemini-cli", Title: "Gemini CLI", Program: "gemini", Install: "npm install -g @google/gemini-cli", Login: "gemini",
+	{Name: "gemini-cli", Title: "Gemini CLI", Program: "gemini", Install: "npm install -g @google/gemini-cli", Login: "gemini", tested: "0.61.0",
 		Obeys: []string{".gemini"},
 		keys:  []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, login: []string{".gemini/oauth_creds.json"}, chooses: true, prefix: "mcp_pawl_",
 		forms: []schema.Target{schema.Gemini},
@@ -119,7 +128,7 @@ var Kinds = []Kind{
 			"default": "pawl's rules decide before each use of a tool",
 			"bypass":  "only pawl's deny rules hold over its own tools",
 		}, tools: geminiTools, nearby: []string{"GEMINI.md"}, imports: true, mentions: geminiMention, unreached: []byte("Error during discovery for MCP server '" + ServerName + "':"), adapter: gemini{}},
-	{Name: "opencode", Title: "OpenCode", Program: "opencode", Install: "npm install -g opencode-ai", Login: "opencode auth login",
+	{Name: "opencode", Title: "OpenCode", Program: "opencode", Install: "npm install -g opencode-ai", Login: "opencode auth login", tested: "1.18.33",
 		Obeys: []string{".opencode", "opencode.json", "opencode.jsonc"},
 		keys:  []string{"*"}, login: []string{"$XDG_DATA_HOME/opencode/auth.json", ".local/share/opencode/auth.json"}, prefix: "pawl_",
 		unreached: []byte(`message="server unavailable" key=` + ServerName + " "),
@@ -191,16 +200,43 @@ func (k Kind) loggedIn(env func(name string) string) bool {
 		return true
 	}
 	return slices.ContainsFunc(k.login, func(file string) bool {
-		dir := env("HOME")
-		if name, rest, ok := strings.Cut(file, "/"); ok && name[0] == '$' {
-			dir, file = env(name[1:]), rest
-		}
-		if !filepath.IsAbs(dir) {
-			return false
-		}
-		info, err := os.Stat(filepath.Join(dir, file))
+		info, err := os.Stat(ownFile(file, env))
 		return err == nil && info.Mode().IsRegular() && info.Size() > 0
 	})
+}
+
+// ownFile returns the path of a file, in the form of [Kind.login]; empty: it is in no folder.
+func ownFile(file string, env func(name string) string) string {
+	dir := env("HOME")
+	if name, rest, ok := strings.Cut(file, "/"); ok && name[0] == '$' {
+		dir, file = env(name[1:]), rest
+	}
+	if !filepath.IsAbs(dir) {
+		return ""
+	}
+	return filepath.Join(dir, file)
+}
+
+// LoggedOut reports whether the program at path says that nobody is logged in. It is started only if neither files nor
+// variables say that somebody is, and if it can say it.
+func (k Kind) LoggedOut(path string, env func(name string) string) bool {
+	if k.status == nil || k.loggedIn(env) {
+		return false
+	}
+	for file := range strings.FieldsSeq(k.config) {
+		if b, err := os.ReadFile(ownFile(file, env)); err == nil && bytes.Contains(b, []byte(k.own)) {
+			return false
+		}
+	}
+	out, errs, err := k.ask(path, os.Environ(), k.status)
+	return err != nil && strings.Contains(out+errs, k.out)
+}
+
+// A LoginError says that nobody is logged in to the program of an external agent.
+type LoginError struct{ Kind Kind }
+
+func (e *LoginError) Error() string {
+	return fmt.Sprintf("nobody is logged in to %s: log in with `%s`, or set %s", e.Kind.Title, e.Kind.Login, e.Kind.keys[0])
 }
 
 // Imports reports whether the program reads files for agents in the folder that it is started in: see [Kind.ReadWith].
@@ -239,8 +275,8 @@ func (k Kind) ToolSchema(authored json.RawMessage) (json.RawMessage, error) {
 	return authored, nil
 }
 
-// versionPatience bounds how long a program may take to say its version.
-const versionPatience = 20 * time.Second
+// askPatience bounds how long a program may take to say its version, or whether a person is logged in.
+const askPatience = 20 * time.Second
 
 // Version asks the program at path for its version.
 func (k Kind) Version(path string, env []string) (string, error) {
@@ -250,20 +286,61 @@ func (k Kind) Version(path string, env []string) (string, error) {
 	} else if args == nil {
 		return "", nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), versionPatience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env, cmd.Dir, cmd.WaitDelay = k.environment(env), string(filepath.Separator), time.Second // some read files of the folder that they are started in
-	out, err := cmd.Output()
+	out, _, err := k.ask(path, env, args)
 	if err != nil {
-		return "", fmt.Errorf("%s %s: %w", path, strings.Join(args, " "), err)
+		return "", err
 	}
-	for word := range strings.FieldsSeq(string(out)) {
+	for word := range strings.FieldsSeq(out) {
 		if word[0] >= '0' && word[0] <= '9' {
 			return word, nil
 		}
 	}
-	return strings.TrimSpace(string(out)), nil
+	return strings.TrimSpace(out), nil
+}
+
+// ask starts the program at path and returns what it prints.
+func (k Kind) ask(path string, env, args []string) (stdout, stderr string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env, cmd.Dir, cmd.WaitDelay = k.environment(env), string(filepath.Separator), time.Second // some read files of the folder that they are started in
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err = cmd.Run(); err != nil {
+		err = fmt.Errorf("%s %s: %w", path, strings.Join(args, " "), err)
+	}
+	return out.String(), errs.String(), err
+}
+
+// Installed returns the version of the program at path as npm has installed it, which is in a file beside it: no program
+// is started. Empty: it was installed in another way.
+func (k Kind) Installed(path string) string {
+	words := strings.Fields(k.Install)
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || len(words) == 0 {
+		return ""
+	}
+	for dir := filepath.Dir(real); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		var of struct{ Name, Version string }
+		if b, err := os.ReadFile(filepath.Join(dir, "package.json")); err == nil && json.Unmarshal(b, &of) == nil && of.Name == words[len(words)-1] {
+			return of.Version
+		}
+	}
+	return ""
+}
+
+// Untested says, in a sentence, that pawl was tested with another version than this one, but for its last number; empty: it
+// was not, or the version is not known.
+func (k Kind) Untested(version string) string {
+	minor := func(v string) string {
+		major, rest, _ := strings.Cut(v, ".")
+		minor, _, _ := strings.Cut(rest, ".")
+		return major + "." + minor
+	}
+	if k.tested == "" || version == "" || minor(version) == minor(k.tested) {
+		return ""
+	}
+	return fmt.Sprintf("pawl was tested with %s %s, and this is %s: it may print or do what pawl does not know; `pawl agents test %s` tries it", k.Title, k.tested, version, k.Name)
 }
 
 // A Turn is a turn of an external agent.

@@ -15,7 +15,7 @@ type Program struct {
 
 // Programs returns the programs of external agents that there are on this machine, asking
 // each for its version, all at once; none that is in dir, the folder that agents work in ("":
-// the current one). path is the value of PATH. Whether a person is logged in is not looked at.
+// the current one). path is the value of PATH.
 func (r Registry) Programs(path, dir string) []Program {
 	kinds := r.All()
 	all := make([]Program, len(kinds))
@@ -37,6 +37,18 @@ func (r Registry) Programs(path, dir string) []Program {
 		<-done
 	}
 	return all
+}
+
+// Note says what a person should know of the program before an agent works with it; empty: nothing. env returns variables.
+// The program may be started.
+func (p Program) Note(env func(name string) string) string {
+	switch {
+	case p.Path == "" || p.Err != nil:
+		return ""
+	case p.LoggedOut(p.Path, env):
+		return (&LoginError{p.Kind}).Error()
+	}
+	return p.Untested(p.Version)
 }
 
 // TokenVariable is the variable in which the server of a run's tools gets its token.

@@ -339,8 +339,7 @@ func lists(names []string, model string) bool {
 	})
 }
 
-// checkExternals says which programs of external agents there are. Whether a person is
-// logged in is for each program to say.
+// checkExternals says which programs of external agents there are.
 func checkExternals(opt app.Options) []Check {
 	var checks []Check
 	programs, _ := external.Load(opt.Env.ProgramsDir()) // checkFiles says what is wrong
@@ -351,6 +350,9 @@ func checkExternals(opt app.Options) []Check {
 			c.State, c.Detail, c.Next = Absent, x.Title+": the program "+x.Program+" is not in PATH (optional)", x.Install
 		case x.Err != nil:
 			c.State, c.Detail = Bad, x.Err.Error()
+		}
+		if note := x.Note(opt.Env.Get); note != "" {
+			c.Detail += "; " + note
 		}
 		checks = append(checks, c)
 	}
