@@ -98,14 +98,17 @@ func (s *served) startWith(o api.Options) {
 }
 
 // drive drives the tasks until the returned function is called.
-func (s *served) drive() (stop func()) {
+func (s *served) drive() (stop func()) { s.t.Helper(); return s.driveWith(board.Options{}) }
+
+func (s *served) driveWith(o board.Options) (stop func()) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	ws, follow := s.ws, s.api.Follow
+	ws := s.ws
+	o.Session = s.api.Follow
 	go func() {
 		defer close(done)
-		if err := board.NewDriver(ws, board.Options{Session: follow}).Drive(ctx); err != nil {
+		if err := board.NewDriver(ws, o).Drive(ctx); err != nil {
 			s.t.Errorf("drive: %v", err)
 		}
 	}()

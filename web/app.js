@@ -2,7 +2,7 @@
 
 import { board, step, verbs } from "./board.js";
 import { get, onConnection, send } from "./client.js";
-import { ask, button, fill, h, said, trying } from "./dom.js";
+import { ask, button, byId, fill, h, said, trying } from "./dom.js";
 import { newTask } from "./form.js";
 import { strip } from "./needs.js";
 import { outputPage } from "./outputs.js";
@@ -13,8 +13,8 @@ import { end, loggedIn, login, logOut } from "./session.js";
 import { taskPage } from "./task.js";
 import { begin, cards, onChange } from "./tasks.js";
 
-const main = /** @type {HTMLElement} */ (document.getElementById("main"));
-const nav = /** @type {HTMLElement} */ (document.getElementById("nav"));
+const main = byId("main");
+const nav = byId("nav");
 const search = h("input", { type: "search", placeholder: "Search   /", "aria-label": "search tasks", hidden: true });
 
 /** @type {Record<string, [name: string, page: (place: HTMLElement, signal: AbortSignal) => any]>} */
@@ -64,7 +64,7 @@ const places = /** @type {Record<string, string>} */ ({ b: "#/", r: "#/runs", a:
 /** openPalette opens the palette with the pages, and what can be done with the task that is shown. */
 const openPalette = () => palette([{ name: "Board", run: () => { location.hash = "#/"; } }, ...Object.entries(side).map(([page, [name]]) => ({ name, about: "page", run: () => { location.hash = "#/" + page; } })),
   { name: "New task", about: "n", run: () => newTask() }, { name: "Keys", about: "?", run: showHelp }, { name: "Log out", run: logOut }],
-async (id) => [...(await get(`/tasks/${id}/status`)).may.filter((/** @type {string} */ m) => verbs[m] && !["fail", "cancel", "handoff"].includes(m)).map((/** @type {string} */ m) => ({ name: verbs[m], about: "this task", run: () => trying(() => send("POST", `/tasks/${id}/${m}`)) })),
+async (id) => [...(await get(`/tasks/${id}/status`)).may.filter((m) => verbs[m] && !["fail", "cancel", "handoff"].includes(m)).map((m) => ({ name: verbs[m], about: "this task", run: () => trying(() => send("POST", `/tasks/${id}/${m}`)) })),
   { name: "Review the changes", about: "this task", run: () => { location.hash = `#/tasks/${id}/review`; } }]);
 
 /** @param {KeyboardEvent} e */
@@ -123,7 +123,7 @@ async function start() {
   if (failed) said("The link was not used: " + failed);
   fill(nav, h("a", { href: "#/", class: "name" }, "pawl"), search, h("span", { class: "space" }), h("span", { id: "working" }),
     Object.entries(side).map(([page, [name]]) => h("a", { href: "#/" + page }, name)), button("Find", openPalette, { title: "ctrl+k: every page, task and action by typing" }), button("+ New task", () => newTask(), { class: "act", title: "n" }));
-  const away = /** @type {HTMLElement} */ (document.getElementById("away"));
+  const away = byId("away");
   let ticking = 0;
   onConnection((c, since) => {
     clearInterval(ticking);
@@ -133,8 +133,8 @@ async function start() {
     if (c === "away") { tick(); ticking = setInterval(tick, 1000); }
   });
   onChange(() => {
-    const n = [...cards.values()].filter((c) => c.status === "active" && !c.waits_for || c.status === "planning").length;
-    /** @type {HTMLElement} */ (document.getElementById("working")).textContent = n ? n + " working" : "";
+    const n = [...cards.values()].filter((c) => c.status === "active" && !c.waits_for && !c.queued || c.status === "planning" && !c.queued).length;
+    byId("working").textContent = n ? n + " working" : "";
   }, new AbortController().signal);
   begin();
   addEventListener("hashchange", show);

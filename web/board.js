@@ -2,8 +2,8 @@
 
 import { get, send } from "./client.js";
 import { ago, button, h, keyed, money, plural, said, trying } from "./dom.js";
-import { cards, doing, loaded, needs, onChange } from "./tasks.js";
-import { onFrame } from "./timing.js";
+import { cards, doing, live, loaded, needs, onChange, refresh } from "./tasks.js";
+import { clock, onFrame } from "./timing.js";
 
 /** @typedef {import("./tasks.js").Card} Card */
 
@@ -45,7 +45,7 @@ function card(c) {
   const need = needs(c);
   const state = stateOf(c);
   return h("li", { class: "card " + c.status, draggable: true,
-    ondragstart: (/** @type {DragEvent} */ e) => { e.dataTransfer?.setData("text/plain", c.id); drag(c); },
+    ondragstart: (e) => { e.dataTransfer?.setData("text/plain", c.id); drag(c); },
     ondragend: () => { dragging?.abort(); dragging = null; mark([]); } },
   h("a", { href: "#/tasks/" + c.id, class: "title" }, c.title),
   h("p", { class: "does" }, state),
@@ -61,7 +61,7 @@ function card(c) {
 /** stateOf says in a line what a task does now. @param {Card} c */
 function stateOf(c) {
   switch (c.status) {
-    case "planning": case "active": return [c.agent, doing.get(c.id) || (c.waits_for === "permission" ? "asks for permission" : "works")].filter(Boolean).join(" · ");
+    case "planning": case "active": return [c.agent, !c.queued && (doing.get(c.id) || (c.waits_for === "permission" ? "asks for permission" : "works")), ...live(c)].filter(Boolean).join(" · ");
     case "awaiting_input": return (c.agent || "the planner") + " asked";
     case "waiting": return c.detail || (c.until ? "continues at " + new Date(c.until).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) : "paused");
     case "failed": return c.detail || "";
@@ -115,8 +115,8 @@ export function board(place, signal) {
     const list = h("ol", { class: "cards", "aria-label": col.name });
     const more = h("p", { class: "more", hidden: true });
     const e = h("section", { class: "column", "data-name": col.name,
-      ondragover: (/** @type {DragEvent} */ ev) => { if (e.classList.contains("takes")) ev.preventDefault(); },
-      ondrop: (/** @type {DragEvent} */ ev) => { ev.preventDefault(); const id = ev.dataTransfer?.getData("text/plain"); if (id) move(id, col); } },
+      ondragover: (ev) => { if (e.classList.contains("takes")) ev.preventDefault(); },
+      ondrop: (ev) => { ev.preventDefault(); const id = ev.dataTransfer?.getData("text/plain"); if (id) move(id, col); } },
     h("h2", null, col.name, " ", count), list, more);
     new IntersectionObserver((seen) => {
       if (seen.some((s) => s.isIntersecting)) { drawn.set(col.name, (drawn.get(col.name) || page) + page); draw(); }
@@ -134,7 +134,7 @@ export function board(place, signal) {
       count.textContent = String(mine.length);
       e.classList.toggle("none", mine.length === 0);
       const most = drawn.get(col.name) || page;
-      keyed(list, mine.slice(0, most), (c) => c.id, (c) => [c.seq, doing.get(c.id), needs(c), (c.depends_on || []).map((d) => cards.get(d)?.status), ago(c.updated_at)].join("|"), card);
+      keyed(list, mine.slice(0, most), (c) => c.id, (c) => [c.seq, doing.get(c.id), ...live(c), needs(c), (c.depends_on || []).map((d) => cards.get(d)?.status), ago(c.updated_at)].join("|"), card);
       more.hidden = mine.length <= most;
       more.textContent = more.hidden ? "" : plural(mine.length - most, "more task");
     }
@@ -142,8 +142,7 @@ export function board(place, signal) {
     if (!empty.hidden && empty.childElementCount === 0) fillEmpty(empty);
   }, signal);
   onChange(draw, signal);
-  const clock = setInterval(draw, 30000);
-  signal.addEventListener("abort", () => clearInterval(clock));
+  clock(() => { draw(); refresh(null); }, signal);
   draw();
   return {
     /** @param {string} text */

@@ -6,6 +6,8 @@ import { sleep } from "./timing.js";
 
 const prefix = "/api/v1";
 
+/** @typedef {Record<"items" | "messages" | "runs" | "parts" | "questions" | "attachments" | "labels" | "depends_on" | "may" | "files" | "comments" | "days" | "checks" | "notes" | "conflicts" | "uncommitted", any[]> & Record<string, any>} Answer what the server says */
+
 /** A Problem is an error that the server answered with. */
 export class Problem extends Error {
   /** @param {number} status @param {any} body */
@@ -89,7 +91,7 @@ async function ask(path, options) {
  * @param {string} path
  * @param {Record<string, string | number | boolean | string[] | undefined>} [query]
  * @param {AbortSignal} [signal]
- * @returns {Promise<any>}
+ * @returns {Promise<Answer>}
  */
 export async function get(path, query = {}, signal = undefined) {
   const q = new URLSearchParams();
@@ -107,7 +109,7 @@ export async function get(path, query = {}, signal = undefined) {
  * @param {"POST" | "PATCH" | "DELETE"} method
  * @param {string} path
  * @param {any} [body]
- * @returns {Promise<any>}
+ * @returns {Promise<Answer>}
  */
 export async function send(method, path, body) {
   /** @type {Record<string, string>} */

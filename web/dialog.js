@@ -5,6 +5,8 @@ import { button, fill, h, once, said, submits, trying } from "./dom.js";
 import { inline } from "./markdown.js";
 import { answer } from "./tasks.js";
 
+/** @typedef {import("./client.js").Answer} Answer */
+
 /** What was typed for a task and not sent. It is kept in this browser, and stands in the line of the task. */
 export const draft = {
   /** @param {string} id */
@@ -101,17 +103,17 @@ export function standing(e, texts = [], gone = () => {}) {
 
 /**
  * approval is the dialog for a call that needs permission.
- * @param {any} task
- * @param {any} call as the API lists it
+ * @param {Answer} task
+ * @param {Answer} call as the API lists it
  * @param {(answered: string) => void} [done]
  */
 export function approval(task, call, done = () => {}) {
   const more = h("div", { class: "second" });
-  const asking = (call.parts || []).filter((/** @type {any} */ p) => p.verdict !== "allow");
+  const asking = (call.parts || []).filter((p) => p.verdict !== "allow");
   const command = typeof call.input?.command === "string" ? call.input.command : "";
   let answered = false;
   const gone = () => { if (!answered) left(task.id, e); };
-  const decide = once(async (/** @type {any} */ body) => {
+  const decide = once(async (body) => {
     answered = true;
     answered = await trying(async () => {
       const d = await answer(task, `runs/${call.run}/calls/${call.call}/decision`, { digest: call.digest, ...body });
@@ -150,7 +152,7 @@ export function approval(task, call, done = () => {}) {
   const e = standing(h("div", { class: "dialog approve", "data-dialog": "", tabIndex: -1, "aria-label": "permission for " + call.title,
     onkeydown: keys({ y: "Allow once", n: "No", a: "Always…", w: "Stop and say…" }) },
   outside(call.sandbox) && h("p", { class: "warn" }, "▲ It " + outside(call.sandbox) + "."),
-  h("ul", { class: "reasons" }, asking.length > 0 ? asking.map((/** @type {any} */ p) => h("li", null, !p.reason.includes(p.text) && [h("code", null, p.text), " "], inline(p.reason))) : h("li", null, inline(call.reason || "no rule covers it"))),
+  h("ul", { class: "reasons" }, asking.length > 0 ? asking.map((p) => h("li", null, !p.reason.includes(p.text) && [h("code", null, p.text), " "], inline(p.reason))) : h("li", null, inline(call.reason || "no rule covers it"))),
   whole,
   call.dir && h("p", { class: "quiet" }, "in " + call.dir),
   h("p", { class: "choices" },
@@ -196,15 +198,15 @@ function keys(of) {
 
 /**
  * answers is the form for the questions of an agent.
- * @param {any} task
+ * @param {Answer} task
  * @param {(answered: string) => void} [done]
  */
 export function answers(task, done = () => {}) {
-  const open = task.questions.filter((/** @type {any} */ q) => !q.answered);
+  const open = task.questions.filter((q) => !q.answered);
   const name = "q" + Math.random();
-  const given = open.map((/** @type {any} */ q, /** @type {number} */ i) => {
+  const given = open.map((q, i) => {
     const text = h("textarea", { rows: 1, placeholder: q.options?.length ? "another answer" : "your answer", "aria-label": "answer to: " + q.question });
-    const options = (q.options || []).map((/** @type {string} */ o) => h("label", { class: "option" }, h("input", { type: "radio", name: name + i, value: o, onchange: () => { text.value = ""; } }), " ", o));
+    const options = (q.options || []).map((/** @type {any} */ o) => h("label", { class: "option" }, h("input", { type: "radio", name: name + i, value: o, onchange: () => { text.value = ""; } }), " ", o));
     text.addEventListener("input", () => { for (const r of e.querySelectorAll("input")) r.checked = false; });
     const e = h("div", { class: "question" }, h("p", null, inline(q.question)), options, text);
     return { e, value: () => /** @type {HTMLInputElement | null} */ (e.querySelector("input:checked"))?.value || text.value.trim(), text };
@@ -212,7 +214,7 @@ export function answers(task, done = () => {}) {
   let answered = false;
   const gone = () => { if (!answered) left(task.id, e); };
   const e = standing(h("form", { class: "dialog answer", "data-dialog": "", onsubmit: submits(async () => {
-    const missing = given.find((/** @type {any} */ g) => !g.value());
+    const missing = given.find((g) => !g.value());
     if (missing) {
       missing.text.focus();
       said("Every question needs an answer.", true);
@@ -220,12 +222,12 @@ export function answers(task, done = () => {}) {
     }
     answered = true;
     answered = await trying(async () => {
-      await answer(task, "answers", { answers: given.map((/** @type {any} */ g) => g.value()), questions: open.map((/** @type {any} */ q) => q.question) });
+      await answer(task, "answers", { answers: given.map((g) => g.value()), questions: open.map((q) => q.question) });
       said("Answered.");
       done("answered");
       return true;
     });
     if (!e.isConnected) gone();
-  }) }, given.map((/** @type {any} */ g) => g.e), h("p", { class: "choices" }, h("button", { class: "act" }, "Send"))), [], gone);
+  }) }, given.map((g) => g.e), h("p", { class: "choices" }, h("button", { class: "act" }, "Send"))), [], gone);
   return e;
 }

@@ -105,7 +105,7 @@ export function hunks(file, how = {}) {
   const pick = (/** @type {Line | undefined} */ l, /** @type {"old" | "new"} */ side) => {
     const n = l && (side === "old" ? l.old : l.now);
     if (!l || !n) return h("td", { class: "n" });
-    return how.onLine ? h("td", { class: "n" }, h("button", { type: "button", class: "pick", "aria-label": `comment on line ${n}`, onclick: (/** @type {Event} */ e) => how.onLine?.(side, n, l.text, /** @type {HTMLTableRowElement} */ (/** @type {HTMLElement} */ (e.target).closest("tr"))) }, n))
+    return how.onLine ? h("td", { class: "n" }, h("button", { type: "button", class: "pick", "aria-label": `comment on line ${n}`, onclick: (e) => how.onLine?.(side, n, l.text, /** @type {HTMLTableRowElement} */ (/** @type {HTMLElement} */ (e.target).closest("tr"))) }, n))
       : h("td", { class: "n" }, n);
   };
   const cell = (/** @type {Line | undefined} */ l, /** @type {Line | undefined} */ other) => {

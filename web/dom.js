@@ -1,15 +1,17 @@
 // What the pages make elements with. Words of models, tools and repositories become text nodes, never markup.
 
-/**
- * @typedef {string | number | Node | null | undefined | false} Child
- */
+/** @typedef {string | number | Node | null | undefined | false} Child */
+/** @typedef {{[K in keyof HTMLElementEventMap as `on${K}`]?: (e: HTMLElementEventMap[K]) => any} & Record<string, any>} Properties */
+
+/** @param {string} id */
+export const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 /**
  * h makes an element. A property that begins with on is a listener, one with a dash or named role is an attribute, and
  * the others are properties of the element.
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} name
- * @param {Record<string, any> | null} [properties]
+ * @param {Properties | null} [properties]
  * @param {...(Child | Child[] | Child[][])} children
  * @returns {HTMLElementTagNameMap[T]}
  */
@@ -72,12 +74,12 @@ export function once(f) {
   };
 }
 
-/** @param {string} label @param {(e: MouseEvent) => any} act returns a promise if it is done later @param {Record<string, any>} [more] */
-export const button = (label, act, more = {}) => h("button", { type: "button", onclick: once(act), ...more }, label);
+/** button makes a button. What fails is said. @param {string} label @param {(e: MouseEvent) => any} act returns a promise if it is done later @param {Record<string, any>} [more] */
+export const button = (label, act, more = {}) => h("button", { type: "button", onclick: once((e) => trying(() => act(e))), ...more }, label);
 
 /** submits makes the listener of a form of what it does. @param {() => any} act returns a promise if it is done later */
 export function submits(act) {
-  const run = once(act);
+  const run = once(() => trying(act));
   return (/** @type {Event} */ e) => {
     e.preventDefault();
     run(undefined);

@@ -23,7 +23,7 @@ export async function outputPage(place, run, id) {
   const extract = () => run1("extract", () => ({ paths: [path.value], limit: 200 }), (r) => table(Array.isArray(r.extracted) ? r.extracted : Object.values(r.extracted || {})[0]));
   const group = h("input", { placeholder: "$.status", size: 20, spellcheck: false, "aria-label": "group by" });
   place.append(h("div", { class: "outputs" }, h("p", null, h("a", { href: "#/runs/" + run }, "← the run")), h("h1", null, "Output ", h("code", null, id)), title,
-    h("form", { class: "ask", onsubmit: (/** @type {Event} */ e) => { e.preventDefault(); extract(); } }, path, h("button", { class: "act" }, "Show"),
+    h("form", { class: "ask", onsubmit: (e) => { e.preventDefault(); extract(); } }, path, h("button", { class: "act" }, "Show"),
       button("Count", () => run1("count", () => ({ counts: [{ path: path.value }] }), (r) => h("p", { class: "figures" }, h("span", null, h("b", null, r.total.toLocaleString("en")), " selected")))),
       button("Sample", () => run1("sample", () => ({ path: path.value, size: 10 }), (r) => table(r.sample))),
       group, button("Count by", () => run1("aggregate", () => ({ path: path.value, op: "count", ...(group.value ? { group_by: group.value } : {}) }), bars)),
@@ -32,7 +32,7 @@ export async function outputPage(place, run, id) {
   await trying(async () => {
     const s = await ask("stats", {});
     fill(title, `${s.format} · ${bytes(s.size.bytes)}${s.lines ? ` · ${s.lines.toLocaleString("en")} lines` : ""} · ${s.structure.total_values.toLocaleString("en")} values`);
-    const choose = (/** @type {string} */ p) => button(p, () => { path.value = p; extract(); }, { class: "path" });
+    const choose = (/** @type {any} */ p) => button(p, () => { path.value = p; extract(); }, { class: "path" });
     fill(shape, h("h2", null, "Shape"), h("ul", { class: "plain" },
       (s.arrays || []).map((/** @type {any} */ a) => h("li", null, choose(a.path + "[*]"), h("small", { class: "quiet" }, ` ${plural(a.length, "item")}`))),
       (s.objects || []).map((/** @type {any} */ o) => h("li", null, choose(o.path), h("small", { class: "quiet" }, " " + (o.keys || []).slice(0, 8).join(", "))))));

@@ -16,7 +16,7 @@ export async function runs(place, signal) {
   const load = async () => {
     const { items } = await get("/runs", { limit: 200, all: all.checked }, signal);
     const here = (/** @type {any} */ r) => !all.checked || r.workspace === folder.textContent;
-    fill(list, rows(["run", ...(all.checked ? ["folder"] : []), "what", "model", "state", "steps", "cost", "used"], items.map((/** @type {any} */ r) => [
+    fill(list, rows(["run", ...(all.checked ? ["folder"] : []), "what", "model", "state", "steps", "cost", "used"], items.map((r) => [
       here(r) ? h("a", { href: "#/runs/" + r.run }, h("code", null, r.run)) : h("code", null, r.run), ...(all.checked ? [r.workspace || ""] : []), r.name || r.title || "", r.model || "", [r.state, r.end].filter(Boolean).join(" · "), r.steps, money(r.usage?.cost), ago(r.updated_at)])));
   };
   const all = h("input", { type: "checkbox", onchange: () => trying(load) });
@@ -30,7 +30,7 @@ export async function runPage(place, run, signal) {
   const [r, why] = await Promise.all([get("/runs/" + run, {}, signal), get(`/runs/${run}/why`, {}, signal)]);
   const words = h("textarea", { rows: 2, placeholder: "Say something to the agent", "aria-label": "say something to the agent" });
   put(place, h("div", { class: "task" }, h("header", null, h("p", null, h("a", { href: "#/runs" }, "← Runs")), h("h1", null, r.name || r.title || run), h("p", { class: "status" }, why.text, why.next ? " · " + why.next : ""),
-    h("div", { class: "actions" }, r.state === "working" && button("Stop", () => trying(() => send("POST", `/runs/${run}/interrupt`))), h("a", { class: "button", href: `#/runs/${run}/outputs` }, "Outputs"))),
+    h("div", { class: "actions" }, r.state === "working" && button("Stop", () => send("POST", `/runs/${run}/interrupt`)), h("a", { class: "button", href: `#/runs/${run}/outputs` }, "Outputs"))),
   h("div", { class: "main" }, h("div", { class: "run" }), h("form", { class: "say stand", onsubmit: submits(async () => {
     const text = words.value.trim();
     if (text) await trying(async () => {
@@ -44,7 +44,7 @@ export async function runPage(place, run, signal) {
 /** @param {HTMLElement} place @param {string} run @param {AbortSignal} signal */
 export async function outputs(place, run, signal) {
   const { items } = await get(`/runs/${run}/outputs`, { limit: 200 }, signal);
-  put(place, h("p", null, h("a", { href: "#/runs/" + run }, "← the run")), h("h1", null, "Outputs"), rows(["output", "tool", "what", "bytes"], items.map((/** @type {any} */ o) => [
+  put(place, h("p", null, h("a", { href: "#/runs/" + run }, "← the run")), h("h1", null, "Outputs"), rows(["output", "tool", "what", "bytes"], items.map((o) => [
     h("a", { href: `#/runs/${run}/outputs/${encodeURIComponent(o.id)}` }, h("code", null, o.id)), o.tool, o.summary, o.bytes.toLocaleString("en")])));
 }
 
@@ -53,12 +53,12 @@ export async function agents(place, signal) {
   const list = h("div");
   const load = async () => {
     const { items } = await get("/agents", { limit: 500 }, signal);
-    fill(list, rows(["agent", "kind", "model", "from", "", ""], items.map((/** @type {any} */ a) => [
+    fill(list, rows(["agent", "kind", "model", "from", "", ""], items.map((a) => [
       [h("b", null, a.name), a.description && h("p", { class: "quiet" }, a.description)], a.kind || "pawl", a.model || "", a.source, a.valid ? "ready" : h("span", { class: "need failed" }, a.why || "cannot run"),
       h("a", { class: "button", href: "#/agents/" + a.name }, "Edit")])));
   };
   const name = h("input", { placeholder: "its name: a-z, 0-9, -", pattern: "[a-z0-9][a-z0-9\\-]*", required: true, "aria-label": "name of a new agent" });
-  place.append(h("h1", null, "Agents"), h("form", { class: "ask", onsubmit: (/** @type {Event} */ e) => { e.preventDefault(); location.hash = "#/agents/" + name.value; } }, name, h("button", null, "New agent")), list);
+  place.append(h("h1", null, "Agents"), h("form", { class: "ask", onsubmit: (e) => { e.preventDefault(); location.hash = "#/agents/" + name.value; } }, name, h("button", null, "New agent")), list);
   await load();
 }
 
@@ -66,7 +66,7 @@ export async function agents(place, signal) {
 export async function agentPage(place, name, signal) {
   const a = await get("/agents/" + name, {}, signal).catch((error) => { if (error.status === 404) return null; throw error; });
   const p = a?.permissions || {};
-  const lines = (/** @type {string} */ t) => t.split("\n").map((l) => l.trim()).filter(Boolean);
+  const lines = (/** @type {string} */ t) => t.split("\n").map((/** @type {any} */ l) => l.trim()).filter(Boolean);
   /** @type {Record<string, {of: string, e: HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement, label: string}>} */
   const fields = {
     description: { label: "What it is for", of: a?.description || "", e: h("input", { size: 60 }) },
@@ -94,16 +94,16 @@ export async function agentPage(place, name, signal) {
   place.append(h("p", null, h("a", { href: "#/agents" }, "← Agents")), h("h1", null, name), h("p", { class: "status" }, a ? [h("b", { class: a.valid ? "" : "need failed" }, a.valid ? "ready" : a.why || "cannot run"), " · ", a.file ? h("code", null, a.file) : "built in; a file of your own replaces it"] : "There is no such agent yet."),
     h("form", { class: "agent", onsubmit: submits(save) }, Object.values(fields).map((f) => h("label", null, f.label, f.e)),
       h("label", { class: "line" }, workspace, " in this folder, and trusted"), wrong,
-      h("p", { class: "choices" }, h("button", { class: "act" }, a ? "Save" : "Write the agent"), a?.file && button("Remove the file…", () => ask("Remove " + a.file, [], "Remove", () => trying(async () => {
+      h("p", { class: "choices" }, h("button", { class: "act" }, a ? "Save" : "Write the agent"), a?.file && button("Remove the file…", () => ask("Remove " + a.file, [], "Remove", async () => {
         await send("DELETE", "/agents/" + name);
         location.hash = "#/agents";
-      }))))));
+      })))));
 }
 
 /** @param {HTMLElement} place @param {AbortSignal} signal */
 export async function models(place, signal) {
   const { items } = await get("/models", {}, signal);
-  put(place, h("h1", null, "Models"), rows(["model", "window", "in, out ($ per million tokens)", ""], items.map((/** @type {any} */ m) => [
+  put(place, h("h1", null, "Models"), rows(["model", "window", "in, out ($ per million tokens)", ""], items.map((m) => [
     h("code", null, m.name), m.window ? m.window.toLocaleString("en") : "", m.price.input || m.price.output ? `${m.price.input}, ${m.price.output}` : "", m.usable ? "ready" : h("span", { class: "quiet" }, "no key")])));
 }
 
@@ -112,16 +112,16 @@ export async function rules(place, signal) {
   const list = h("div"), found = h("div");
   const load = async () => {
     const { items } = await get("/permissions", {}, signal);
-    fill(list, rows(["", "rule", "where", "since", "why", ""], items.map((/** @type {any} */ r) => [
+    fill(list, rows(["", "rule", "where", "since", "why", ""], items.map((r) => [
       h("b", { class: "need " + (r.effect === "allow" ? "" : "failed") }, r.effect), [h("code", null, r.rule), r.sandbox === "none" && h("p", { class: "warn" }, "without the sandbox"), r.idle && h("p", { class: "quiet" }, r.idle)], r.scope || r.source || "", r.at ? ago(r.at) + (r.by ? " by " + r.by : "") : "", r.why || "",
-      r.scope && button("Remove", () => trying(async () => { await send("DELETE", `/permissions?${new URLSearchParams({ rule: r.rule, effect: r.effect, scope: r.scope })}`); said("Removed."); load(); }))])));
+      r.scope && button("Remove", async () => { await send("DELETE", `/permissions?${new URLSearchParams({ rule: r.rule, effect: r.effect, scope: r.scope })}`); said("Removed."); load(); })])));
   };
   const call = h("input", { size: 50, placeholder: "npm install", "aria-label": "a command" });
-  put(place, h("h1", null, "Rules"), h("form", { class: "ask", onsubmit: (/** @type {Event} */ e) => {
+  put(place, h("h1", null, "Rules"), h("form", { class: "ask", onsubmit: (e) => {
     e.preventDefault();
     trying(async () => {
       const x = await send("POST", "/permissions/explain", { call: call.value });
-      fill(found, h("p", null, h("b", null, x.decision.verdict), " · ", x.decision.reason, x.decision.rule && [" · ", h("code", null, x.decision.rule)]), h("ul", null, (x.parts || []).map((/** @type {any} */ p) => h("li", null, h("code", null, p.text), ` ${p.verdict}: ${p.reason}`))));
+      fill(found, h("p", null, h("b", null, x.decision.verdict), " · ", x.decision.reason, x.decision.rule && [" · ", h("code", null, x.decision.rule)]), h("ul", null, (x.parts || []).map((p) => h("li", null, h("code", null, p.text), ` ${p.verdict}: ${p.reason}`))));
     });
   } }, h("label", { class: "line" }, "What would happen to ", call), h("button", null, "Ask")), found, list);
   await load();
@@ -131,23 +131,23 @@ export async function rules(place, signal) {
 export async function trust(place, signal) {
   const { items, trusted } = await get("/trust", {}, signal);
   put(place, h("h1", null, "Trust"), h("p", null, items.length ? "These files of the folder change what pawl does. They count only after you have looked at them:" : trusted ? "Everything that the folder brings is trusted." : "The folder brings nothing that would change what pawl does."));
-  const shown = items.map((/** @type {any} */ f) => h("pre", { tabIndex: 0 }, f.shown || ""));
-  const files = items.map((/** @type {any} */ f, /** @type {number} */ i) => h("details", { open: true }, h("summary", null, h("code", null, f.file)), f.problem && h("p", { class: "warn" }, f.problem), shown[i]));
-  const some = items.filter((/** @type {any} */ f) => !f.problem);
+  const shown = items.map((f) => h("pre", { tabIndex: 0 }, f.shown || ""));
+  const files = items.map((f, i) => h("details", { open: true }, h("summary", null, h("code", null, f.file)), f.problem && h("p", { class: "warn" }, f.problem), shown[i]));
+  const some = items.filter((f) => !f.problem);
   if (items.length && !some.length) put(place, files, h("p", { class: "warn" }, "None of this can be trusted as it is: repair or remove it."));
-  else if (some.length) put(place, standing(h("div", null, files, h("p", { class: "choices" }, button("Trust these files as they are shown", () => trying(async () => {
-    await send("POST", "/trust", { files: some.map((/** @type {any} */ f) => ({ file: f.file, sha256: f.sha256 || "" })) });
+  else if (some.length) put(place, standing(h("div", null, files, h("p", { class: "choices" }, button("Trust these files as they are shown", async () => {
+    await send("POST", "/trust", { files: some.map((f) => ({ file: f.file, sha256: f.sha256 || "" })) });
     said("Trusted. It holds from the next start of the server on.");
     fill(place);
     await trust(place, signal);
-  }), { class: "act" }))), shown));
+  }, { class: "act" }))), shown));
 }
 
 /** @param {HTMLElement} place @param {AbortSignal} signal */
 export async function usage(place, signal) {
   const list = h("div");
   const load = (/** @type {string} */ since) => trying(async () => {
-    const u = await get("/usage", { since }, signal);
+    const u = /** @type {any} */ (await get("/usage", { since }, signal));
     const most = Math.max(1, ...Object.values(u.ends).map(Number));
     fill(list,
       h("p", { class: "figures" }, [[plural(u.runs, "run"), ""], [plural(u.turns, "turn"), ""], [plural(u.calls, "call"), ""], [money(u.cost) || "–", "cost"], [String(u.reminders), "reminders"], [u.steps_per_turn.mean.toFixed(1), "steps a turn"]].map(([n, what]) => h("span", null, h("b", null, n), " ", what))),
@@ -167,7 +167,7 @@ export async function usage(place, signal) {
 /** @param {HTMLElement} place @param {AbortSignal} signal */
 export async function settings(place, signal) {
   const [c, v] = await Promise.all([get("/config", {}, signal), get("/version", {}, signal)]);
-  put(place, h("h1", null, "Settings"), h("p", { class: "quiet" }, `pawl ${v.version}, state in `, h("code", null, c.state_dir)), c.notes.map((/** @type {string} */ n) => h("p", { class: "warn" }, n)),
+  put(place, h("h1", null, "Settings"), h("p", { class: "quiet" }, `pawl ${v.version}, state in `, h("code", null, c.state_dir)), c.notes.map((n) => h("p", { class: "warn" }, n)),
     h("p", null, "Settings are read when the server starts. ", h("code", null, "pawl config set"), " changes them."),
     rows(["setting", "value", "from"], Object.entries(c.values).map(([name, s]) => [h("code", null, name), h("code", null, s.value), s.source])),
     h("p", null, button("Log out", logOut)),
@@ -176,7 +176,7 @@ export async function settings(place, signal) {
 
 /** plot draws a figure of each day as a bar, from the first day to the last, and says the largest. @param {string} name @param {any[]} days @param {(d: any) => number} of @param {(n: number) => string} say */
 function plot(name, days, of, say) {
-  const day = (/** @type {string} */ d) => Date.parse(d) / 86400000;
+  const day = (/** @type {any} */ d) => Date.parse(d) / 86400000;
   const first = day(days[0].day), n = Math.max(14, day(days[days.length - 1].day) - first + 1);
   const most = Math.max(...days.map(of));
   const caption = h("figcaption", null, h("b", null, name), " ", h("span", { class: "quiet" }, most ? "at most " + say(most) : "none"));
@@ -203,8 +203,8 @@ export async function doctor(place, signal) {
     fill(list, h("p", { class: "quiet" }, "It looks…"));
     const r = await get("/doctor", { online }, signal);
     fill(list, h("p", { class: "status" }, h("b", { class: r.usable ? "" : "need failed" }, r.usable ? "A run could begin" : "No run could begin"), r.model && [" with ", h("code", null, r.model)], r.source && `, ${r.source}`),
-      rows(["", "what there is, and what to do"], r.checks.map((/** @type {any} */ c) => [h("b", { class: c.state === "wrong" ? "need failed" : c.state === "ok" ? "" : "quiet" }, { ok: "● ok", missing: "○ missing", unasked: "– not asked", wrong: "✕ wrong" }[/** @type {string} */ (c.state)]), [h("b", null, c.topic), " · ", c.name, h("p", { class: "quiet" }, c.detail), c.next && h("p", null, h("code", null, c.next))]])));
+      rows(["", "what there is, and what to do"], r.checks.map((c) => [h("b", { class: c.state === "wrong" ? "need failed" : c.state === "ok" ? "" : "quiet" }, { ok: "● ok", missing: "○ missing", unasked: "– not asked", wrong: "✕ wrong" }[/** @type {string} */ (c.state)]), [h("b", null, c.topic), " · ", c.name, h("p", { class: "quiet" }, c.detail), c.next && h("p", null, h("code", null, c.next))]])));
   };
-  place.append(h("h1", null, "Doctor"), h("p", null, button("Ask the providers too", () => trying(() => load(true)))), list);
+  place.append(h("h1", null, "Doctor"), h("p", null, button("Ask the providers too", () => load(true))), list);
   await load(false);
 }

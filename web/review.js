@@ -31,13 +31,13 @@ export async function reviewPage(place, id, signal) {
   /** What each file was when it was marked as seen. @type {Record<string, string>} */
   const seen = stored("pawl-seen-" + id, "{}");
   const keep = () => { localStorage.setItem("pawl-review-" + id, JSON.stringify(comments)); foot(); };
-  const toggle = (/** @type {string} */ label, /** @type {"side" | "blank"} */ name) => h("label", null, h("input", { type: "checkbox", checked: how[name], onchange: (/** @type {Event} */ e) => {
+  const toggle = (/** @type {string} */ label, /** @type {"side" | "blank"} */ name) => h("label", null, h("input", { type: "checkbox", checked: how[name], onchange: (e) => {
     how[name] = /** @type {HTMLInputElement} */ (e.target).checked;
     localStorage.setItem("pawl-diff-" + name, how[name] ? "yes" : "no");
     draw();
   } }), " " + label);
   /** The tree that the changes are shown since; empty: all are shown. It begins with that of the last review. */
-  let since = task.messages.findLast((/** @type {any} */ m) => m.tree && m.state !== "withdrawn")?.tree || "";
+  let since = task.messages.findLast((m) => m.tree && m.state !== "withdrawn")?.tree || "";
   let chosen = false;
   const from = h("select", { "aria-label": "which changes", hidden: true, onchange: () => { since = from.value; chosen = true; load(); } });
   place.append(h("div", { class: "review" }, h("header", null, h("p", null, h("a", { href: "#/tasks/" + id }, "← " + task.title)), h("h1", null, "Changes"), counts,
@@ -56,9 +56,9 @@ export async function reviewPage(place, id, signal) {
     if (late) return;
     try {
       task = await get("/tasks/" + id, {}, signal);
-      reviews = task.messages.filter((/** @type {any} */ m) => m.comments?.length && m.state !== "withdrawn").reverse();
-      const attempts = task.runs.filter((/** @type {any} */ r) => r.kind === "worker");
-      const runs = !task.copy || attempts.length > 1 ? await Promise.all(attempts.map((/** @type {any} */ r) => get(`/runs/${r.run}/diff`, {}, signal))) : [];
+      reviews = task.messages.filter((m) => m.comments?.length && m.state !== "withdrawn").reverse();
+      const attempts = task.runs.filter((r) => r.kind === "worker");
+      const runs = !task.copy || attempts.length > 1 ? await Promise.all(attempts.map((r) => get(`/runs/${r.run}/diff`, {}, signal))) : [];
       if (task.copy) {
         diff = await get(`/tasks/${id}/diff`, { since }, signal).catch((error) => { if (since && error.status === 409) return { files: [] }; throw error; });
         if (diff.files.length === 0 && since && !chosen) { // nothing has changed since, or what was looked at is not known any more
@@ -69,7 +69,7 @@ export async function reviewPage(place, id, signal) {
         // What the patch has nothing of, such as binary files, is named all the same.
         for (const f of diff.files) if (!files.some((p) => p.name === f.name || p.from === f.name)) files.push({ name: f.name, from: "", added: f.added, removed: f.removed, binary: true, note: "", hunks: [] });
       } else {
-        files = runs.flatMap((r) => r.files).flatMap((/** @type {any} */ f) => {
+        files = runs.flatMap((r) => r.files).flatMap((f) => {
           const [p] = parse(f.diff || "");
           return p ? [{ ...p, name: f.path, note: f.problem || f.action || "" }] : [{ name: f.path, from: "", added: f.added || 0, removed: f.removed || 0, binary: true, note: f.problem || f.action || "", hunks: [] }];
         });
@@ -123,7 +123,7 @@ export async function reviewPage(place, id, signal) {
     const e = h("details", { open, ontoggle: () => { if (e.open) fillBody(); } },
       h("summary", null, h("code", null, f.name), f.note && h("span", { class: "quiet" }, " " + f.note), " ", h("span", { class: "plus" }, "+" + f.added), " ", h("span", { class: "minus" }, "−" + f.removed),
         seen[f.name] && seen[f.name] !== print && h("b", { class: "need" }, " changed since you looked")), body);
-    const marks = h("div", { class: "marks" }, button("Comment", () => { e.open = true; fillBody(); onFile(); }, { "aria-label": "comment on the file " + f.name }), h("label", { class: "seen" }, h("input", { type: "checkbox", checked: seen[f.name] === print, onchange: (/** @type {Event} */ ev) => {
+    const marks = h("div", { class: "marks" }, button("Comment", () => { e.open = true; fillBody(); onFile(); }, { "aria-label": "comment on the file " + f.name }), h("label", { class: "seen" }, h("input", { type: "checkbox", checked: seen[f.name] === print, onchange: (ev) => {
       if (/** @type {HTMLInputElement} */ (ev.target).checked) { seen[f.name] = print; e.open = false; } else delete seen[f.name];
       localStorage.setItem("pawl-seen-" + id, JSON.stringify(seen));
     } }), " seen"));
@@ -132,7 +132,7 @@ export async function reviewPage(place, id, signal) {
   };
   /** write opens the field for a comment under a row. @param {HTMLTableRowElement} row @param {Comment} c */
   const write = (row, c) => {
-    const text = h("textarea", { rows: 3, value: c.text, "aria-label": c.line ? `comment on line ${c.line}` : "comment on " + c.file, onkeydown: (/** @type {KeyboardEvent} */ e) => {
+    const text = h("textarea", { rows: 3, value: c.text, "aria-label": c.line ? `comment on line ${c.line}` : "comment on " + c.file, onkeydown: (e) => {
       if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) done();
       if (e.key === "Escape" && !text.value) tr.remove();
     } });
@@ -156,7 +156,7 @@ export async function reviewPage(place, id, signal) {
   };
   const foot = () => fill(bar,
     h("span", null, comments.length ? plural(comments.length, "comment") : "Click a line's number to comment on it."), h("span", { class: "space" }),
-    button("Send to the agent", () => trying(async () => {
+    button("Send to the agent", async () => {
       const sent = [...comments];
       await send("POST", `/tasks/${id}/reviews`, { comments: sent, ...(diff ? { tree: diff.tree } : {}) });
       comments = comments.filter((c) => !sent.includes(c)); // others may have been written meanwhile
@@ -165,13 +165,13 @@ export async function reviewPage(place, id, signal) {
       keep();
       await load();
       said("Sent. The agent continues with it.");
-    }), { disabled: comments.length === 0, class: comments.length ? "act" : "" }),
+    }, { disabled: comments.length === 0, class: comments.length ? "act" : "" }),
     unmerged(task) && button("Merge", () => merge(task), { class: comments.length ? "" : "act" }),
     task.copy && button("Discard…", () => {
-      ask("Remove the copy?", [h("p", null, "What was not merged is removed with it. The task stays.")], "Remove it", () => trying(async () => {
+      ask("Remove the copy?", [h("p", null, "What was not merged is removed with it. The task stays.")], "Remove it", async () => {
         await send("POST", `/tasks/${id}/discard`);
         location.hash = "#/tasks/" + id;
-      }));
+      });
     }));
   onTask(id, (event) => { if (event.type === "status_changed" || event.type === "completion_report_submitted" || event.type.startsWith("message_") || event.type.startsWith("copy_")) load(); }, signal);
   await load();
@@ -208,14 +208,14 @@ async function merge(task) {
     const into = m.into || "your branch";
     const dialog = ask(m.unchanged ? "Nothing was changed" : "The branch is in your repository", [
       h("p", null, h("code", null, m.branch), " is at ", h("code", null, m.commit.slice(0, 12)), m.contained ? ` and is part of ${into} already.` : "."),
-      m.conflicts.length > 0 && [h("p", null, `These files have conflicts with ${into}:`), h("ul", null, m.conflicts.map((/** @type {string} */ f) => h("li", null, h("code", null, f))))],
-      m.uncommitted.length > 0 && [h("p", null, "These files of yours are not committed and stand in the way:"), h("ul", null, m.uncommitted.map((/** @type {string} */ f) => h("li", null, h("code", null, f))))],
+      m.conflicts.length > 0 && [h("p", null, `These files have conflicts with ${into}:`), h("ul", null, m.conflicts.map((f) => h("li", null, h("code", null, f))))],
+      m.uncommitted.length > 0 && [h("p", null, "These files of yours are not committed and stand in the way:"), h("ul", null, m.uncommitted.map((f) => h("li", null, h("code", null, f))))],
       !m.contained && !m.unchanged && h("p", null, "To take it in: ", h("code", null, "git merge " + m.branch)),
-      m.conflicts.length > 0 && button("Let the agent solve them", () => trying(async () => {
+      m.conflicts.length > 0 && button("Let the agent solve them", async () => {
         await send("POST", `/tasks/${task.id}/messages`, { text: `Your branch has conflicts with ${into} in: ${m.conflicts.join(", ")}. Commit what you have, merge the commit ${m.head} of ${into} (git merge ${m.head}), solve the conflicts so that both sides keep what they mean, and run the tests.` });
         dialog.close();
         location.hash = "#/tasks/" + task.id;
-      })),
+      }),
     ]);
   });
 }

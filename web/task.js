@@ -5,9 +5,11 @@ import { answers, approval, draft, standing } from "./dialog.js";
 import { ago, ask, button, bytes, fill, h, keyed, money, plural, said, submits, trying } from "./dom.js";
 import { markdown } from "./markdown.js";
 import { verbs } from "./board.js";
-import { onTask, unmerged } from "./tasks.js";
-import { oneAtATime } from "./timing.js";
+import { live, onTask, unmerged } from "./tasks.js";
+import { clock, oneAtATime } from "./timing.js";
 import { transcript } from "./transcript.js";
+
+/** @typedef {import("./client.js").Answer} Answer */
 
 /**
  * taskPage shows a task until the signal says otherwise.
@@ -37,19 +39,20 @@ export async function taskPage(place, id, signal) {
     fill(runPlace);
     transcript(runPlace, run, AbortSignal.any([signal, following.signal]));
   };
-  let version = 0;
+  let version = 0, works = false;
   const load = oneAtATime(async () => {
     try {
       const [task, calls] = await Promise.all([get("/tasks/" + id, {}, signal), get(`/tasks/${id}/approvals`, {}, signal)]);
+      works = task.status.name === "active" || task.status.name === "planning";
       title.textContent = task.title;
       document.title = task.title + " · pawl";
       fill(status, h("b", { class: "state " + task.status.name }, task.status.name.replace("_", " ")), task.status.agent && " · " + task.status.agent,
-        task.waits_for && " · waits for " + task.waits_for, task.status.detail && " · " + task.status.detail,
+        task.waits_for && " · waits for " + task.waits_for, live(task).map((l) => " · " + l), task.status.detail && " · " + task.status.detail,
         task.status.until && " · continues at " + new Date(task.status.until).toLocaleTimeString(), money(task.usage.cost) && " · " + money(task.usage.cost));
       act(actions, task, load);
-      const open = task.questions.filter((/** @type {any} */ q) => !q.answered);
+      const open = task.questions.filter((q) => !q.answered);
       keyed(asks, [...calls.items, ...open.length > 0 ? [{ run: "", call: "", digest: JSON.stringify(open) }] : []], (c) => c.run + " " + c.call, (c) => c.digest, (c) => c.run ? approval(task, c, load) : answers(task, load));
-      fill(tabs, task.runs.length > 1 && task.runs.map((/** @type {any} */ r) => button(`${r.agent}${r.ended ? "" : " ●"}`, () => { chosen = r.run; show(r.run); load(); }, { "aria-pressed": String(r.run === (chosen || task.runs.at(-1).run)) })));
+      fill(tabs, task.runs.length > 1 && task.runs.map((r) => button(`${r.agent}${r.ended ? "" : " ●"}`, () => { chosen = r.run; show(r.run); load(); }, { "aria-pressed": String(r.run === (chosen || task.runs.at(-1).run)) })));
       if (task.runs.length === 0) fill(runPlace, h("div", { class: "prose empty" }, markdown(task.description)));
       show(chosen || task.runs.at(-1)?.run);
       if (version !== task.seq) {
@@ -63,10 +66,11 @@ export async function taskPage(place, id, signal) {
     }
   }, 80, signal);
   onTask(id, load, signal);
+  clock(() => { if (works) load(); }, signal);
   await load();
 }
 
-/** act shows what a person can do with a task. @param {HTMLElement} place @param {any} task @param {() => void} load */
+/** act shows what a person can do with a task. @param {HTMLElement} place @param {Answer} task @param {() => void} load */
 function act(place, task, load) {
   const post = (/** @type {string} */ op, /** @type {any} */ body) => trying(async () => { await send("POST", `/tasks/${task.id}/${op}`, body); load(); });
   /** @type {HTMLElement[]} */
@@ -94,18 +98,18 @@ function act(place, task, load) {
   fill(place, standing(h("div", null, buttons)));
 }
 
-/** @param {any} task @param {() => void} load */
+/** @param {Answer} task @param {() => void} load */
 async function handoff(task, load) {
-  const agents = (await get("/agents")).items.filter((/** @type {any} */ a) => !a.internal);
-  const agent = h("select", { "aria-label": "agent" }, agents.map((/** @type {any} */ a) => h("option", { value: a.name, disabled: !a.valid, title: a.why || a.description || "" }, a.name + (a.valid ? "" : " (cannot run)"))));
+  const agents = (await get("/agents")).items.filter((a) => !a.internal);
+  const agent = h("select", { "aria-label": "agent" }, agents.map((a) => h("option", { value: a.name, disabled: !a.valid, title: a.why || a.description || "" }, a.name + (a.valid ? "" : " (cannot run)"))));
   const words = h("textarea", { rows: 3, placeholder: "what it should know or do differently (may be empty)", "aria-label": "words for the agent" });
-  ask("Hand off", [h("p", null, agent), words], "Hand off", () => trying(async () => {
+  ask("Hand off", [h("p", null, agent), words], "Hand off", async () => {
     await send("POST", `/tasks/${task.id}/handoff`, { agent: agent.value, prompt: words.value });
     load();
-  }));
+  });
 }
 
-/** side shows what stands beside the run. @param {HTMLElement} rail @param {any} task @param {() => void} load @param {AbortSignal} signal */
+/** side shows what stands beside the run. @param {HTMLElement} rail @param {Answer} task @param {() => void} load @param {AbortSignal} signal */
 function side(rail, task, load, signal) {
   if (rail.contains(document.activeElement) && /** @type {HTMLElement} */ (document.activeElement).matches("input, textarea")) return; // somebody types there
   const plan = task.plan;
@@ -114,13 +118,13 @@ function side(rail, task, load, signal) {
     h("details", { open: task.description.length < 600 }, h("summary", null, "Description"), h("div", { class: "prose" }, markdown(task.description))),
     task.report && section("Report: " + task.report.status, h("div", { class: "prose" }, markdown(task.report.summary + (task.report.output ? "\n\n" + task.report.output : "") + (task.report.blockedReason ? "\n\n" + task.report.blockedReason : "")))),
     plan && section("Plan", planView(task, load)),
-    task.questions.some((/** @type {any} */ q) => q.answered) && section("Questions", h("dl", null, task.questions.filter((/** @type {any} */ q) => q.answered).map((/** @type {any} */ q) => [h("dt", null, q.question), h("dd", null, q.answer)]))),
-    task.messages.length > 0 && section("Said", h("ul", { class: "plain" }, task.messages.map((/** @type {any} */ m) => h("li", null, m.comments ? h("a", { href: `#/tasks/${task.id}/review` }, `a review with ${plural(m.comments.length, "comment")}`) : m.text, " ", h("small", { class: "quiet" }, m.state),
-      m.state === "queued" && button("Take back", () => trying(async () => { await send("DELETE", `/tasks/${task.id}/messages/${m.id}`); load(); })))))),
+    task.questions.some((q) => q.answered) && section("Questions", h("dl", null, task.questions.filter((q) => q.answered).map((q) => [h("dt", null, q.question), h("dd", null, q.answer)]))),
+    task.messages.length > 0 && section("Said", h("ul", { class: "plain" }, task.messages.map((m) => h("li", null, m.comments ? h("a", { href: `#/tasks/${task.id}/review` }, `a review with ${plural(m.comments.length, "comment")}`) : m.text, " ", h("small", { class: "quiet" }, m.state),
+      m.state === "queued" && button("Take back", async () => { await send("DELETE", `/tasks/${task.id}/messages/${m.id}`); load(); }))))),
     section("Files", attachments(task, load)),
     section("About", h("dl", { class: "facts" },
       task.labels.length > 0 && [h("dt", null, "labels"), h("dd", null, task.labels.join(", "))],
-      task.depends_on.length > 0 && [h("dt", null, "after"), h("dd", null, task.depends_on.map((/** @type {string} */ d) => [h("a", { href: "#/tasks/" + d }, d), " "]).flat())],
+      task.depends_on.length > 0 && [h("dt", null, "after"), h("dd", null, task.depends_on.map((d) => [h("a", { href: "#/tasks/" + d }, d), " "]).flat())],
       task.copy && [h("dt", null, "branch"), h("dd", null, h("code", null, task.copy.branch), task.copy.merged ? " (merged)" : "")],
       [h("dt", null, "added"), h("dd", null, ago(task.created_at), task.source.user ? " by " + task.source.user : "")],
       [h("dt", null, "tokens"), h("dd", null, `${(task.usage.input_tokens + task.usage.cache_read_tokens).toLocaleString("en")} in, ${task.usage.output_tokens.toLocaleString("en")} out`)],
@@ -128,49 +132,49 @@ function side(rail, task, load, signal) {
     h("details", { ontoggle: async (/** @type {Event} */ e) => {
       if (!(/** @type {HTMLDetailsElement} */ (e.target).open)) return;
       const { items } = await get(`/tasks/${task.id}/history`, { limit: 500 }, signal);
-      fill(history, items.map((/** @type {any} */ l) => h("li", null, h("time", { dateTime: l.at }, new Date(l.at).toLocaleTimeString()), " ", l.type.replaceAll("_", " "), l.by ? " · " + l.by : "", l.data.detail ? " · " + l.data.detail : "")));
+      fill(history, items.map((l) => h("li", null, h("time", { dateTime: l.at }, new Date(l.at).toLocaleTimeString()), " ", l.type.replaceAll("_", " "), l.by ? " · " + l.by : "", l.data.detail ? " · " + l.data.detail : "")));
     } }, h("summary", null, "History"), history));
 }
 
 /** @param {string} name @param {...any} children */
 const section = (name, ...children) => h("section", null, h("h2", null, name), ...children);
 
-/** planView shows a plan, and edits it in place where that is allowed. @param {any} task @param {() => void} load */
+/** planView shows a plan, and edits it in place where that is allowed. @param {Answer} task @param {() => void} load */
 function planView(task, load) {
   const plan = task.plan;
   const e = h("div", { class: "plan" });
   const lists = /** @type {const} */ ([["plan", "Steps"], ["requirements", "Requirements"], ["acceptanceCriteria", "Accepted when"]]);
   const view = () => fill(e, plan.summary && h("p", null, plan.summary),
-    lists.map(([key, name]) => plan[key]?.length > 0 && [h("h3", null, name), h(key === "plan" ? "ol" : "ul", null, plan[key].map((/** @type {string} */ s) => h("li", null, s)))]).flat(),
+    lists.map(([key, name]) => plan[key]?.length > 0 && [h("h3", null, name), h(key === "plan" ? "ol" : "ul", null, plan[key].map((/** @type {any} */ s) => h("li", null, s)))]).flat(),
     plan.assignedAgent && h("p", { class: "quiet" }, "for ", plan.assignedAgent),
     task.status.name === "planned" && button("Edit", edit));
   const edit = () => {
     const summary = h("textarea", { rows: 3, value: plan.summary || "", "aria-label": "summary" });
     const fields = lists.map(([key, name]) => ({ key, e: h("textarea", { rows: Math.max(2, (plan[key] || []).length), value: (plan[key] || []).join("\n"), "aria-label": name }), name }));
     fill(e, h("label", null, "Summary", summary), fields.map((f) => h("label", null, f.name + ", one a line", f.e)),
-      h("p", { class: "choices" }, button("Back", view), button("Save the plan", () => trying(async () => {
+      h("p", { class: "choices" }, button("Back", view), button("Save the plan", async () => {
         await send("PATCH", "/tasks/" + task.id, { plan: { ...plan, summary: summary.value, ...Object.fromEntries(fields.map((f) => [f.key, f.e.value.split("\n").map((s) => s.trim()).filter(Boolean)])) } });
         said("Saved.");
         load();
-      }), { class: "act" })));
+      }, { class: "act" })));
   };
   view();
   return e;
 }
 
-/** @param {any} task @param {() => void} load */
+/** @param {Answer} task @param {() => void} load */
 function attachments(task, load) {
   const file = h("input", { type: "file", multiple: true, "aria-label": "attach files", onchange: () => trying(async () => {
     for (const f of file.files || []) await send("POST", `/tasks/${task.id}/attachments?name=${encodeURIComponent(f.name)}`, f);
     load();
   }) });
-  return h("div", null, task.attachments.length > 0 && h("ul", { class: "plain" }, task.attachments.map((/** @type {any} */ a) => h("li", null, a.name, " ", h("small", { class: "quiet" }, bytes(a.size)), " ",
-    button("Remove", () => trying(async () => { await send("DELETE", `/tasks/${task.id}/attachments/${a.id}`); load(); }))))), file);
+  return h("div", null, task.attachments.length > 0 && h("ul", { class: "plain" }, task.attachments.map((a) => h("li", null, a.name, " ", h("small", { class: "quiet" }, bytes(a.size)), " ",
+    button("Remove", async () => { await send("DELETE", `/tasks/${task.id}/attachments/${a.id}`); load(); })))), file);
 }
 
 /** line is the line to say something. What stands in it is kept until it is sent. @param {string} id @param {AbortSignal} signal */
 function line(id, signal) {
-  const words = h("textarea", { rows: 2, "aria-label": "say something to the agent", value: draft.of(id), oninput: () => draft.keep(id, words.value), onkeydown: (/** @type {KeyboardEvent} */ e) => {
+  const words = h("textarea", { rows: 2, "aria-label": "say something to the agent", value: draft.of(id), oninput: () => draft.keep(id, words.value), onkeydown: (e) => {
     if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); form.requestSubmit(); }
   } });
   addEventListener("draft", () => { words.value = draft.of(id); }, { signal });

@@ -2,7 +2,7 @@
 // wait for a person wait for.
 
 import { follow, get, send } from "./client.js";
-import { said } from "./dom.js";
+import { bytes, once, said } from "./dom.js";
 
 /**
  * @typedef {object} Card a task in the list
@@ -23,6 +23,8 @@ import { said } from "./dom.js";
  * @property {boolean} [starts]
  * @property {string} [branch]
  * @property {boolean} [merged]
+ * @property {string} [queued] what its agent waits for before it begins
+ * @property {number} [memory_bytes] what the processes of its agent take
  * @property {{cost: number | null, input_tokens: number, output_tokens: number}} usage
  */
 
@@ -79,6 +81,9 @@ export function needs(c) {
 /** unmerged says whether a task has changes in a copy of the repository that are not merged. @param {any} task as GET /tasks/{task} has it */
 export const unmerged = (task) => task.copy && (!task.copy.merged || task.copy.worked_on);
 
+/** live says what a task does now that its history does not have. @param {any} c as the API has it */
+export const live = (c) => [c.queued && "queued: " + c.queued, c.memory_bytes && bytes(c.memory_bytes)].filter(Boolean);
+
 const dismissed = new Set(JSON.parse(localStorage.getItem("pawl-dismissed") || "[]"));
 
 /** dismiss takes a failed task out of what needs a person. @param {Card} c */
@@ -93,7 +98,7 @@ function take(card) {
   const before = cards.get(card.id);
   if (before && before.seq > card.seq) return;
   cards.set(card.id, card);
-  if (card.status !== "active" && card.status !== "planning") doing.delete(card.id);
+  if (!working(card)) doing.delete(card.id);
   if (asks(card)) look(card);
   else waiting.delete(card.id);
 }
@@ -137,6 +142,21 @@ async function list() {
   changed(null);
 }
 
+/** working says whether an agent works on a task. @param {Card} c */
+const working = (c) => c.status === "active" || c.status === "planning";
+
+/** refresh asks what no event tells of tasks at work: what their agents wait for before they begin, and the memory they take. */
+export const refresh = once(async () => {
+  if (![...cards.values()].some(working)) return;
+  try {
+    for (const { id, queued, memory_bytes } of (await get("/tasks", { status: ["active", "planning"], limit: 500 })).items) {
+      const card = cards.get(id);
+      if (card) Object.assign(card, { queued, memory_bytes });
+    }
+    changed(null);
+  } catch { /* it is asked again */ }
+});
+
 /** @param {string} id */
 function forget(id) { for (const m of [cards, doing, waiting]) m.delete(id); }
 
@@ -153,7 +173,10 @@ export function begin() {
     }
     if (event.type === "tool_executed") doing.set(event.task, event.data.detail || event.data.tool);
     if (event.type === "agent_started" || event.type === "planning_started") doing.set(event.task, "begins");
-    if (event.card) take(event.card);
+    if (event.card) { // which does not have what refresh has found
+      const { run, status, queued, memory_bytes } = cards.get(event.task) || {};
+      take(run === event.card.run && status === event.card.status ? { queued: event.type === "tool_executed" ? "" : queued, memory_bytes, ...event.card } : event.card);
+    }
     for (const f of ofTask.get(event.task) || []) f(event);
     changed(event.task);
   }, new AbortController().signal);

@@ -1,7 +1,13 @@
-// When things are done: once a frame, one at a time, after a while.
+// When things are done: once a frame, one at a time, after a while, from time to time.
 
 /** @param {number} ms */
 export const sleep = (ms) => new Promise((done) => { setTimeout(done, ms); });
+
+/** clock calls f every 30 seconds while the page is in sight, until the signal says otherwise. @param {() => any} f @param {AbortSignal} signal */
+export function clock(f, signal) {
+  const ticking = setInterval(() => { if (!document.hidden) f(); }, 30000);
+  signal.addEventListener("abort", () => clearInterval(ticking));
+}
 
 /**
  * onFrame returns a function that lets f be called with the next frame, once however often it was asked for, until the
