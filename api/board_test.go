@@ -334,7 +334,7 @@ func TestThePagesAreLight(t *testing.T) {
 		}
 		return err
 	}))
-	if all > 150<<10 {
+	if all > 150_000 {
 		t.Errorf("the board is %d bytes", all)
 	}
 }

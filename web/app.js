@@ -34,7 +34,7 @@ function show() {
   document.title = "pawl";
   for (const a of nav.querySelectorAll("a")) a.toggleAttribute("aria-current", a.hash === location.hash || a.hash === "#/" && page === "tasks");
   search.hidden = page !== "";
-  const place = h("div", { class: "page " + (page || "board") });
+  const place = h("div", "page " + (page || "board"));
   main.replaceChildren(place);
   scrollTo(0, 0);
   const shown = (/** @type {Promise<any> | void} */ p) => p?.catch((error) => { if (!signal.aborted) fill(place, h("h1", null, "That is not there"), h("p", null, error.message), h("p", null, h("a", { href: "#/" }, "Back to the board"))); });
@@ -55,7 +55,7 @@ const help = [["j k h l", "move among the cards"], ["enter", "open"], ["esc", "b
   ["d", "go to what needs you"], ["y n a w, enter", "in a question for permission: allow once, no, always (shows the rule first), stop and say"], ["ctrl k", "every page, task and action by typing"], ["?", "these keys"]];
 
 function showHelp() {
-  ask("Keys", [h("dl", { class: "facts" }, help.map(([keys, what]) => [h("dt", null, h("kbd", null, keys)), h("dd", null, what)]).flat())]);
+  ask("Keys", [h("dl", "facts", help.map(([keys, what]) => [h("dt", null, h("kbd", null, keys)), h("dd", null, what)]).flat())]);
 }
 
 let before = "";
@@ -107,8 +107,8 @@ addEventListener("keydown", (e) => {
 
 function loginPage(/** @type {string} */ failed) {
   nav.hidden = true;
-  fill(main, h("div", { class: "page login" }, h("h1", null, "pawl"),
-    failed && h("p", { class: "warn" }, "The browser is not logged in: " + failed),
+  fill(main, h("div", "page login", h("h1", null, "pawl"),
+    failed && h("p", "warn", "The browser is not logged in: " + failed),
     h("p", null, "This is the board of one folder. To log this browser in, run ", h("code", null, "pawl serve link"), " in that folder and open the address that it prints.")));
 }
 
@@ -121,7 +121,7 @@ async function start() {
   }
   if (!loggedIn()) return loginPage(failed);
   if (failed) said("The link was not used: " + failed);
-  fill(nav, h("a", { href: "#/", class: "name" }, "pawl"), search, h("span", { class: "space" }), h("span", { id: "working" }),
+  fill(nav, h("a", { href: "#/", class: "name" }, "pawl"), search, h("span", "space"), h("span", { id: "working" }),
     Object.entries(side).map(([page, [name]]) => h("a", { href: "#/" + page }, name)), button("Find", openPalette, { title: "ctrl+k: every page, task and action by typing" }), button("+ New task", () => newTask(), { class: "act", title: "n" }));
   const away = byId("away");
   let ticking = 0;

@@ -48,11 +48,11 @@ function card(c) {
     ondragstart: (e) => { e.dataTransfer?.setData("text/plain", c.id); drag(c); },
     ondragend: () => { dragging?.abort(); dragging = null; mark([]); } },
   h("a", { href: "#/tasks/" + c.id, class: "title" }, c.title),
-  h("p", { class: "does" }, state),
-  h("p", { class: "foot" },
-    need && h("span", { class: "need " + need }, { approve: "▲ approve", answer: "? answer", stopped: "◇ stopped", review: "◑ review", failed: "✕ failed" }[need]),
-    (c.labels || []).slice(0, 4).map((l) => h("span", { class: "label" }, l)),
-    h("span", { class: "space" }),
+  h("p", "does", state),
+  h("p", "foot",
+    need && h("span", "need " + need, { approve: "▲ approve", answer: "? answer", stopped: "◇ stopped", review: "◑ review", failed: "✕ failed" }[need]),
+    (c.labels || []).slice(0, 4).map((l) => h("span", "label", l)),
+    h("span", "space"),
     money(c.usage?.cost) && h("span", null, money(c.usage.cost)),
     c.branch && h("span", { class: "label", title: "works in a copy of the repository, on branch " + c.branch }, "copy"),
     h("time", { dateTime: c.updated_at, title: new Date(c.updated_at).toLocaleString() }, ago(c.updated_at))));
@@ -111,7 +111,7 @@ async function move(id, to) {
  */
 export function board(place, signal) {
   const lists = columns.map((col) => {
-    const count = h("span", { class: "count" });
+    const count = h("span", "count");
     const list = h("ol", { class: "cards", "aria-label": col.name });
     const more = h("p", { class: "more", hidden: true });
     const e = h("section", { class: "column", "data-name": col.name,
@@ -124,7 +124,7 @@ export function board(place, signal) {
     return { col, e, count, list, more };
   });
   const empty = h("section", { class: "empty", hidden: true });
-  place.append(h("h1", { class: "unseen" }, "Board"), h("div", { class: "columns" }, lists.map((l) => l.e)), empty);
+  place.append(h("h1", "unseen", "Board"), h("div", "columns", lists.map((l) => l.e)), empty);
 
   const draw = onFrame(() => {
     const all = [...cards.values()].filter(matches);

@@ -122,6 +122,9 @@ export async function send(method, path, body) {
   return result;
 }
 
+/** post sends what a person does. @param {string} path @param {any} [body] */
+export const post = (path, body) => send("POST", path, body);
+
 /**
  * follow reads an event stream until the signal says otherwise, and connects again where it was.
  * @param {string} path

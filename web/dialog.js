@@ -108,7 +108,7 @@ export function standing(e, texts = [], gone = () => {}) {
  * @param {(answered: string) => void} [done]
  */
 export function approval(task, call, done = () => {}) {
-  const more = h("div", { class: "second" });
+  const more = h("div", "second");
   const asking = (call.parts || []).filter((p) => p.verdict !== "allow");
   const command = typeof call.input?.command === "string" ? call.input.command : "";
   let answered = false;
@@ -133,8 +133,8 @@ export function approval(task, call, done = () => {}) {
     fill(more,
       h("p", null, rules.length > 1 ? "These rules are stored:" : answer === "always" ? "Allow, from now on, whatever this rule covers:" : "Never allow what this rule covers:"),
       rules.length > 1 ? h("ul", null, rules.map((/** @type {any} */ r) => h("li", null, h("code", null, r.rule)))) : h("p", null, rule),
-      lifts && h("p", { class: "warn" }, "What the rule allows " + lifts + "."),
-      answer === "always" && call.exact && h("p", { class: "quiet" }, "It covers exactly this call."),
+      lifts && h("p", "warn", "What the rule allows " + lifts + "."),
+      answer === "always" && call.exact && h("p", "quiet", "It covers exactly this call."),
       h("p", null, scope),
       answer === "never" && h("p", null, words),
       h("p", null, button(answer === "always" ? "Store the rule and allow" : "Store the rule and refuse", () => {
@@ -151,11 +151,11 @@ export function approval(task, call, done = () => {}) {
   const whole = h("pre", { class: "whole", tabIndex: 0 }, command || call.tool + " " + JSON.stringify(call.input, null, 2));
   const e = standing(h("div", { class: "dialog approve", "data-dialog": "", tabIndex: -1, "aria-label": "permission for " + call.title,
     onkeydown: keys({ y: "Allow once", n: "No", a: "Always…", w: "Stop and say…" }) },
-  outside(call.sandbox) && h("p", { class: "warn" }, "▲ It " + outside(call.sandbox) + "."),
-  h("ul", { class: "reasons" }, asking.length > 0 ? asking.map((p) => h("li", null, !p.reason.includes(p.text) && [h("code", null, p.text), " "], inline(p.reason))) : h("li", null, inline(call.reason || "no rule covers it"))),
+  outside(call.sandbox) && h("p", "warn", "▲ It " + outside(call.sandbox) + "."),
+  h("ul", "reasons", asking.length > 0 ? asking.map((p) => h("li", null, !p.reason.includes(p.text) && [h("code", null, p.text), " "], inline(p.reason))) : h("li", null, inline(call.reason || "no rule covers it"))),
   whole,
-  call.dir && h("p", { class: "quiet" }, "in " + call.dir),
-  h("p", { class: "choices" },
+  call.dir && h("p", "quiet", "in " + call.dir),
+  h("p", "choices",
     button("No", () => decide({ answer: "no" }), { title: "n, enter: refuse this call, once" }),
     button("Allow once", () => decide({ answer: "allow" }), { class: "act", title: "y, enter: let this call run" }),
     button("Always…", () => store("always"), { class: "stores", title: "a, enter: shows the rule first" }),
@@ -206,9 +206,9 @@ export function answers(task, done = () => {}) {
   const name = "q" + Math.random();
   const given = open.map((q, i) => {
     const text = h("textarea", { rows: 1, placeholder: q.options?.length ? "another answer" : "your answer", "aria-label": "answer to: " + q.question });
-    const options = (q.options || []).map((/** @type {any} */ o) => h("label", { class: "option" }, h("input", { type: "radio", name: name + i, value: o, onchange: () => { text.value = ""; } }), " ", o));
+    const options = (q.options || []).map((/** @type {any} */ o) => h("label", "option", h("input", { type: "radio", name: name + i, value: o, onchange: () => { text.value = ""; } }), " ", o));
     text.addEventListener("input", () => { for (const r of e.querySelectorAll("input")) r.checked = false; });
-    const e = h("div", { class: "question" }, h("p", null, inline(q.question)), options, text);
+    const e = h("div", "question", h("p", null, inline(q.question)), options, text);
     return { e, value: () => /** @type {HTMLInputElement | null} */ (e.querySelector("input:checked"))?.value || text.value.trim(), text };
   });
   let answered = false;
@@ -228,6 +228,6 @@ export function answers(task, done = () => {}) {
       return true;
     });
     if (!e.isConnected) gone();
-  }) }, given.map((g) => g.e), h("p", { class: "choices" }, h("button", { class: "act" }, "Send"))), [], gone);
+  }) }, given.map((g) => g.e), h("p", "choices", h("button", "act", "Send"))), [], gone);
   return e;
 }

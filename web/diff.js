@@ -104,16 +104,16 @@ export function hunks(file, how = {}) {
   const body = h("tbody");
   const pick = (/** @type {Line | undefined} */ l, /** @type {"old" | "new"} */ side) => {
     const n = l && (side === "old" ? l.old : l.now);
-    if (!l || !n) return h("td", { class: "n" });
-    return how.onLine ? h("td", { class: "n" }, h("button", { type: "button", class: "pick", "aria-label": `comment on line ${n}`, onclick: (e) => how.onLine?.(side, n, l.text, /** @type {HTMLTableRowElement} */ (/** @type {HTMLElement} */ (e.target).closest("tr"))) }, n))
-      : h("td", { class: "n" }, n);
+    if (!l || !n) return h("td", "n");
+    return how.onLine ? h("td", "n", h("button", { type: "button", class: "pick", "aria-label": `comment on line ${n}`, onclick: (e) => how.onLine?.(side, n, l.text, /** @type {HTMLTableRowElement} */ (/** @type {HTMLElement} */ (e.target).closest("tr"))) }, n))
+      : h("td", "n", n);
   };
   const cell = (/** @type {Line | undefined} */ l, /** @type {Line | undefined} */ other) => {
     const quiet = !how.blank && l && other && l.text.replace(/\s+/g, "") === other.text.replace(/\s+/g, "");
-    return h("td", { class: "code " + (!l ? "nothing" : quiet || l.kind === " " ? "" : l.kind === "+" ? "added" : "removed") }, l && content(l, quiet ? undefined : other));
+    return h("td", "code " + (!l ? "nothing" : quiet || l.kind === " " ? "" : l.kind === "+" ? "added" : "removed"), l && content(l, quiet ? undefined : other));
   };
   for (const hunk of file.hunks) {
-    body.append(h("tr", { class: "hunk" }, h("td", { colSpan: how.side ? 4 : 3 }, hunk.head)));
+    body.append(h("tr", "hunk", h("td", { colSpan: how.side ? 4 : 3 }, hunk.head)));
     const pairs = paired(hunk.lines);
     if (!how.side) {
       for (const l of hunk.lines) {
@@ -131,11 +131,11 @@ export function hunks(file, how = {}) {
       body.append(h("tr", { "data-old": String(left?.old || 0), "data-new": String(right?.now || 0) }, pick(left, "old"), cell(left, right === left ? undefined : right), pick(right, "new"), cell(right, left === right ? undefined : left)));
     }
   }
-  return h("table", { class: "diff" + (how.side ? " side" : "") }, body);
+  return h("table", "diff" + (how.side ? " side" : ""), body);
 }
 
 /** patch shows the diffs in a text, with what stands before them. @param {string} text */
 export function patch(text) {
   const at = text.search(/^(diff --git|@@ )/m);
-  return h("div", { class: "wide", tabIndex: 0 }, at > 0 && h("p", { class: "quiet" }, text.slice(0, at).trim()), parse(text.slice(at)).map((f) => hunks(f)));
+  return h("div", { class: "wide", tabIndex: 0 }, at > 0 && h("p", "quiet", text.slice(0, at).trim()), parse(text.slice(at)).map((f) => hunks(f)));
 }

@@ -8,16 +8,16 @@ export const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(
 
 /**
  * h makes an element. A property that begins with on is a listener, one with a dash or named role is an attribute, and
- * the others are properties of the element.
+ * the others are properties of the element; a string is its class.
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} name
- * @param {Properties | null} [properties]
+ * @param {Properties | string | null} [properties]
  * @param {...(Child | Child[] | Child[][])} children
  * @returns {HTMLElementTagNameMap[T]}
  */
 export function h(name, properties, ...children) {
   const e = document.createElement(name);
-  for (const [key, value] of Object.entries(properties || {})) {
+  for (const [key, value] of Object.entries(typeof properties === "string" ? { class: properties } : properties || {})) {
     if (value === undefined || value === null) continue;
     if (key.startsWith("on")) e.addEventListener(key.slice(2), value);
     else if (key.includes("-") || key === "role" || key === "for") e.setAttribute(key, value);
@@ -32,10 +32,10 @@ export function h(name, properties, ...children) {
 const hidden = /(?![\n\t\u200d\ufe0e\ufe0f])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
 /** visible returns text with what is hidden written as \uXXXX; carriage returns are removed. @param {string} text */
-export const visible = (text) => text.replace(hidden, (c) => c === "\r" ? "" : c.length > 1 ? "\\U" + code(c, 8) : "\\u" + code(c, 4));
+export const visible = (text) => text.replace(hidden, (c) => c === "\r" ? "" : c.length > 1 ? "\\U" + point(c, 8) : "\\u" + point(c, 4));
 
 /** @param {string} c @param {number} digits */
-const code = (c, digits) => /** @type {number} */ (c.codePointAt(0)).toString(16).padStart(digits, "0");
+const point = (c, digits) => /** @type {number} */ (c.codePointAt(0)).toString(16).padStart(digits, "0");
 
 /**
  * put appends children to an element; what is empty is left out, and of text everything is made visible.
@@ -95,7 +95,7 @@ export function submits(act) {
  */
 export function ask(title, content, label = "", act = () => {}) {
   const dialog = h("dialog", null, h("form", { onsubmit: submits(() => { dialog.close(); return act(); }) }, h("h2", null, title), ...content,
-    h("p", { class: "choices" }, button(label ? "Back" : "Close", () => dialog.close(), { class: label ? "" : "act" }), label && h("button", { class: "act" }, label))));
+    h("p", "choices", button(label ? "Back" : "Close", () => dialog.close(), { class: label ? "" : "act" }), label && h("button", "act", label))));
   document.body.append(dialog);
   dialog.addEventListener("close", () => dialog.remove());
   dialog.showModal();
@@ -163,6 +163,12 @@ export const money = (cost) => (typeof cost === "number" && cost > 0 ? "$" + cos
 /** bytes says how large something is. @param {number} n */
 export const bytes = (n) => (n < 1024 ? n + " B" : n < 1 << 20 ? (n / 1024).toFixed(1) + " KB" : (n / (1 << 20)).toFixed(1) + " MB");
 
+/** code shows words of a machine. @param {...(Child | Child[])} words */
+export const code = (...words) => h("code", null, ...words);
+
+/** wide makes a table that can scroll. @param {string} name its class @param {...Child} children */
+export const wide = (name, ...children) => h("div", { class: "wide", tabIndex: 0 }, h("table", name, ...children));
+
 /** plural says a number of things. @param {number} n @param {string} one @param {string} [many] */
 export const plural = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
@@ -170,7 +176,7 @@ export const plural = (n, one, many = one + "s") => `${n.toLocaleString("en")} $
 export function said(text, bad = false) {
   const place = document.getElementById("said");
   if (!place) return;
-  const e = h("p", { class: bad ? "bad" : "" }, text);
+  const e = h("p", bad ? "bad" : "", text);
   place.append(e);
   setTimeout(() => e.remove(), bad ? 10000 : 4000);
 }

@@ -1,7 +1,7 @@
 // The form for new tasks: one, or several from a list.
 
-import { send } from "./client.js";
-import { button, h, plural, said, submits, trying } from "./dom.js";
+import { post, send } from "./client.js";
+import { button, h, plural, said, submits } from "./dom.js";
 import { cards } from "./tasks.js";
 
 /** newTask opens the form. @param {string} [text] */
@@ -23,13 +23,13 @@ export function newTask(text = "") {
     const all = several.checked ? description.value.split("\n").map((l) => l.replace(/^\s*(?:[-*+]|\d+[.)])\s+/, "").trim()).filter(Boolean) : [description.value.trim()];
     let last = "";
     for (const text of all) {
-      const task = await send("POST", "/tasks", { description: text, source: "web",
+      const task = await post("/tasks", { description: text, source: "web",
         ...(labels.value.trim() ? { labels: labels.value.split(",").map((l) => l.trim()).filter(Boolean) } : {}),
         ...(Number(priority.value) ? { priority: Number(priority.value) } : {}), ...(copy.checked ? { isolation: "clone" } : {}),
         ...(after.selectedOptions.length ? { depends_on: [...after.selectedOptions].map((o) => o.value) } : {}),
         ...(Number(cost.value) ? { budget: { cost: Number(cost.value) } } : {}), ...(how.value === "start" && !files.files?.length ? { start: true } : {}) });
-      for (const f of files.files || []) await send("POST", `/tasks/${task.id}/attachments?name=${encodeURIComponent(f.name)}`, f);
-      if (how.value === "plan") await send("POST", `/tasks/${task.id}/plan`);
+      for (const f of files.files || []) await post(`/tasks/${task.id}/attachments?name=${encodeURIComponent(f.name)}`, f);
+      if (how.value === "plan") await post(`/tasks/${task.id}/plan`);
       else if (how.value === "start" && files.files?.length) await send("PATCH", `/tasks/${task.id}`, { start: true });
       last = task.id;
     }
@@ -38,10 +38,10 @@ export function newTask(text = "") {
     said(all.length === 1 ? "Added." : `Added ${plural(all.length, "task")}.`);
     if (all.length === 1) location.hash = "#/tasks/" + last;
   }) }, h("h2", null, "New task"), description, h("label", null, several, " each line is a task of its own"),
-  h("p", null, how, " ", h("label", { class: "line" }, copy, " in a copy of the repository, to be merged")),
+  h("p", null, how, " ", h("label", "line", copy, " in a copy of the repository, to be merged")),
   h("details", null, h("summary", null, "More"), h("label", null, "Labels", labels), h("label", null, "Priority", priority), h("label", null, "Costs at most ($)", cost), h("label", null, "After", after), h("label", null, "Files", files)),
-  h("p", { class: "choices" }, button("Back", () => dialog.close()), h("button", { class: "act", title: "ctrl+enter" }, "Add")));
-  const dialog = h("dialog", { class: "new" }, form);
+  h("p", "choices", button("Back", () => dialog.close()), h("button", { class: "act", title: "ctrl+enter" }, "Add")));
+  const dialog = h("dialog", "new", form);
   document.body.append(dialog);
   dialog.addEventListener("close", () => dialog.remove());
   dialog.showModal();

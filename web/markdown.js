@@ -1,7 +1,7 @@
 // Markdown as elements. It is what models write: headings, lists, code, tables, emphasis, links. Whatever is not known
 // stays text; nothing becomes markup, and only http and https addresses become links.
 
-import { h } from "./dom.js";
+import { h, wide } from "./dom.js";
 
 /** @param {string} text @returns {DocumentFragment} */
 export function markdown(text) {
@@ -33,9 +33,9 @@ export function markdown(text) {
       const head = cells(line);
       const rows = [];
       for (i += 2; i < lines.length && lines[i].includes("|"); i++) rows.push(cells(lines[i]));
-      out.append(h("div", { class: "wide", tabIndex: 0 }, h("table", null,
+      out.append(wide("",
         h("thead", null, h("tr", null, head.map((c) => h("th", null, inline(c))))),
-        h("tbody", null, rows.map((r) => h("tr", null, r.map((c) => h("td", null, inline(c)))))))));
+        h("tbody", null, rows.map((r) => h("tr", null, r.map((c) => h("td", null, inline(c))))))));
     } else if (line.trim() === "") {
       i++;
     } else {
@@ -114,5 +114,5 @@ function link(target, label) {
   }
   if (url.protocol !== "http:" && url.protocol !== "https:") return null;
   const a = h("a", { href: url.href, target: "_blank", rel: "noopener noreferrer" }, label || target);
-  return label && label !== target ? h("span", null, a, h("small", { class: "quiet" }, ` (${url.host})`)) : a;
+  return label && label !== target ? h("span", null, a, h("small", "quiet", ` (${url.host})`)) : a;
 }

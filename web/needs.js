@@ -41,8 +41,8 @@ function row(n, draw) {
   const toggle = () => { if (!open.delete(k)) open.add(k); draw(); };
   const question = w?.task.questions?.find((/** @type {any} */ q) => !q.answered)?.question;
   const what = kind === "approve" ? call?.title || "a call" : kind === "answer" ? question || "a question" : kind === "review" ? "finished, on branch " + card.branch : card.detail || "";
-  return h("li", { class: "row " + kind },
-    h("div", { class: "line" },
+  return h("li", "row " + kind,
+    h("div", "line",
       h("b", null, shapes[kind]),
       h("a", { href: `#/tasks/${card.id}${kind === "review" ? "/review" : ""}`, class: "title" }, card.title),
       h("span", { class: "what", title: what }, what),
@@ -59,7 +59,7 @@ function row(n, draw) {
  */
 export function strip(place, signal) {
   const title = h("h2", { "aria-live": "polite" });
-  const list = h("ol", { class: "needs" });
+  const list = h("ol", "needs");
   const section = h("section", { class: "strip", "aria-label": "what needs you" }, title, list);
   place.append(section);
   const draw = onFrame(() => {

@@ -1,7 +1,7 @@
 // The explorer of stored outputs: what a result has in it, and questions to it in JSONPath.
 
 import { get, send } from "./client.js";
-import { button, bytes, fill, h, plural, trying } from "./dom.js";
+import { button, bytes, fill, h, plural, submits, trying, wide } from "./dom.js";
 
 /**
  * outputPage shows one output.
@@ -12,8 +12,8 @@ import { button, bytes, fill, h, plural, trying } from "./dom.js";
 export async function outputPage(place, run, id) {
   const ask = (/** @type {string} */ op, /** @type {any} */ body) => send("POST", `/runs/${run}/outputs/${encodeURIComponent(id)}/${op}`, body);
   const path = h("input", { value: "$", size: 50, spellcheck: false, "aria-label": "JSONPath" });
-  const result = h("div", { class: "result" }), shape = h("div", { class: "shape" });
-  const title = h("p", { class: "status" });
+  const result = h("div", "result"), shape = h("div", "shape");
+  const title = h("p", "status");
   const command = h("code");
   const run1 = (/** @type {string} */ op, /** @type {() => any} */ body, /** @type {(r: any) => any} */ view) => trying(async () => {
     const sent = body();
@@ -22,20 +22,20 @@ export async function outputPage(place, run, id) {
   });
   const extract = () => run1("extract", () => ({ paths: [path.value], limit: 200 }), (r) => table(Array.isArray(r.extracted) ? r.extracted : Object.values(r.extracted || {})[0]));
   const group = h("input", { placeholder: "$.status", size: 20, spellcheck: false, "aria-label": "group by" });
-  place.append(h("div", { class: "outputs" }, h("p", null, h("a", { href: "#/runs/" + run }, "← the run")), h("h1", null, "Output ", h("code", null, id)), title,
-    h("form", { class: "ask", onsubmit: (e) => { e.preventDefault(); extract(); } }, path, h("button", { class: "act" }, "Show"),
-      button("Count", () => run1("count", () => ({ counts: [{ path: path.value }] }), (r) => h("p", { class: "figures" }, h("span", null, h("b", null, r.total.toLocaleString("en")), " selected")))),
+  place.append(h("div", "outputs", h("p", null, h("a", { href: "#/runs/" + run }, "← the run")), h("h1", null, "Output ", h("code", null, id)), title,
+    h("form", { class: "ask", onsubmit: submits(extract) }, path, h("button", "act", "Show"),
+      button("Count", () => run1("count", () => ({ counts: [{ path: path.value }] }), (r) => h("p", "figures", h("span", null, h("b", null, r.total.toLocaleString("en")), " selected")))),
       button("Sample", () => run1("sample", () => ({ path: path.value, size: 10 }), (r) => table(r.sample))),
       group, button("Count by", () => run1("aggregate", () => ({ path: path.value, op: "count", ...(group.value ? { group_by: group.value } : {}) }), bars)),
       button("As text", () => run1("read", () => ({ limit: 20000 }), (r) => h("pre", { tabIndex: 0 }, r.text)))),
-    h("p", { class: "quiet" }, command), h("div", { class: "two" }, shape, result)));
+    h("p", "quiet", command), h("div", "two", shape, result)));
   await trying(async () => {
     const s = await ask("stats", {});
     fill(title, `${s.format} · ${bytes(s.size.bytes)}${s.lines ? ` · ${s.lines.toLocaleString("en")} lines` : ""} · ${s.structure.total_values.toLocaleString("en")} values`);
     const choose = (/** @type {any} */ p) => button(p, () => { path.value = p; extract(); }, { class: "path" });
-    fill(shape, h("h2", null, "Shape"), h("ul", { class: "plain" },
-      (s.arrays || []).map((/** @type {any} */ a) => h("li", null, choose(a.path + "[*]"), h("small", { class: "quiet" }, ` ${plural(a.length, "item")}`))),
-      (s.objects || []).map((/** @type {any} */ o) => h("li", null, choose(o.path), h("small", { class: "quiet" }, " " + (o.keys || []).slice(0, 8).join(", "))))));
+    fill(shape, h("h2", null, "Shape"), h("ul", "plain",
+      (s.arrays || []).map((/** @type {any} */ a) => h("li", null, choose(a.path + "[*]"), h("small", "quiet", ` ${plural(a.length, "item")}`))),
+      (s.objects || []).map((/** @type {any} */ o) => h("li", null, choose(o.path), h("small", "quiet", " " + (o.keys || []).slice(0, 8).join(", "))))));
     if (s.structure.root_type === "array" || s.structure.root_type === "object") extract();
     else run1("read", () => ({ limit: 20000 }), (r) => h("pre", { tabIndex: 0 }, r.text));
   });
@@ -49,16 +49,16 @@ function table(values) {
   if (!Array.isArray(values) || values.length === 0) return raw(values);
   const names = [...new Set(values.slice(0, 50).flatMap((v) => v && typeof v === "object" && !Array.isArray(v) ? Object.keys(v) : []))].slice(0, 12);
   const cell = (/** @type {any} */ v) => h("td", null, v === undefined ? "" : typeof v === "string" ? v.slice(0, 300) : JSON.stringify(v).slice(0, 300));
-  return h("div", { class: "wide", tabIndex: 0 }, h("table", null, h("thead", null, h("tr", null, names.length ? names.map((n) => h("th", null, n)) : h("th", null, "value"))),
-    h("tbody", null, values.map((v) => h("tr", null, names.length ? names.map((n) => cell(v?.[n])) : cell(v))))));
+  return wide("", h("thead", null, h("tr", null, names.length ? names.map((n) => h("th", null, n)) : h("th", null, "value"))),
+    h("tbody", null, values.map((v) => h("tr", null, names.length ? names.map((n) => cell(v?.[n])) : cell(v)))));
 }
 
 /** bars shows figures by group. @param {any} r */
 function bars(r) {
   const groups = r.groups || [r.all];
   const most = Math.max(...groups.map((/** @type {any} */ g) => Number(g.value ?? g.count)), 1);
-  return h("table", { class: "bars" }, groups.map((/** @type {any} */ g) => {
+  return h("table", "bars", groups.map((/** @type {any} */ g) => {
     const n = Number(g.value ?? g.count);
-    return h("tr", null, h("th", null, g.group === undefined ? "all" : typeof g.group === "string" ? g.group : JSON.stringify(g.group)), h("td", null, h("meter", { min: 0, max: most, value: n })), h("td", { class: "n" }, n.toLocaleString("en")));
+    return h("tr", null, h("th", null, g.group === undefined ? "all" : typeof g.group === "string" ? g.group : JSON.stringify(g.group)), h("td", null, h("meter", { min: 0, max: most, value: n })), h("td", "n", n.toLocaleString("en")));
   }));
 }

@@ -1,68 +1,69 @@
 // The pages beside the board: runs, agents, models, rules, trust, usage, settings, doctor.
 
-import { get, send } from "./client.js";
+import { get, post, send } from "./client.js";
 import { standing } from "./dialog.js";
-import { ago, ask, button, fill, h, money, plural, put, said, submits, trying } from "./dom.js";
+import { ago, ask, button, code, fill, h, money, plural, put, said, submits, trying, wide } from "./dom.js";
 import { logOut } from "./session.js";
 import { transcript } from "./transcript.js";
 
-/** rows makes a table. @param {string[]} head @param {any[][]} lines */
-const rows = (head, lines) => lines.length === 0 ? h("p", { class: "quiet" }, "There is nothing yet.")
-  : h("div", { class: "wide", tabIndex: 0 }, h("table", { class: "list" }, h("thead", null, h("tr", null, head.map((n) => h("th", null, n)))), h("tbody", null, lines.map((l) => h("tr", null, l.map((c) => h("td", null, c)))))));
+/** @typedef {(place: HTMLElement, signal: AbortSignal) => Promise<void>} Page shows itself until the signal says otherwise */
+/** @typedef {(place: HTMLElement, of: string, signal: AbortSignal) => Promise<void>} PageOf */
 
-/** @param {HTMLElement} place @param {AbortSignal} signal */
+/** rows makes a table. @param {string[]} head @param {any[][]} lines */
+const rows = (head, lines) => lines.length === 0 ? h("p", "quiet", "There is nothing yet.")
+  : wide("list", h("thead", null, h("tr", null, head.map((n) => h("th", null, n)))), h("tbody", null, lines.map((l) => h("tr", null, l.map((c) => h("td", null, c))))));
+
+/** @type {Page} */
 export async function runs(place, signal) {
   const list = h("div");
   const load = async () => {
     const { items } = await get("/runs", { limit: 200, all: all.checked }, signal);
     const here = (/** @type {any} */ r) => !all.checked || r.workspace === folder.textContent;
     fill(list, rows(["run", ...(all.checked ? ["folder"] : []), "what", "model", "state", "steps", "cost", "used"], items.map((r) => [
-      here(r) ? h("a", { href: "#/runs/" + r.run }, h("code", null, r.run)) : h("code", null, r.run), ...(all.checked ? [r.workspace || ""] : []), r.name || r.title || "", r.model || "", [r.state, r.end].filter(Boolean).join(" · "), r.steps, money(r.usage?.cost), ago(r.updated_at)])));
+      here(r) ? h("a", { href: "#/runs/" + r.run }, code(r.run)) : code(r.run), ...(all.checked ? [r.workspace || ""] : []), r.name || r.title || "", r.model || "", [r.state, r.end].filter(Boolean).join(" · "), r.steps, money(r.usage?.cost), ago(r.updated_at)])));
   };
   const all = h("input", { type: "checkbox", onchange: () => trying(load) });
-  const folder = h("code", null, (await get("/workspaces", {}, signal)).items[0].path);
-  place.append(h("h1", null, "Runs"), h("p", null, folder, " ", h("label", { class: "line" }, all, " of all folders; those of others are opened by a server there")), list);
+  const folder = code((await get("/workspaces", {}, signal)).items[0].path);
+  place.append(h("h1", null, "Runs"), h("p", null, folder, " ", h("label", "line", all, " of all folders; those of others are opened by a server there")), list);
   await load();
 }
 
-/** @param {HTMLElement} place @param {string} run @param {AbortSignal} signal */
+/** @type {PageOf} */
 export async function runPage(place, run, signal) {
   const [r, why] = await Promise.all([get("/runs/" + run, {}, signal), get(`/runs/${run}/why`, {}, signal)]);
   const words = h("textarea", { rows: 2, placeholder: "Say something to the agent", "aria-label": "say something to the agent" });
-  put(place, h("div", { class: "task" }, h("header", null, h("p", null, h("a", { href: "#/runs" }, "← Runs")), h("h1", null, r.name || r.title || run), h("p", { class: "status" }, why.text, why.next ? " · " + why.next : ""),
-    h("div", { class: "actions" }, r.state === "working" && button("Stop", () => send("POST", `/runs/${run}/interrupt`)), h("a", { class: "button", href: `#/runs/${run}/outputs` }, "Outputs"))),
-  h("div", { class: "main" }, h("div", { class: "run" }), h("form", { class: "say stand", onsubmit: submits(async () => {
+  put(place, h("div", "task", h("header", null, h("p", null, h("a", { href: "#/runs" }, "← Runs")), h("h1", null, r.name || r.title || run), h("p", "status", why.text, why.next ? " · " + why.next : ""),
+    h("div", "actions", r.state === "working" && button("Stop", () => post(`/runs/${run}/interrupt`)), h("a", { class: "button", href: `#/runs/${run}/outputs` }, "Outputs"))),
+  h("div", "main", h("div", "run"), h("form", { class: "say stand", onsubmit: submits(async () => {
     const text = words.value.trim();
-    if (text) await trying(async () => {
-      await send("POST", `/runs/${run}/prompt`, { text });
-      if (words.value.trim() === text) words.value = "";
-    });
-  }) }, words, h("div", null, h("button", { class: "act" }, "Say"))))));
+    if (text) await post(`/runs/${run}/prompt`, { text });
+    if (words.value.trim() === text) words.value = "";
+  }) }, words, h("div", null, h("button", "act", "Say"))))));
   transcript(/** @type {HTMLElement} */ (place.querySelector(".run")), run, signal);
 }
 
-/** @param {HTMLElement} place @param {string} run @param {AbortSignal} signal */
+/** @type {PageOf} */
 export async function outputs(place, run, signal) {
   const { items } = await get(`/runs/${run}/outputs`, { limit: 200 }, signal);
   put(place, h("p", null, h("a", { href: "#/runs/" + run }, "← the run")), h("h1", null, "Outputs"), rows(["output", "tool", "what", "bytes"], items.map((o) => [
-    h("a", { href: `#/runs/${run}/outputs/${encodeURIComponent(o.id)}` }, h("code", null, o.id)), o.tool, o.summary, o.bytes.toLocaleString("en")])));
+    h("a", { href: `#/runs/${run}/outputs/${encodeURIComponent(o.id)}` }, code(o.id)), o.tool, o.summary, o.bytes.toLocaleString("en")])));
 }
 
-/** @param {HTMLElement} place @param {AbortSignal} signal */
+/** @type {Page} */
 export async function agents(place, signal) {
   const list = h("div");
   const load = async () => {
     const { items } = await get("/agents", { limit: 500 }, signal);
     fill(list, rows(["agent", "kind", "model", "from", "", ""], items.map((a) => [
-      [h("b", null, a.name), a.description && h("p", { class: "quiet" }, a.description)], a.kind || "pawl", a.model || "", a.source, a.valid ? "ready" : h("span", { class: "need failed" }, a.why || "cannot run"),
+      [h("b", null, a.name), a.description && h("p", "quiet", a.description)], a.kind || "pawl", a.model || "", a.source, a.valid ? "ready" : h("span", "need failed", a.why || "cannot run"),
       h("a", { class: "button", href: "#/agents/" + a.name }, "Edit")])));
   };
   const name = h("input", { placeholder: "its name: a-z, 0-9, -", pattern: "[a-z0-9][a-z0-9\\-]*", required: true, "aria-label": "name of a new agent" });
-  place.append(h("h1", null, "Agents"), h("form", { class: "ask", onsubmit: (e) => { e.preventDefault(); location.hash = "#/agents/" + name.value; } }, name, h("button", null, "New agent")), list);
+  place.append(h("h1", null, "Agents"), h("form", { class: "ask", onsubmit: submits(() => { location.hash = "#/agents/" + name.value; }) }, name, h("button", null, "New agent")), list);
   await load();
 }
 
-/** agentPage edits an agent, or writes a new one. @param {HTMLElement} place @param {string} name @param {AbortSignal} signal */
+/** agentPage edits an agent, or writes a new one. @type {PageOf} */
 export async function agentPage(place, name, signal) {
   const a = await get("/agents/" + name, {}, signal).catch((error) => { if (error.status === 404) return null; throw error; });
   const p = a?.permissions || {};
@@ -85,77 +86,74 @@ export async function agentPage(place, name, signal) {
     const changed = Object.entries(fields).filter(([, f]) => !a || f.e.value !== f.of).map(([key, f]) => [key, ["tools", "allow", "deny"].includes(key) ? lines(f.e.value) : f.e.value]);
     const body = { ...Object.fromEntries(changed.filter(([key, v]) => a || key === "kind" || v.length)), ...(workspace.checked ? { workspace: true } : {}) };
     try {
-      await (a ? send("PATCH", "/agents/" + name, body) : send("POST", "/agents", { name, ...body }));
+      await (a ? send("PATCH", "/agents/" + name, body) : post("/agents", { name, ...body }));
       said("Saved.");
       fill(place);
       await agentPage(place, name, signal);
     } catch (error) { wrong.textContent = /** @type {Error} */ (error).message; }
   };
-  place.append(h("p", null, h("a", { href: "#/agents" }, "← Agents")), h("h1", null, name), h("p", { class: "status" }, a ? [h("b", { class: a.valid ? "" : "need failed" }, a.valid ? "ready" : a.why || "cannot run"), " · ", a.file ? h("code", null, a.file) : "built in; a file of your own replaces it"] : "There is no such agent yet."),
+  place.append(h("p", null, h("a", { href: "#/agents" }, "← Agents")), h("h1", null, name), h("p", "status", a ? [h("b", a.valid ? "" : "need failed", a.valid ? "ready" : a.why || "cannot run"), " · ", a.file ? code(a.file) : "built in; a file of your own replaces it"] : "There is no such agent yet."),
     h("form", { class: "agent", onsubmit: submits(save) }, Object.values(fields).map((f) => h("label", null, f.label, f.e)),
-      h("label", { class: "line" }, workspace, " in this folder, and trusted"), wrong,
-      h("p", { class: "choices" }, h("button", { class: "act" }, a ? "Save" : "Write the agent"), a?.file && button("Remove the file…", () => ask("Remove " + a.file, [], "Remove", async () => {
+      h("label", "line", workspace, " in this folder, and trusted"), wrong,
+      h("p", "choices", h("button", "act", a ? "Save" : "Write the agent"), a?.file && button("Remove the file…", () => ask("Remove " + a.file, [], "Remove", async () => {
         await send("DELETE", "/agents/" + name);
         location.hash = "#/agents";
       })))));
 }
 
-/** @param {HTMLElement} place @param {AbortSignal} signal */
+/** @type {Page} */
 export async function models(place, signal) {
   const { items } = await get("/models", {}, signal);
   put(place, h("h1", null, "Models"), rows(["model", "window", "in, out ($ per million tokens)", ""], items.map((m) => [
-    h("code", null, m.name), m.window ? m.window.toLocaleString("en") : "", m.price.input || m.price.output ? `${m.price.input}, ${m.price.output}` : "", m.usable ? "ready" : h("span", { class: "quiet" }, "no key")])));
+    code(m.name), m.window ? m.window.toLocaleString("en") : "", m.price.input || m.price.output ? `${m.price.input}, ${m.price.output}` : "", m.usable ? "ready" : h("span", "quiet", "no key")])));
 }
 
-/** @param {HTMLElement} place @param {AbortSignal} signal */
+/** @type {Page} */
 export async function rules(place, signal) {
   const list = h("div"), found = h("div");
   const load = async () => {
     const { items } = await get("/permissions", {}, signal);
     fill(list, rows(["", "rule", "where", "since", "why", ""], items.map((r) => [
-      h("b", { class: "need " + (r.effect === "allow" ? "" : "failed") }, r.effect), [h("code", null, r.rule), r.sandbox === "none" && h("p", { class: "warn" }, "without the sandbox"), r.idle && h("p", { class: "quiet" }, r.idle)], r.scope || r.source || "", r.at ? ago(r.at) + (r.by ? " by " + r.by : "") : "", r.why || "",
+      h("b", "need " + (r.effect === "allow" ? "" : "failed"), r.effect), [code(r.rule), r.sandbox === "none" && h("p", "warn", "without the sandbox"), r.idle && h("p", "quiet", r.idle)], r.scope || r.source || "", r.at ? ago(r.at) + (r.by ? " by " + r.by : "") : "", r.why || "",
       r.scope && button("Remove", async () => { await send("DELETE", `/permissions?${new URLSearchParams({ rule: r.rule, effect: r.effect, scope: r.scope })}`); said("Removed."); load(); })])));
   };
   const call = h("input", { size: 50, placeholder: "npm install", "aria-label": "a command" });
-  put(place, h("h1", null, "Rules"), h("form", { class: "ask", onsubmit: (e) => {
-    e.preventDefault();
-    trying(async () => {
-      const x = await send("POST", "/permissions/explain", { call: call.value });
-      fill(found, h("p", null, h("b", null, x.decision.verdict), " · ", x.decision.reason, x.decision.rule && [" · ", h("code", null, x.decision.rule)]), h("ul", null, (x.parts || []).map((p) => h("li", null, h("code", null, p.text), ` ${p.verdict}: ${p.reason}`))));
-    });
-  } }, h("label", { class: "line" }, "What would happen to ", call), h("button", null, "Ask")), found, list);
+  put(place, h("h1", null, "Rules"), h("form", { class: "ask", onsubmit: submits(async () => {
+    const x = await post("/permissions/explain", { call: call.value });
+    fill(found, h("p", null, h("b", null, x.decision.verdict), " · ", x.decision.reason, x.decision.rule && [" · ", code(x.decision.rule)]), h("ul", null, (x.parts || []).map((p) => h("li", null, code(p.text), ` ${p.verdict}: ${p.reason}`))));
+  }) }, h("label", "line", "What would happen to ", call), h("button", null, "Ask")), found, list);
   await load();
 }
 
-/** @param {HTMLElement} place @param {AbortSignal} signal */
+/** @type {Page} */
 export async function trust(place, signal) {
   const { items, trusted } = await get("/trust", {}, signal);
   put(place, h("h1", null, "Trust"), h("p", null, items.length ? "These files of the folder change what pawl does. They count only after you have looked at them:" : trusted ? "Everything that the folder brings is trusted." : "The folder brings nothing that would change what pawl does."));
   const shown = items.map((f) => h("pre", { tabIndex: 0 }, f.shown || ""));
-  const files = items.map((f, i) => h("details", { open: true }, h("summary", null, h("code", null, f.file)), f.problem && h("p", { class: "warn" }, f.problem), shown[i]));
+  const files = items.map((f, i) => h("details", { open: true }, h("summary", null, code(f.file)), f.problem && h("p", "warn", f.problem), shown[i]));
   const some = items.filter((f) => !f.problem);
-  if (items.length && !some.length) put(place, files, h("p", { class: "warn" }, "None of this can be trusted as it is: repair or remove it."));
-  else if (some.length) put(place, standing(h("div", null, files, h("p", { class: "choices" }, button("Trust these files as they are shown", async () => {
-    await send("POST", "/trust", { files: some.map((f) => ({ file: f.file, sha256: f.sha256 || "" })) });
+  if (items.length && !some.length) put(place, files, h("p", "warn", "None of this can be trusted as it is: repair or remove it."));
+  else if (some.length) put(place, standing(h("div", null, files, h("p", "choices", button("Trust these files as they are shown", async () => {
+    await post("/trust", { files: some.map((f) => ({ file: f.file, sha256: f.sha256 || "" })) });
     said("Trusted. It holds from the next start of the server on.");
     fill(place);
     await trust(place, signal);
   }, { class: "act" }))), shown));
 }
 
-/** @param {HTMLElement} place @param {AbortSignal} signal */
+/** @type {Page} */
 export async function usage(place, signal) {
   const list = h("div");
   const load = (/** @type {string} */ since) => trying(async () => {
     const u = /** @type {any} */ (await get("/usage", { since }, signal));
     const most = Math.max(1, ...Object.values(u.ends).map(Number));
     fill(list,
-      h("p", { class: "figures" }, [[plural(u.runs, "run"), ""], [plural(u.turns, "turn"), ""], [plural(u.calls, "call"), ""], [money(u.cost) || "–", "cost"], [String(u.reminders), "reminders"], [u.steps_per_turn.mean.toFixed(1), "steps a turn"]].map(([n, what]) => h("span", null, h("b", null, n), " ", what))),
-      u.days.length > 0 && [h("h2", null, "By day"), h("div", { class: "plots" }, /** @type {[string, (d: any) => number, (n: number) => string][]} */ ([
+      h("p", "figures", [[plural(u.runs, "run"), ""], [plural(u.turns, "turn"), ""], [plural(u.calls, "call"), ""], [money(u.cost) || "–", "cost"], [String(u.reminders), "reminders"], [u.steps_per_turn.mean.toFixed(1), "steps a turn"]].map(([n, what]) => h("span", null, h("b", null, n), " ", what))),
+      u.days.length > 0 && [h("h2", null, "By day"), h("div", "plots", /** @type {[string, (d: any) => number, (n: number) => string][]} */ ([
         ["cost", (d) => d.cost, money], ["turns", (d) => d.turns, String], ["not completed", (d) => d.failed, String],
         ["reminders", (d) => d.reminders, String], ["seconds a turn", (d) => d.turns ? d.driven_ms / d.turns / 1000 : 0, (n) => n.toFixed(1)],
       ]).map(([name, of, say]) => plot(name, u.days, of, say)))],
-      h("h2", null, "How turns ended"), h("table", { class: "bars" }, Object.entries(u.ends).map(([name, n]) => h("tr", null, h("th", null, name), h("td", null, h("meter", { min: 0, max: most, value: Number(n) })), h("td", { class: "n" }, Number(n).toLocaleString("en"))))),
+      h("h2", null, "How turns ended"), h("table", "bars", Object.entries(u.ends).map(([name, n]) => h("tr", null, h("th", null, name), h("td", null, h("meter", { min: 0, max: most, value: Number(n) })), h("td", "n", Number(n).toLocaleString("en"))))),
       h("h2", null, "Models"), rows(["model", "requests", "tokens in", "tokens out", "cost"], (u.models || []).map((/** @type {any} */ m) => [m.model, m.requests, (m.usage.input_tokens + m.usage.cache_read_tokens).toLocaleString("en"), m.usage.output_tokens.toLocaleString("en"), money(m.usage.cost)])),
       u.denials?.length > 0 && [h("h2", null, "Refused"), rows(["tool", "rule", "count"], u.denials.map((/** @type {any} */ d) => [d.tool, d.rule || d.source || "", d.count]))]);
   });
@@ -164,12 +162,12 @@ export async function usage(place, signal) {
   await load("");
 }
 
-/** @param {HTMLElement} place @param {AbortSignal} signal */
+/** @type {Page} */
 export async function settings(place, signal) {
   const [c, v] = await Promise.all([get("/config", {}, signal), get("/version", {}, signal)]);
-  put(place, h("h1", null, "Settings"), h("p", { class: "quiet" }, `pawl ${v.version}, state in `, h("code", null, c.state_dir)), c.notes.map((n) => h("p", { class: "warn" }, n)),
-    h("p", null, "Settings are read when the server starts. ", h("code", null, "pawl config set"), " changes them."),
-    rows(["setting", "value", "from"], Object.entries(c.values).map(([name, s]) => [h("code", null, name), h("code", null, s.value), s.source])),
+  put(place, h("h1", null, "Settings"), h("p", "quiet", `pawl ${v.version}, state in `, code(c.state_dir)), c.notes.map((n) => h("p", "warn", n)),
+    h("p", null, "Settings are read when the server starts. ", code("pawl config set"), " changes them."),
+    rows(["setting", "value", "from"], Object.entries(c.values).map(([name, s]) => [code(name), code(s.value), s.source])),
     h("p", null, button("Log out", logOut)),
     h("p", null, h("a", { href: "/api/v1/docs" }, "The API: its operations, and a form for each")));
 }
@@ -179,7 +177,7 @@ function plot(name, days, of, say) {
   const day = (/** @type {any} */ d) => Date.parse(d) / 86400000;
   const first = day(days[0].day), n = Math.max(14, day(days[days.length - 1].day) - first + 1);
   const most = Math.max(...days.map(of));
-  const caption = h("figcaption", null, h("b", null, name), " ", h("span", { class: "quiet" }, most ? "at most " + say(most) : "none"));
+  const caption = h("figcaption", null, h("b", null, name), " ", h("span", "quiet", most ? "at most " + say(most) : "none"));
   if (!most) return h("figure", null, caption);
   const svg = (/** @type {string} */ tag, /** @type {Record<string, string | number>} */ attributes, /** @type {Node[]} */ ...children) => {
     const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -193,17 +191,17 @@ function plot(name, days, of, say) {
   });
   return h("figure", null, caption,
     svg("svg", { viewBox: "0 0 280 61", role: "img", "aria-label": `${name}: ` + days.map((d) => `${d.day} ${say(of(d))}`).join(", ") }, svg("path", { d: "M0 60.5H280" }), ...bars),
-    h("p", { class: "quiet" }, h("span", null, days[0].day), " ", h("span", null, days.length > 1 && days[days.length - 1].day)));
+    h("p", "quiet", h("span", null, days[0].day), " ", h("span", null, days.length > 1 && days[days.length - 1].day)));
 }
 
-/** @param {HTMLElement} place @param {AbortSignal} signal */
+/** @type {Page} */
 export async function doctor(place, signal) {
   const list = h("div");
   const load = async (/** @type {boolean} */ online) => {
-    fill(list, h("p", { class: "quiet" }, "It looks…"));
+    fill(list, h("p", "quiet", "It looks…"));
     const r = await get("/doctor", { online }, signal);
-    fill(list, h("p", { class: "status" }, h("b", { class: r.usable ? "" : "need failed" }, r.usable ? "A run could begin" : "No run could begin"), r.model && [" with ", h("code", null, r.model)], r.source && `, ${r.source}`),
-      rows(["", "what there is, and what to do"], r.checks.map((c) => [h("b", { class: c.state === "wrong" ? "need failed" : c.state === "ok" ? "" : "quiet" }, { ok: "● ok", missing: "○ missing", unasked: "– not asked", wrong: "✕ wrong" }[/** @type {string} */ (c.state)]), [h("b", null, c.topic), " · ", c.name, h("p", { class: "quiet" }, c.detail), c.next && h("p", null, h("code", null, c.next))]])));
+    fill(list, h("p", "status", h("b", r.usable ? "" : "need failed", r.usable ? "A run could begin" : "No run could begin"), r.model && [" with ", code(r.model)], r.source && `, ${r.source}`),
+      rows(["", "what there is, and what to do"], r.checks.map((c) => [h("b", { class: c.state === "wrong" ? "need failed" : c.state === "ok" ? "" : "quiet" }, { ok: "● ok", missing: "○ missing", unasked: "– not asked", wrong: "✕ wrong" }[/** @type {string} */ (c.state)]), [h("b", null, c.topic), " · ", c.name, h("p", "quiet", c.detail), c.next && h("p", null, code(c.next))]])));
   };
   place.append(h("h1", null, "Doctor"), h("p", null, button("Ask the providers too", () => load(true))), list);
   await load(false);

@@ -28,7 +28,7 @@ export function palette(entries, actions) {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     found = from.filter((e) => words.every((w) => `${e.name} ${e.about || ""}`.toLowerCase().includes(w))).slice(0, 50);
     at = 0;
-    list.replaceChildren(...found.map((e, i) => h("li", { role: "option", id: "found-" + i, onclick: () => choose(e) }, e.name, e.about && h("small", { class: "quiet" }, " " + e.about))));
+    list.replaceChildren(...found.map((e, i) => h("li", { role: "option", id: "found-" + i, onclick: () => choose(e) }, e.name, e.about && h("small", "quiet", " " + e.about))));
     mark();
   };
   const choose = (/** @type {Entry | undefined} */ e) => { if (e) { dialog.close(); e.run(); } };

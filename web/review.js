@@ -1,8 +1,8 @@
 // The changes of a task: files, comments on lines, what the agent is told of them, merging.
 
-import { get, send } from "./client.js";
+import { get, post } from "./client.js";
 import { hunks, parse } from "./diff.js";
-import { ask, button, fill, h, money, plural, said, took, trying } from "./dom.js";
+import { ask, button, code, fill, h, money, plural, said, took, trying, wide } from "./dom.js";
 import { onTask, unmerged } from "./tasks.js";
 import { oneAtATime } from "./timing.js";
 
@@ -15,16 +15,11 @@ const became = { changed: "● changed", answered: "◐ answered", open: "○ op
 /** @param {string} name */
 const stored = (name, otherwise = "null") => JSON.parse(localStorage.getItem(name) || otherwise);
 
-/**
- * reviewPage shows the changes of a task until the signal says otherwise.
- * @param {HTMLElement} place
- * @param {string} id
- * @param {AbortSignal} signal
- */
+/** reviewPage shows the changes of a task until the signal says otherwise. @type {import("./pages.js").PageOf} */
 export async function reviewPage(place, id, signal) {
   let task = await get("/tasks/" + id, {}, signal);
   document.title = "Review: " + task.title + " · pawl";
-  const list = h("div", { class: "files" }), bar = h("div", { class: "bar" }), past = h("div"), counts = h("p", { class: "status" });
+  const list = h("div", "files"), bar = h("div", "bar"), past = h("div"), counts = h("p", "status");
   const how = { side: localStorage.getItem("pawl-diff-side") === "yes", blank: localStorage.getItem("pawl-diff-blank") !== "no" };
   /** @type {Comment[]} what was written and not sent; it is kept in this browser */
   let comments = stored("pawl-review-" + id, "[]");
@@ -40,8 +35,8 @@ export async function reviewPage(place, id, signal) {
   let since = task.messages.findLast((m) => m.tree && m.state !== "withdrawn")?.tree || "";
   let chosen = false;
   const from = h("select", { "aria-label": "which changes", hidden: true, onchange: () => { since = from.value; chosen = true; load(); } });
-  place.append(h("div", { class: "review" }, h("header", null, h("p", null, h("a", { href: "#/tasks/" + id }, "← " + task.title)), h("h1", null, "Changes"), counts,
-    h("p", { class: "how" }, from, " ", toggle("side by side", "side"), " ", toggle("white space", "blank"))), past, list, bar));
+  place.append(h("div", "review", h("header", null, h("p", null, h("a", { href: "#/tasks/" + id }, "← " + task.title)), h("h1", null, "Changes"), counts,
+    h("p", "how", from, " ", toggle("side by side", "side"), " ", toggle("white space", "blank"))), past, list, bar));
 
   /** @type {any} */
   let diff = null;
@@ -76,7 +71,7 @@ export async function reviewPage(place, id, signal) {
       }
       const looks = reviews.filter((r) => r.tree && r.tree !== diff?.tree);
       from.hidden = looks.length === 0 && !since;
-      fill(from, h("option", { value: "" }, "all changes"), looks.map((r) => h("option", { value: r.tree, selected: r.tree === since }, "since the review of " + new Date(r.at).toLocaleString([], { dateStyle: "short", timeStyle: "short" }))));
+      fill(from, h("option", { value: "" }, "all changes"), looks.map((r) => h("option", { value: r.tree, selected: r.tree === since }, "since the review of " + at(r))));
       fill(past, attempts.length > 1 && attemptsView(attempts, runs), reviews.map((r, i) => reviewView(r, i === 0)));
       draw();
     } catch (error) {
@@ -84,15 +79,15 @@ export async function reviewPage(place, id, signal) {
     }
   }, 20, signal);
   const draw = () => {
-    fill(counts, `${plural(files.length, "file")} · `, h("span", { class: "plus" }, "+" + files.reduce((n, f) => n + f.added, 0)), " ", h("span", { class: "minus" }, "−" + files.reduce((n, f) => n + f.removed, 0)),
-      diff && ` · ${plural(diff.commits, "commit")} on `, diff && h("code", null, diff.branch));
+    fill(counts, `${plural(files.length, "file")} · `, h("span", "plus", "+" + files.reduce((n, f) => n + f.added, 0)), " ", h("span", "minus", "−" + files.reduce((n, f) => n + f.removed, 0)),
+      diff && ` · ${plural(diff.commits, "commit")} on `, diff && code(diff.branch));
     fill(list, files.map(fileView));
     foot();
   };
   /** reviewView shows what became of the comments of a review. @param {any} r @param {boolean} open */
-  const reviewView = (r, open) => h("details", { open, class: "past" }, h("summary", null, h("b", null, "Review"), ` of ${new Date(r.at).toLocaleString([], { dateStyle: "short", timeStyle: "short" })} · ${plural(r.comments.length, "comment")} · `,
+  const reviewView = (r, open) => h("details", { open, class: "past" }, h("summary", null, h("b", null, "Review"), ` of ${at(r)} · ${plural(r.comments.length, "comment")} · `,
     ["changed", "answered", "open"].map((b) => [r.comments.filter((/** @type {Comment} */ c) => (c.became || "open") === b).length, b]).filter(([n]) => n).map(([n, b]) => `${n} ${b}`).join(", "), r.state === "queued" && " · not read yet"),
-  h("ul", { class: "plain" }, r.comments.map((/** @type {Comment} */ c) => h("li", null, button(c.line ? `${c.file}:${c.line}` : c.file, () => go(c.file), { class: "path" }), " ", shown(c)))));
+  h("ul", "plain", r.comments.map((/** @type {Comment} */ c) => h("li", null, button(c.line ? `${c.file}:${c.line}` : c.file, () => go(c.file), { class: "path" }), " ", shown(c)))));
   /** go opens a file and goes to it. @param {string} file */
   const go = (file) => {
     const e = [...list.children].find((e) => e.ariaLabel === file);
@@ -104,13 +99,13 @@ export async function reviewPage(place, id, signal) {
   const fileView = (/** @type {File} */ f) => {
     const print = f.blob || String(hash(JSON.stringify(f.hunks.map((x) => x.lines.map((l) => l.kind + l.text)))));
     const lines = f.hunks.reduce((n, x) => n + x.lines.length, 0);
-    const body = h("div", { class: "wide" });
-    const rows = h("tbody"), above = h("table", { class: "diff" }, rows);
+    const body = h("div", "wide");
+    const rows = h("tbody"), above = h("table", "diff", rows);
     const onFile = () => { const row = h("tr"); rows.append(row); write(row, { file: f.name, text: "" }); };
     const fillBody = () => {
       if (body.childElementCount > 0) return;
       const table = f.binary ? null : hunks(f, { ...how, onLine: (side, line, quoted, row) => write(row, { file: f.name, side, line, quoted, text: "" }) });
-      fill(body, above, table || h("p", { class: "quiet" }, "It is not text."));
+      fill(body, above, table || h("p", "quiet", "It is not text."));
       for (const c of [...reviews.flatMap((r) => r.comments), ...comments]) {
         if (c.file !== f.name) continue;
         const line = c.line && found(f, c);
@@ -121,9 +116,9 @@ export async function reviewPage(place, id, signal) {
     };
     const open = seen[f.name] !== print && lines < 1500;
     const e = h("details", { open, ontoggle: () => { if (e.open) fillBody(); } },
-      h("summary", null, h("code", null, f.name), f.note && h("span", { class: "quiet" }, " " + f.note), " ", h("span", { class: "plus" }, "+" + f.added), " ", h("span", { class: "minus" }, "−" + f.removed),
-        seen[f.name] && seen[f.name] !== print && h("b", { class: "need" }, " changed since you looked")), body);
-    const marks = h("div", { class: "marks" }, button("Comment", () => { e.open = true; fillBody(); onFile(); }, { "aria-label": "comment on the file " + f.name }), h("label", { class: "seen" }, h("input", { type: "checkbox", checked: seen[f.name] === print, onchange: (ev) => {
+      h("summary", null, code(f.name), f.note && h("span", "quiet", " " + f.note), " ", h("span", "plus", "+" + f.added), " ", h("span", "minus", "−" + f.removed),
+        seen[f.name] && seen[f.name] !== print && h("b", "need", " changed since you looked")), body);
+    const marks = h("div", "marks", button("Comment", () => { e.open = true; fillBody(); onFile(); }, { "aria-label": "comment on the file " + f.name }), h("label", "seen", h("input", { type: "checkbox", checked: seen[f.name] === print, onchange: (ev) => {
       if (/** @type {HTMLInputElement} */ (ev.target).checked) { seen[f.name] = print; e.open = false; } else delete seen[f.name];
       localStorage.setItem("pawl-seen-" + id, JSON.stringify(seen));
     } }), " seen"));
@@ -145,20 +140,20 @@ export async function reviewPage(place, id, signal) {
       if (late) load();
       else showComment(row, c);
     };
-    const tr = h("tr", { class: "comments" }, h("td", { colSpan: 4 }, text, h("p", { class: "choices" }, button("Back", () => { tr.remove(); if (late) load(); }), button("Keep", done, { class: "act", title: "ctrl+enter" }))));
+    const tr = h("tr", "comments", h("td", { colSpan: 4 }, text, h("p", "choices", button("Back", () => { tr.remove(); if (late) load(); }), button("Keep", done, { class: "act", title: "ctrl+enter" }))));
     row.after(tr);
     text.focus();
   };
   /** @param {HTMLTableRowElement} row @param {Comment} c @param {string} [where] */
   const showComment = (row, c, where = "") => {
-    const tr = h("tr", { class: "comments" }, h("td", { colSpan: 4 }, h("p", null, where && h("span", { class: "quiet" }, where), shown(c), !c.id && [" ", button("Edit", () => { tr.remove(); write(row, c); }), " ", button("Remove", () => { comments = comments.filter((x) => x !== c); keep(); tr.remove(); })])));
+    const tr = h("tr", "comments", h("td", { colSpan: 4 }, h("p", null, where && h("span", "quiet", where), shown(c), !c.id && [" ", button("Edit", () => { tr.remove(); write(row, c); }), " ", button("Remove", () => { comments = comments.filter((x) => x !== c); keep(); tr.remove(); })])));
     row.after(tr);
   };
   const foot = () => fill(bar,
-    h("span", null, comments.length ? plural(comments.length, "comment") : "Click a line's number to comment on it."), h("span", { class: "space" }),
+    h("span", null, comments.length ? plural(comments.length, "comment") : "Click a line's number to comment on it."), h("span", "space"),
     button("Send to the agent", async () => {
       const sent = [...comments];
-      await send("POST", `/tasks/${id}/reviews`, { comments: sent, ...(diff ? { tree: diff.tree } : {}) });
+      await post(`/tasks/${id}/reviews`, { comments: sent, ...(diff ? { tree: diff.tree } : {}) });
       comments = comments.filter((c) => !sent.includes(c)); // others may have been written meanwhile
       since = diff?.tree || "";
       chosen = true;
@@ -169,16 +164,19 @@ export async function reviewPage(place, id, signal) {
     unmerged(task) && button("Merge", () => merge(task), { class: comments.length ? "" : "act" }),
     task.copy && button("Discard…", () => {
       ask("Remove the copy?", [h("p", null, "What was not merged is removed with it. The task stays.")], "Remove it", async () => {
-        await send("POST", `/tasks/${id}/discard`);
+        await post(`/tasks/${id}/discard`);
         location.hash = "#/tasks/" + id;
       });
     }));
-  onTask(id, (event) => { if (event.type === "status_changed" || event.type === "completion_report_submitted" || event.type.startsWith("message_") || event.type.startsWith("copy_")) load(); }, signal);
+  onTask(id, (event) => { if (/^(status_changed|completion_report|message_|copy_)/.test(event.type)) load(); }, signal);
   await load();
 }
 
+/** @param {any} r */
+const at = (r) => new Date(r.at).toLocaleString([], { dateStyle: "short", timeStyle: "short" });
+
 /** shown shows a comment, and what became of it once it was sent. @param {Comment} c */
-const shown = (c) => h("span", null, c.text, c.id && [" ", h("b", { class: "became " + (c.became || "open") }, became[c.became || "open"]), c.answer && h("span", { class: "answer" }, " " + c.answer)]);
+const shown = (c) => h("span", null, c.text, c.id && [" ", h("b", "became " + (c.became || "open"), became[c.became || "open"]), c.answer && h("span", "answer", " " + c.answer)]);
 
 /** found returns the line at which what a comment is about stands now: the nearest one with the same text; 0: there is none. @param {File} f @param {Comment} c */
 function found(f, c) {
@@ -194,25 +192,25 @@ function found(f, c) {
 }
 
 /** attemptsView shows the attempts of a task side by side. @param {any[]} attempts the runs of workers @param {any[]} diffs of each */
-const attemptsView = (attempts, diffs) => h("details", { class: "past" }, h("summary", null, h("b", null, "Attempts"), " · " + attempts.length), h("div", { class: "wide", tabIndex: 0 }, h("table", { class: "list" },
+const attemptsView = (attempts, diffs) => h("details", "past", h("summary", null, h("b", null, "Attempts"), " · " + attempts.length), wide("list",
   h("thead", null, h("tr", null, h("td"), attempts.map((r) => h("th", null, h("a", { href: "#/runs/" + r.run }, r.agent))))),
   h("tbody", null, /** @type {[string, (r: any, i: number) => any][]} */ ([
     ["ended", (r) => r.ended ? r.end?.end || "" : "works"], ["took", (r) => r.finished_at ? took(Date.parse(r.finished_at) - Date.parse(r.started_at)) : ""], ["steps", (r) => r.steps || 0], ["cost", (r) => money(r.usage?.cost)],
-    ["edited", (_, i) => diffs[i].files.map((/** @type {any} */ f) => h("div", null, h("code", null, f.path), ` +${f.added || 0} −${f.removed || 0}`))], ["said", (r) => (r.output || "").slice(0, 600)],
-  ]).map(([name, of]) => h("tr", null, h("th", null, name), attempts.map((r, i) => h("td", null, of(r, i)))))))));
+    ["edited", (_, i) => diffs[i].files.map((/** @type {any} */ f) => h("div", null, code(f.path), ` +${f.added || 0} −${f.removed || 0}`))], ["said", (r) => (r.output || "").slice(0, 600)],
+  ]).map(([name, of]) => h("tr", null, h("th", null, name), attempts.map((r, i) => h("td", null, of(r, i))))))));
 
 /** merge fetches the branch of a task and says what stands in the way. @param {any} task */
 async function merge(task) {
   await trying(async () => {
-    const m = await send("POST", `/tasks/${task.id}/merge`);
+    const m = await post(`/tasks/${task.id}/merge`);
     const into = m.into || "your branch";
     const dialog = ask(m.unchanged ? "Nothing was changed" : "The branch is in your repository", [
-      h("p", null, h("code", null, m.branch), " is at ", h("code", null, m.commit.slice(0, 12)), m.contained ? ` and is part of ${into} already.` : "."),
-      m.conflicts.length > 0 && [h("p", null, `These files have conflicts with ${into}:`), h("ul", null, m.conflicts.map((f) => h("li", null, h("code", null, f))))],
-      m.uncommitted.length > 0 && [h("p", null, "These files of yours are not committed and stand in the way:"), h("ul", null, m.uncommitted.map((f) => h("li", null, h("code", null, f))))],
-      !m.contained && !m.unchanged && h("p", null, "To take it in: ", h("code", null, "git merge " + m.branch)),
+      h("p", null, code(m.branch), " is at ", code(m.commit.slice(0, 12)), m.contained ? ` and is part of ${into} already.` : "."),
+      m.conflicts.length > 0 && [h("p", null, `These files have conflicts with ${into}:`), h("ul", null, m.conflicts.map((f) => h("li", null, code(f))))],
+      m.uncommitted.length > 0 && [h("p", null, "These files of yours are not committed and stand in the way:"), h("ul", null, m.uncommitted.map((f) => h("li", null, code(f))))],
+      !m.contained && !m.unchanged && h("p", null, "To take it in: ", code("git merge " + m.branch)),
       m.conflicts.length > 0 && button("Let the agent solve them", async () => {
-        await send("POST", `/tasks/${task.id}/messages`, { text: `Your branch has conflicts with ${into} in: ${m.conflicts.join(", ")}. Commit what you have, merge the commit ${m.head} of ${into} (git merge ${m.head}), solve the conflicts so that both sides keep what they mean, and run the tests.` });
+        await post(`/tasks/${task.id}/messages`, { text: `Your branch has conflicts with ${into} in: ${m.conflicts.join(", ")}. Commit what you have, merge the commit ${m.head} of ${into} (git merge ${m.head}), solve the conflicts so that both sides keep what they mean, and run the tests.` });
         dialog.close();
         location.hash = "#/tasks/" + task.id;
       }),

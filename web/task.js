@@ -1,6 +1,6 @@
 // The page of a task: the run as it happens, and beside it what the task is, waits for, and was.
 
-import { get, send } from "./client.js";
+import { get, post, send } from "./client.js";
 import { answers, approval, draft, standing } from "./dialog.js";
 import { ago, ask, button, bytes, fill, h, keyed, money, plural, said, submits, trying } from "./dom.js";
 import { markdown } from "./markdown.js";
@@ -11,22 +11,17 @@ import { transcript } from "./transcript.js";
 
 /** @typedef {import("./client.js").Answer} Answer */
 
-/**
- * taskPage shows a task until the signal says otherwise.
- * @param {HTMLElement} place
- * @param {string} id
- * @param {AbortSignal} signal
- */
+/** taskPage shows a task until the signal says otherwise. @type {import("./pages.js").PageOf} */
 export async function taskPage(place, id, signal) {
-  const title = h("h1"), status = h("p", { class: "status" }), actions = h("div", { class: "actions" });
-  const asks = h("div", { class: "asks" });
+  const title = h("h1"), status = h("p", "status"), actions = h("div", "actions");
+  const asks = h("div", "asks");
   const tabs = h("nav", { class: "tabs", "aria-label": "runs" });
-  const runPlace = h("div", { class: "run" });
-  const rail = h("aside", { class: "rail" });
+  const runPlace = h("div", "run");
+  const rail = h("aside", "rail");
   const say = line(id, signal);
-  place.append(h("div", { class: "task" },
+  place.append(h("div", "task",
     h("header", null, h("p", null, h("a", { href: "#/" }, "← Board")), title, status, actions),
-    h("div", { class: "main" }, tabs, runPlace, h("div", { class: "stand" }, asks, say.e)), rail));
+    h("div", "main", tabs, runPlace, h("div", "stand", asks, say.e)), rail));
 
   let shown = "", chosen = "";
   /** @type {AbortController | null} */
@@ -46,14 +41,14 @@ export async function taskPage(place, id, signal) {
       works = task.status.name === "active" || task.status.name === "planning";
       title.textContent = task.title;
       document.title = task.title + " · pawl";
-      fill(status, h("b", { class: "state " + task.status.name }, task.status.name.replace("_", " ")), task.status.agent && " · " + task.status.agent,
+      fill(status, h("b", "state " + task.status.name, task.status.name.replace("_", " ")), task.status.agent && " · " + task.status.agent,
         task.waits_for && " · waits for " + task.waits_for, live(task).map((l) => " · " + l), task.status.detail && " · " + task.status.detail,
         task.status.until && " · continues at " + new Date(task.status.until).toLocaleTimeString(), money(task.usage.cost) && " · " + money(task.usage.cost));
       act(actions, task, load);
       const open = task.questions.filter((q) => !q.answered);
       keyed(asks, [...calls.items, ...open.length > 0 ? [{ run: "", call: "", digest: JSON.stringify(open) }] : []], (c) => c.run + " " + c.call, (c) => c.digest, (c) => c.run ? approval(task, c, load) : answers(task, load));
       fill(tabs, task.runs.length > 1 && task.runs.map((r) => button(`${r.agent}${r.ended ? "" : " ●"}`, () => { chosen = r.run; show(r.run); load(); }, { "aria-pressed": String(r.run === (chosen || task.runs.at(-1).run)) })));
-      if (task.runs.length === 0) fill(runPlace, h("div", { class: "prose empty" }, markdown(task.description)));
+      if (task.runs.length === 0) fill(runPlace, h("div", "prose empty", markdown(task.description)));
       show(chosen || task.runs.at(-1)?.run);
       if (version !== task.seq) {
         version = task.seq;
@@ -72,7 +67,7 @@ export async function taskPage(place, id, signal) {
 
 /** act shows what a person can do with a task. @param {HTMLElement} place @param {Answer} task @param {() => void} load */
 function act(place, task, load) {
-  const post = (/** @type {string} */ op, /** @type {any} */ body) => trying(async () => { await send("POST", `/tasks/${task.id}/${op}`, body); load(); });
+  const move = (/** @type {string} */ op, /** @type {any} */ body) => trying(async () => { await post(`/tasks/${task.id}/${op}`, body); load(); });
   /** @type {HTMLElement[]} */
   const buttons = [];
   /** @type {HTMLElement[]} what is seldom meant */
@@ -84,13 +79,13 @@ function act(place, task, load) {
     if (may === "handoff") more.push(button(label, () => handoff(task, load)));
     else if (may === "fail" || may === "cancel") (may === "fail" ? more : buttons).push(button(label, () => {
       const why = h("textarea", { rows: 2, placeholder: "why (may be empty)", "aria-label": "why" });
-      ask(label, [why], label, () => post(may, { why: why.value }));
+      ask(label, [why], label, () => move(may, { why: why.value }));
     }));
-    else (may === "complete" ? more : buttons).push(button(label, () => post(may, undefined), { class: first ? "act" : "" }));
+    else (may === "complete" ? more : buttons).push(button(label, () => move(may, undefined), { class: first ? "act" : "" }));
   }
   if (unmerged(task)) buttons.push(h("a", { class: "button " + (task.status.name === "completed" ? "act" : ""), href: `#/tasks/${task.id}/review` }, "Review the changes"));
   else if (task.runs.length > 0) buttons.push(h("a", { class: "button", href: `#/tasks/${task.id}/review` }, "Changes"));
-  if (more.length > 0) buttons.push(h("details", { class: "menu", open: Boolean(place.querySelector("details[open]")) }, h("summary", { class: "button" }, "More…"), h("div", null, more)));
+  if (more.length > 0) buttons.push(h("details", { class: "menu", open: Boolean(place.querySelector("details[open]")) }, h("summary", "button", "More…"), h("div", null, more)));
   // What has just come up is not what was pressed.
   const now = buttons.map((b) => b.textContent + b.className).join("|");
   if (place.dataset.shows === now) return;
@@ -104,7 +99,7 @@ async function handoff(task, load) {
   const agent = h("select", { "aria-label": "agent" }, agents.map((a) => h("option", { value: a.name, disabled: !a.valid, title: a.why || a.description || "" }, a.name + (a.valid ? "" : " (cannot run)"))));
   const words = h("textarea", { rows: 3, placeholder: "what it should know or do differently (may be empty)", "aria-label": "words for the agent" });
   ask("Hand off", [h("p", null, agent), words], "Hand off", async () => {
-    await send("POST", `/tasks/${task.id}/handoff`, { agent: agent.value, prompt: words.value });
+    await post(`/tasks/${task.id}/handoff`, { agent: agent.value, prompt: words.value });
     load();
   });
 }
@@ -113,16 +108,16 @@ async function handoff(task, load) {
 function side(rail, task, load, signal) {
   if (rail.contains(document.activeElement) && /** @type {HTMLElement} */ (document.activeElement).matches("input, textarea")) return; // somebody types there
   const plan = task.plan;
-  const history = h("ol", { class: "history" });
+  const history = h("ol", "history");
   fill(rail,
-    h("details", { open: task.description.length < 600 }, h("summary", null, "Description"), h("div", { class: "prose" }, markdown(task.description))),
-    task.report && section("Report: " + task.report.status, h("div", { class: "prose" }, markdown(task.report.summary + (task.report.output ? "\n\n" + task.report.output : "") + (task.report.blockedReason ? "\n\n" + task.report.blockedReason : "")))),
+    h("details", { open: task.description.length < 600 }, h("summary", null, "Description"), h("div", "prose", markdown(task.description))),
+    task.report && section("Report: " + task.report.status, h("div", "prose", markdown(task.report.summary + (task.report.output ? "\n\n" + task.report.output : "") + (task.report.blockedReason ? "\n\n" + task.report.blockedReason : "")))),
     plan && section("Plan", planView(task, load)),
     task.questions.some((q) => q.answered) && section("Questions", h("dl", null, task.questions.filter((q) => q.answered).map((q) => [h("dt", null, q.question), h("dd", null, q.answer)]))),
-    task.messages.length > 0 && section("Said", h("ul", { class: "plain" }, task.messages.map((m) => h("li", null, m.comments ? h("a", { href: `#/tasks/${task.id}/review` }, `a review with ${plural(m.comments.length, "comment")}`) : m.text, " ", h("small", { class: "quiet" }, m.state),
+    task.messages.length > 0 && section("Said", h("ul", "plain", task.messages.map((m) => h("li", null, m.comments ? h("a", { href: `#/tasks/${task.id}/review` }, `a review with ${plural(m.comments.length, "comment")}`) : m.text, " ", h("small", "quiet", m.state),
       m.state === "queued" && button("Take back", async () => { await send("DELETE", `/tasks/${task.id}/messages/${m.id}`); load(); }))))),
     section("Files", attachments(task, load)),
-    section("About", h("dl", { class: "facts" },
+    section("About", h("dl", "facts",
       task.labels.length > 0 && [h("dt", null, "labels"), h("dd", null, task.labels.join(", "))],
       task.depends_on.length > 0 && [h("dt", null, "after"), h("dd", null, task.depends_on.map((d) => [h("a", { href: "#/tasks/" + d }, d), " "]).flat())],
       task.copy && [h("dt", null, "branch"), h("dd", null, h("code", null, task.copy.branch), task.copy.merged ? " (merged)" : "")],
@@ -142,17 +137,17 @@ const section = (name, ...children) => h("section", null, h("h2", null, name), .
 /** planView shows a plan, and edits it in place where that is allowed. @param {Answer} task @param {() => void} load */
 function planView(task, load) {
   const plan = task.plan;
-  const e = h("div", { class: "plan" });
+  const e = h("div", "plan");
   const lists = /** @type {const} */ ([["plan", "Steps"], ["requirements", "Requirements"], ["acceptanceCriteria", "Accepted when"]]);
   const view = () => fill(e, plan.summary && h("p", null, plan.summary),
     lists.map(([key, name]) => plan[key]?.length > 0 && [h("h3", null, name), h(key === "plan" ? "ol" : "ul", null, plan[key].map((/** @type {any} */ s) => h("li", null, s)))]).flat(),
-    plan.assignedAgent && h("p", { class: "quiet" }, "for ", plan.assignedAgent),
+    plan.assignedAgent && h("p", "quiet", "for ", plan.assignedAgent),
     task.status.name === "planned" && button("Edit", edit));
   const edit = () => {
     const summary = h("textarea", { rows: 3, value: plan.summary || "", "aria-label": "summary" });
     const fields = lists.map(([key, name]) => ({ key, e: h("textarea", { rows: Math.max(2, (plan[key] || []).length), value: (plan[key] || []).join("\n"), "aria-label": name }), name }));
     fill(e, h("label", null, "Summary", summary), fields.map((f) => h("label", null, f.name + ", one a line", f.e)),
-      h("p", { class: "choices" }, button("Back", view), button("Save the plan", async () => {
+      h("p", "choices", button("Back", view), button("Save the plan", async () => {
         await send("PATCH", "/tasks/" + task.id, { plan: { ...plan, summary: summary.value, ...Object.fromEntries(fields.map((f) => [f.key, f.e.value.split("\n").map((s) => s.trim()).filter(Boolean)])) } });
         said("Saved.");
         load();
@@ -165,10 +160,10 @@ function planView(task, load) {
 /** @param {Answer} task @param {() => void} load */
 function attachments(task, load) {
   const file = h("input", { type: "file", multiple: true, "aria-label": "attach files", onchange: () => trying(async () => {
-    for (const f of file.files || []) await send("POST", `/tasks/${task.id}/attachments?name=${encodeURIComponent(f.name)}`, f);
+    for (const f of file.files || []) await post(`/tasks/${task.id}/attachments?name=${encodeURIComponent(f.name)}`, f);
     load();
   }) });
-  return h("div", null, task.attachments.length > 0 && h("ul", { class: "plain" }, task.attachments.map((a) => h("li", null, a.name, " ", h("small", { class: "quiet" }, bytes(a.size)), " ",
+  return h("div", null, task.attachments.length > 0 && h("ul", "plain", task.attachments.map((a) => h("li", null, a.name, " ", h("small", "quiet", bytes(a.size)), " ",
     button("Remove", async () => { await send("DELETE", `/tasks/${task.id}/attachments/${a.id}`); load(); })))), file);
 }
 
@@ -178,15 +173,14 @@ function line(id, signal) {
     if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); form.requestSubmit(); }
   } });
   addEventListener("draft", () => { words.value = draft.of(id); }, { signal });
-  const note = h("small", { class: "quiet" });
+  const note = h("small", "quiet");
   const form = h("form", { class: "say", onsubmit: submits(async () => {
     const text = words.value.trim();
-    if (text) await trying(async () => {
-      await send("POST", `/tasks/${id}/messages`, { text });
-      if (words.value.trim() === text) words.value = "";
-      draft.keep(id, words.value);
-    });
-  }) }, words, h("div", null, note, h("button", { class: "act" }, "Say")));
+    if (!text) return;
+    await post(`/tasks/${id}/messages`, { text });
+    if (words.value.trim() === text) words.value = "";
+    draft.keep(id, words.value);
+  }) }, words, h("div", null, note, h("button", "act", "Say")));
   return { e: form, show(/** @type {any} */ task) {
     const at = task.status.name;
     note.textContent = at === "active" ? "It is told with its next results." : at === "completed" || at === "failed" ? "The agent continues with it, in the same conversation." : "It is told when the agent works next.";

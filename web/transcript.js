@@ -13,13 +13,13 @@ const opened = new Set();
 /** @param {any} item @param {string} run */
 function element(item, run) {
   switch (item.kind) {
-    case "message": return h("li", { class: "message" }, h("details", { open: Boolean(item.message?.by) || !item.text.includes("<task id=") }, h("summary", null, item.message?.by ? "said by " + item.message.by : item.text.includes("<task id=") ? "what the agent was given" : "said"), h("div", { class: "prose" }, markdown(item.text))));
-    case "text": return h("li", { class: "prose" }, markdown(item.text));
-    case "thinking": return h("li", { class: "thinking" }, h("details", null, h("summary", null, "thought"), h("div", { class: "prose quiet" }, item.text)));
+    case "message": return h("li", "message", h("details", { open: Boolean(item.message?.by) || !item.text.includes("<task id=") }, h("summary", null, item.message?.by ? "said by " + item.message.by : item.text.includes("<task id=") ? "what the agent was given" : "said"), h("div", "prose", markdown(item.text))));
+    case "text": return h("li", "prose", markdown(item.text));
+    case "thinking": return h("li", "thinking", h("details", null, h("summary", null, "thought"), h("div", "prose quiet", item.text)));
     case "call": return call(item, run);
-    case "end": return h("li", { class: "end" }, `${item.end.end}${item.end.detail ? ": " + item.end.detail : ""} · ${plural(item.end.steps, "step")}${money(item.end.usage?.cost) ? " · " + money(item.end.usage.cost) : ""}`);
+    case "end": return h("li", "end", `${item.end.end}${item.end.detail ? ": " + item.end.detail : ""} · ${plural(item.end.steps, "step")}${money(item.end.usage?.cost) ? " · " + money(item.end.usage.cost) : ""}`);
   }
-  return h("li", { class: "note" }, item.note?.detail || item.text || item.kind);
+  return h("li", "note", item.note?.detail || item.text || item.kind);
 }
 
 /** @param {any} item @param {string} run */
@@ -29,24 +29,24 @@ function call(item, run) {
   const state = c.state === "settled" ? (c.exit_code ? "exit code " + c.exit_code : c.outcome === "ok" ? "" : c.outcome) : c.state === "asked" ? "asks for permission" : c.state;
   const files = (c.files || []).map((/** @type {any} */ f) => `${f.path} +${f.added || 0} −${f.removed || 0}`).join(", ");
   const key = run + " " + item.id;
-  const body = h("div", { class: "body" });
+  const body = h("div", "body");
   const load = () => {
     const shown = c.title.replace(/^shell /, "") === c.input?.command ? null : c.input;
     fill(body,
-      c.decision && h("p", { class: "quiet" }, [c.decision.answer === "allow" ? "allowed" : c.decision.answer, c.decision.by ? "by " + c.decision.by : "", c.decision.reason, c.decision.rule].filter(Boolean).join(" · ")),
+      c.decision && h("p", "quiet", [c.decision.answer === "allow" ? "allowed" : c.decision.answer, c.decision.by ? "by " + c.decision.by : "", c.decision.reason, c.decision.rule].filter(Boolean).join(" · ")),
       c.input?.command && h("pre", { tabIndex: 0 }, c.input.command),
       shown && h("details", null, h("summary", null, "arguments"), h("pre", { tabIndex: 0 }, JSON.stringify(shown, null, 2))),
       c.child && h("p", null, h("a", { href: "#/runs/" + c.child }, "the run of the agent that it has started")),
       c.result && (/^@@ /m.test(c.result) ? patch(c.result) : h("pre", { class: "output", tabIndex: 0 }, ansi(c.result))),
       c.stored_bytes > 0 && h("p", null, h("a", { href: `#/runs/${run}/outputs/${encodeURIComponent(c.call)}` }, `look into the whole result (${bytes(c.stored_bytes)})`)),
-      !c.result && c.state === "settled" && h("p", { class: "quiet" }, "It printed nothing."));
+      !c.result && c.state === "settled" && h("p", "quiet", "It printed nothing."));
   };
   const e = h("details", { open: opened.has(key), ontoggle: () => {
     if (e.open) { opened.add(key); load(); } else opened.delete(key);
-  } }, h("summary", null, h("span", { class: "mark" }, c.state !== "settled" ? "○" : failed ? "✕" : "●"), " ", h("code", null, c.title), " ",
-    h("span", { class: "quiet" }, [state, files, c.duration_ms > 0 ? took(c.duration_ms) : ""].filter(Boolean).join(" · "))), body);
+  } }, h("summary", null, h("span", "mark", c.state !== "settled" ? "○" : failed ? "✕" : "●"), " ", h("code", null, c.title), " ",
+    h("span", "quiet", [state, files, c.duration_ms > 0 ? took(c.duration_ms) : ""].filter(Boolean).join(" · "))), body);
   if (e.open) load();
-  return h("li", { class: "call" + (failed ? " failed" : c.state === "settled" ? "" : " open") }, e);
+  return h("li", "call" + (failed ? " failed" : c.state === "settled" ? "" : " open"), e);
 }
 
 /**
@@ -58,10 +58,10 @@ function call(item, run) {
 export function transcript(place, run, signal) {
   /** @type {Map<string, any>} */
   const items = new Map();
-  const list = h("ol", { class: "items" });
+  const list = h("ol", "items");
   const live = h("div", { class: "live prose", "aria-live": "off" });
   const jump = button("", () => bottom.scrollIntoView({ block: "end" }), { class: "jump", hidden: true });
-  const bottom = h("div", { class: "bottom" });
+  const bottom = h("div", "bottom");
   place.append(list, live, bottom, jump);
 
   let atEnd = true, unseen = 0;
@@ -93,7 +93,7 @@ export function transcript(place, run, signal) {
     } catch (error) {
       if (signal.aborted) return;
       if (/** @type {Problem} */ (error).status === 404 && missing++ < 20) setTimeout(load, 300); // a run that was just assigned is there in a moment
-      else fill(live, h("p", { class: "quiet" }, /** @type {Error} */ (error).message));
+      else fill(live, h("p", "quiet", /** @type {Error} */ (error).message));
     }
   }, 100, signal);
   let text = "";
