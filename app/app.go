@@ -84,6 +84,9 @@ type Workspace struct {
 	store    store.Database
 	worker   *worker.Worker
 	servers  *mcp.Servers
+	// sandboxed waits for what was begun to be found out about the sandbox before it was
+	// needed; nil: nothing was, or it was taken.
+	sandboxed func() confining
 
 	preparing     sync.Mutex // guards prepared: the tools of servers are known
 	prepared      bool
@@ -188,11 +191,14 @@ func (w *Workspace) Close() error {
 			err = errors.Join(err, s.Close())
 		}
 	}
+	if w.sandboxed != nil {
+		w.sandboxed().policy.Close()
+	}
 	if w.settings != nil {
 		w.settings.confinement.Close() // nil: there is none
 		w.closeSandboxes(w.settings, func(folderSandbox) bool { return true })
 	}
-	w.looking, w.store, w.worker = nil, nil, nil
+	w.looking, w.store, w.worker, w.sandboxed = nil, nil, nil, nil
 	return err
 }
 
@@ -232,6 +238,10 @@ func (w *Workspace) loaded() (*settings, error) {
 		if err := w.Recover(); err != nil {
 			return nil, err
 		}
+	}
+	if w.opt.Drives && w.sandboxed == nil {
+		w.sandboxed = sync.OnceValue(w.findConfining)
+		go w.sandboxed() // a run needs it before its first request
 	}
 	p, err := w.openPolicy()
 	if err != nil {

@@ -9,24 +9,46 @@ import (
 	"pawl/store"
 )
 
+// A confining is what was found out about how the commands of runs are confined.
+type confining struct {
+	sockets string          // the folder of pawl's own; empty: there is none
+	policy  *sandbox.Policy // nil: nothing confines them
+	err     error
+}
+
+// findConfining finds that out. What the machine has is tried beside what the workspace needs.
+func (w *Workspace) findConfining() (c confining) {
+	go sandbox.Probe()
+	var err error
+	// Without a socket others poll the database.
+	if c.sockets, err = store.RuntimeDir(); err != nil {
+		w.logger().Warn("no folder for sockets", "error", err)
+	}
+	p, err := sandbox.For(w.Dir, w.sandboxOptions(c.sockets))
+	switch {
+	case !sandbox.Probe().Confines():
+		p.Close()
+	case err != nil:
+		c.err = config.Errorf("%w", err)
+	default:
+		c.policy = p
+	}
+	return c
+}
+
 // confine sets what confines the commands of runs: nothing where nothing can, and the rules
-// are stricter then.
+// are stricter then. w.mu is held.
 func (w *Workspace) confine(s *settings) error {
 	if s.confinement != nil {
 		return nil
 	}
-	var err error
-	// Without a socket others poll the database.
-	if s.sockets, err = store.RuntimeDir(); err != nil {
-		w.logger().Warn("no folder for sockets", "error", err)
+	find := w.findConfining
+	if w.sandboxed != nil {
+		find, w.sandboxed = w.sandboxed, nil // after an error it is looked again
 	}
-	if !sandbox.Probe().Confines() {
-		return nil
-	}
-	if s.confinement, err = sandbox.For(w.Dir, w.sandboxOptions(s.sockets)); err != nil {
-		return config.Errorf("%w", err)
-	}
-	return nil
+	c := find()
+	s.sockets, s.confinement = c.sockets, c.policy
+	return c.err
 }
 
 // putBack undoes what commands have changed whose pawl was killed, and says what.

@@ -157,11 +157,8 @@ func (p *Policy) Recover() ([]string, error) {
 	if p == nil {
 		return nil, nil
 	}
-	if entries, err := os.ReadDir(p.journals); len(entries) == 0 {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return nil, err
+	if !mayHaveLeft(p.journals) { // to find out what stands in the workspace is for its first command
+		return nil, nil
 	}
 	g := guardOf(p)
 	g.mu.Lock()

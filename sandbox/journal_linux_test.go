@@ -275,3 +275,27 @@ func TestOnAFullDiskWhatWasThereComesFirst(t *testing.T) {
 		t.Errorf("it is still there: %v", err)
 	}
 }
+
+// A run whose predecessors left nothing to put back does not read the workspace for it: its
+// first request would wait.
+func TestWhereNothingIsLeftTheWorkspaceIsNotRead(t *testing.T) {
+	t.Parallel()
+	p := repository(t)
+	j, err := openJournal(p.journals)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.begin(&baseline{}); err != nil {
+		t.Fatal(err)
+	}
+	j.end()
+	if err := errors.Join(unlockFile(j.file), j.file.Close(), j.locking.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if told, err := p.Recover(); err != nil || len(told) != 0 {
+		t.Fatal(told, err)
+	}
+	if p.index.begun {
+		t.Error("the workspace was read")
+	}
+}

@@ -37,7 +37,11 @@ func MayHaveLeft(stateDir, workspace string) bool {
 	if resolved, err := filepath.EvalSymlinks(workspace); err == nil {
 		workspace = resolved
 	}
-	dir := journalsDir(stateDir, workspace)
+	return mayHaveLeft(journalsDir(stateDir, workspace))
+}
+
+// mayHaveLeft is [MayHaveLeft] for a folder of journals.
+func mayHaveLeft(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
