@@ -74,8 +74,8 @@ type Policy struct {
 	Hidden []string
 
 	options Options
-	places  places // what holds for every command
-	index   *index // what of the workspace has to be known by name
+	places  func() places // what holds for every command; planned when it is first asked for
+	index   *index        // what of the workspace has to be known by name
 	git     gitProgram
 	// repositories are the folders of those that the workspace and the further folders are in,
 	// as far as they are outside them.
@@ -189,7 +189,7 @@ func For(workspace string, o Options) (*Policy, error) {
 		overlays:  overlaysDir(stateDir, workspace),
 		Readable:  slices.Concat(systemFolders, h.readable()),
 		ReadOnly:  obeyedOutside(workspace),
-		Hidden:    slices.Concat([]string{stateDir, runtimeDir, o.ConfigDir}, h.secrets(), rootsSecrets()),
+		Hidden:    slices.Concat([]string{stateDir, runtimeDir, o.ConfigDir}, h.secrets()),
 	}
 	for _, folder := range folders {
 		p.ReadOnly = append(p.ReadOnly, obeyedOutside(folder)...)
@@ -212,9 +212,11 @@ func For(workspace string, o Options) (*Policy, error) {
 		}
 	}
 	p.Hidden = slices.DeleteFunc(p.Hidden, func(s string) bool { return s == "" })
-	p.places = p.plan()
-	if over, ok := p.places.nearest(filepath.Dir(resolved(stateDir))); o.Copy && ok && over.source == over.path {
-		return nil, fmt.Errorf("sandbox for the copy %s: pawl's state folder %s is in %s, which commands see (PATH names it), and what is hidden there hides the copy; name another state folder with PAWL_STATE_DIR", workspace, stateDir, over.path)
+	p.places = sync.OnceValue(p.plan)
+	if o.Copy {
+		if over, ok := p.places().nearest(filepath.Dir(resolved(stateDir))); ok && over.source == over.path {
+			return nil, fmt.Errorf("sandbox for the copy %s: pawl's state folder %s is in %s, which commands see (PATH names it), and what is hidden there hides the copy; name another state folder with PAWL_STATE_DIR", workspace, stateDir, over.path)
+		}
 	}
 	p.index = newIndex(p.guardedFolders(), p.workFolders(), o.IsSecret, o.IsObeyed)
 	// A watcher holds a descriptor, and a tree a process; a policy that nobody closed
@@ -284,6 +286,9 @@ func (h home) refuses(real string) string {
 		return "it is a home folder, or has those of users in it"
 	}
 	for _, secret := range h.secrets() {
+		if _, err := os.Stat(secret); errors.Is(err, fs.ErrNotExist) {
+			continue // and nothing can be in it
+		}
 		if isBelow(real, resolved(secret)) {
 			return "keys and passwords are there"
 		}
@@ -417,7 +422,8 @@ func firstLink(path string) string {
 // sharedMemory is where each command has memory of its own, to share among its processes.
 const sharedMemory = "/dev/shm"
 
-// plan returns what holds for every command of the policy.
+// plan returns what holds for every command of the policy. It looks at a thousand paths, and
+// the first request of a run does not need it.
 func (p *Policy) plan() places {
 	g := places{
 		"/dev":     {path: "/dev", kind: helper.Devices},
@@ -439,7 +445,7 @@ func (p *Policy) plan() places {
 	for _, folder := range p.workFolders() {
 		g.show(folder, helper.Writable, true)
 	}
-	for _, h := range p.Hidden {
+	for _, h := range append(rootsSecrets(), p.Hidden...) {
 		g.cover(h)
 	}
 	for path, n := range g {

@@ -87,7 +87,7 @@ func (s *Session) refusedUnasked(line string) string {
 			path = filepath.Join(s.policy.Workspace, path)
 		}
 		n, _ := s.places.nearest(filepath.Clean(path))
-		usual, _ := s.policy.places.nearest(filepath.Clean(path))
+		usual, _ := s.policy.places().nearest(filepath.Clean(path))
 		switch {
 		case n.kind == helper.NoFile || n.kind == helper.Empty:
 			if usual.kind != n.kind {

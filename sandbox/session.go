@@ -57,7 +57,7 @@ func (p *Policy) Start(c proc.Command, level run.Confinement, fence Fence) (proc
 		return c, nil, ErrNone
 	}
 	s := &Session{policy: p, level: level}
-	places := maps.Clone(p.places)
+	places := maps.Clone(p.places())
 	confine := confinementAt(level)
 	var err error
 	if isContained(level) {
@@ -148,7 +148,7 @@ func (p *Policy) prepare(ctx context.Context, level run.Confinement, fence Fence
 	if !p.index.begin(ctx) {
 		return
 	}
-	places := maps.Clone(p.places)
+	places := maps.Clone(p.places())
 	if isContained(level) && p.contain(places, level, false) != nil {
 		return
 	}
