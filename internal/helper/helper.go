@@ -8,7 +8,8 @@
 // it is ready before os, fmt, and everything built on them: those wait for time
 // and unicode, whose names sort behind "pawl/". Importing another package here,
 // os for one, silently loses that; TestTheHelperInitializesNothingElse in
-// internal/proc guards it.
+// internal/proc guards it. A program that was started to run agents begins here to try the
+// machine's sandbox too ([TakeAhead]): the rest of it takes as long to initialize.
 //
 // The helper runs one command, or, as a resident one, many. A command comes as an
 // [Order] over a socket, and the helper holds its processes together. When the order

@@ -28,6 +28,9 @@ const (
 func init() {
 	// os.Args is not there yet.
 	if start := readFile("/proc/self/cmdline", 64); !isHelper(start) {
+		if startsRuns(start) {
+			probeAhead()
+		}
 		return
 	}
 	args := split(readFile("/proc/self/cmdline", 0))

@@ -210,17 +210,9 @@ func helperCommand(mode string, flags uintptr) *exec.Cmd {
 		Env:  env,
 		// What it starts in: its /proc/1/cwd is nobody's business.
 		Dir:         "/",
-		SysProcAttr: namespaces(flags),
+		SysProcAttr: helper.Namespaces(flags),
 	}
 }
-
-// Bits of capabilities(7), linux/capability.h, read 2026-11-20: an unprivileged
-// user's helper mounts, and switches its loopback on, in its own user namespace.
-const (
-	capNetAdmin    = 12
-	capSysAdmin    = 21
-	capSysResource = 24
-)
 
 // flags are the namespaces of a kind of helper: for all one of process ids, and one
 // of mounts for the /proc that goes with it.
@@ -236,17 +228,4 @@ func (k helperKind) flags() uintptr {
 		flags |= syscall.CLONE_NEWNET
 	}
 	return flags
-}
-
-// namespaces asks for them. Who is not root needs a user namespace too, in which
-// they stay who they are.
-func namespaces(flags uintptr) *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{Cloneflags: flags}
-	if flags != 0 && os.Geteuid() != 0 {
-		attr.Cloneflags |= syscall.CLONE_NEWUSER
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-		attr.AmbientCaps = []uintptr{capNetAdmin, capSysAdmin, capSysResource}
-	}
-	return attr
 }

@@ -30,6 +30,9 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 {
 		switch os.Args[1] {
+		case "run": // as pawl itself is started
+			sayAhead(os.Args[2])
+			return
 		case "tree":
 			growTree(os.Args[2])
 			time.Sleep(patience)
