@@ -24,8 +24,7 @@ import (
 const maxIndexFile = 256 << 20
 
 // indexesIn returns the files of a repository's folder that git reads names of files from.
-func indexesIn(dir string) (paths []string) {
-	entries, _ := os.ReadDir(dir) // what cannot be read no git reads
+func indexesIn(dir string, entries []fs.DirEntry) (paths []string) {
 	for _, e := range entries {
 		if !e.IsDir() && (e.Name() == "index" || strings.HasPrefix(e.Name(), "sharedindex.")) {
 			paths = append(paths, filepath.Join(dir, e.Name()))
@@ -42,7 +41,7 @@ const indexWritten = 5 * time.Second
 // git would write elsewhere. While commands run, one that cannot be read may be being written.
 func (g *guard) checkIndexes(p *Policy, repositories []string, running bool) {
 	for _, dir := range repositories {
-		for _, path := range indexesIn(dir) {
+		for _, path := range indexesIn(dir, g.list(dir)) {
 			root, rel := p.rootAt(path)
 			if root == nil {
 				continue
@@ -122,7 +121,8 @@ func (p *Policy) trackedIn(git gitProgram, dir, work string) []string {
 		stats []fileStat
 		files []string
 	}
-	indexes := indexesIn(dir)
+	entries, _ := os.ReadDir(dir) // what cannot be read no git reads
+	indexes := indexesIn(dir, entries)
 	var now reading
 	for _, path := range indexes {
 		if info, err := os.Lstat(path); err == nil {

@@ -57,7 +57,11 @@ func TestAnIndexIsReadAsGitReadsIt(t *testing.T) {
 			slices.Sort(want)
 			want = slices.DeleteFunc(slices.Compact(want), func(s string) bool { return s == "" })
 			var got []string
-			for _, path := range indexesIn(filepath.Join(dir, ".git")) {
+			entries, err := os.ReadDir(filepath.Join(dir, ".git"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range indexesIn(filepath.Join(dir, ".git"), entries) {
 				text, err := os.ReadFile(path)
 				if err != nil {
 					t.Fatal(err)

@@ -53,6 +53,7 @@ type guard struct {
 	said          map[string]bool      // of which paths told speaks
 	unreadable    map[string]time.Time // since when indexes cannot be read
 	stop          chan struct{}        // ends the look at what comes into being; nil: there is none
+	listings      map[string]listing   // see list
 }
 
 // A baseline is what is guarded, as it was before any of the commands that run now.
@@ -210,8 +211,8 @@ func (g *guard) open(p *Policy) error {
 	g.undone, g.undoneInAll, g.disarmed, g.newConfigs = map[string]int{}, 0, nil, map[[32]byte]bool{}
 	for _, dir := range repositories {
 		g.before.Repositories[dir] = idOf(dir)
-		maps.Copy(g.before.Links, linksIn(dir))
-		for _, path := range indexesIn(dir) {
+		maps.Copy(g.before.Links, g.linksIn(dir))
+		for _, path := range indexesIn(dir, g.list(dir)) {
 			if info, err := os.Lstat(path); err == nil {
 				g.before.indexes[path] = statOf(info)
 			}

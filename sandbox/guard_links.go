@@ -22,14 +22,46 @@ import (
 var linkFolders = map[string]bool{"logs": true, "refs": true, "info": false, "objects": false, "objects/info": false, "objects/pack": false,
 	"rebase-merge": false, "rebase-apply": false, "sequencer": false, "rr-cache": true}
 
+// A listing is what was in a folder, and which folder that was.
+type listing struct {
+	stat    fileStat
+	entries []fs.DirEntry
+}
+
+// maxListings bounds how many folders are remembered.
+const maxListings = 4096
+
+// list returns what is in a folder. It is read again if something in it was made, removed,
+// renamed or exchanged since: all that changes the time of the folder's last change, which
+// cannot be set back.
+func (g *guard) list(dir string) []fs.DirEntry {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return nil
+	}
+	now := statOf(info) // before it is read: what comes meanwhile is seen the next time
+	if was, ok := g.listings[dir]; ok && was.stat.same(now) {
+		return was.entries
+	}
+	entries, err := os.ReadDir(dir) // what cannot be read no git reads
+	if err != nil || !info.IsDir() {
+		delete(g.listings, dir)
+		return entries
+	}
+	if g.listings == nil || len(g.listings) >= maxListings {
+		g.listings = map[string]listing{}
+	}
+	g.listings[dir] = listing{now, entries}
+	return entries
+}
+
 // linksIn returns the links in the folder of a repository, with what each is: symbolic links,
 // and files of the folder itself that have another name.
-func linksIn(dir string) map[string]string {
+func (g *guard) linksIn(dir string) map[string]string {
 	links := map[string]string{}
 	var read func(rel string, top, deep bool)
 	read = func(rel string, top, deep bool) {
-		entries, _ := os.ReadDir(filepath.Join(dir, rel)) // what cannot be read no git reads
-		for _, e := range entries {
+		for _, e := range g.list(filepath.Join(dir, rel)) {
 			name := filepath.Join(rel, e.Name())
 			path := filepath.Join(dir, name)
 			switch {
@@ -39,7 +71,7 @@ func linksIn(dir string) map[string]string {
 					links[path] = "to " + to
 				}
 			case e.Type().IsRegular() && top:
-				if info, err := e.Info(); err == nil && namesOf(info) > 1 {
+				if info, err := os.Lstat(path); err == nil && namesOf(info) > 1 {
 					links[path] = "of " + idOf(path)
 				}
 			case e.IsDir():
@@ -61,7 +93,7 @@ func (g *guard) newLinks(repositories []string, until time.Time) map[string]stri
 		return found // of a release that did not look
 	}
 	for _, dir := range repositories {
-		for path, what := range linksIn(dir) {
+		for path, what := range g.linksIn(dir) {
 			if g.before.Links[path] == what {
 				continue
 			}

@@ -1,8 +1,12 @@
 package sandbox
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -178,5 +182,31 @@ func TestFilesThatAreNotToldApartAreNotOne(t *testing.T) {
 	known := fileStat{device: 1, inode: 2}
 	if a, b := known.id("/w/.git"), known.id("/w/sub/.git"); a != b {
 		t.Errorf("one file is %q and %q", a, b)
+	}
+}
+
+// What a folder has is read once, and again when something in it was made or exchanged.
+func TestAFolderIsReadAgainWhenItHasChanged(t *testing.T) {
+	t.Parallel()
+	g := &guard{}
+	before := g.list(".") // of this package: nothing has changed it just now
+	if again := g.list("."); len(before) == 0 || &again[0] != &before[0] {
+		t.Error("it was read twice")
+	}
+	dir := t.TempDir()
+	for n := range 20 {
+		name := filepath.Join(dir, fmt.Sprint(n))
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := g.list(dir); len(got) != n+1 || !got[slices.IndexFunc(got, func(e fs.DirEntry) bool { return e.Name() == fmt.Sprint(n) })].Type().IsRegular() {
+			t.Fatalf("after %d files it has %v", n+1, got)
+		}
+		if err := errors.Join(os.Remove(name), os.Symlink("elsewhere", name)); err != nil {
+			t.Fatal(err)
+		}
+		if got := g.list(dir); got[slices.IndexFunc(got, func(e fs.DirEntry) bool { return e.Name() == fmt.Sprint(n) })].Type() != fs.ModeSymlink {
+			t.Fatalf("file %d is a link now, and the list has %v", n, got)
+		}
 	}
 }

@@ -78,8 +78,19 @@ func (s *snapshot) unchanged(root *os.Root, path string) bool {
 	if !s.isThere() || !s.stat.same(statOf(info)) {
 		return false
 	}
+	if len(s.Files) == 0 {
+		return true
+	}
+	dir, err := root.OpenRoot(path) // once for all that is in it
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	if info, err = dir.Stat("."); err != nil || !s.stat.isFile(statOf(info)) {
+		return false // it was exchanged meanwhile
+	}
 	for name, f := range s.Files {
-		if !f.unchanged(root, filepath.Join(path, name)) {
+		if !f.unchanged(dir, name) {
 			return false
 		}
 	}
