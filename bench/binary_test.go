@@ -75,6 +75,13 @@ func (r *rig) timed(b *testing.B) *heart {
 	return h
 }
 
+// count returns how many requests were answered.
+func (h *heart) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.beats)
+}
+
 // gaps returns the times from the end of each answer to the next request.
 func (h *heart) gaps() (gaps []time.Duration) {
 	h.mu.Lock()
@@ -147,29 +154,6 @@ func BenchmarkVersion(b *testing.B) {
 	b.ReportMetric(float64(info.Size())/1e6, "MB/binary")
 }
 
-// BenchmarkStart: from the start of the process to the first request at the model
-// (bar: 40 ms), the size of that request (16 KB), and to the end of the process.
-func BenchmarkStart(b *testing.B) {
-	var first, whole []time.Duration
-	size := 0
-	for b.Loop() {
-		r := newRig(b, `{"text":"hello"}`)
-		cmd := r.command("run", "-p", "hi")
-		began := time.Now()
-		if out, err := cmd.CombinedOutput(); err != nil {
-			b.Fatalf("%v\n%s", err, out)
-		}
-		whole = append(whole, time.Since(began))
-		q := r.server.Requests()[0]
-		first = append(first, q.At.Sub(began))
-		size = len(q.Body)
-	}
-	b.ReportMetric(median(first), "ms/first-request")
-	b.ReportMetric(least(first), "ms/first-request-least")
-	b.ReportMetric(median(whole), "ms/process")
-	b.ReportMetric(float64(size), "B/first-request")
-}
-
 // BenchmarkStartWithSkills: what 200 skills add to the time until the first request (bar: 5 ms), 100 of the person and
 // 100 of the repository, which are trusted; by turns with one of each.
 func BenchmarkStartWithSkills(b *testing.B) {
@@ -209,46 +193,6 @@ func BenchmarkStartWithSkills(b *testing.B) {
 	b.ReportMetric(median(with)-median(without), "ms/200-skills")
 	b.ReportMetric(least(with)-least(without), "ms/200-skills-least")
 	b.ReportMetric(least(without), "ms/first-request-least")
-}
-
-// BenchmarkTurn: twenty turns of one shell call each. A turn is from the end of an answer to
-// the next request, the tool's process included (bar: 3 ms beyond the tool; the bare
-// process is measured in the same run). Peak memory:
-// 50 MB. Processor time of the twenty, with the start, less that of twenty bare
-// processes: 120 ms.
-func BenchmarkTurn(b *testing.B) {
-	var firsts, gaps, bare, used []time.Duration
-	rss := int64(0)
-	for b.Loop() {
-		r := newRig(b, turns(20, "echo %d"))
-		h := r.timed(b)
-		cmd := r.command("run", "-p", "hi", "--mode", "bypass", "--allow", "shell(echo *)")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			b.Fatalf("%v\n%s", err, out)
-		}
-		rss = max(rss, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
-		turns := h.gaps()
-		firsts, gaps = append(firsts, turns[0]), append(gaps, turns[1:]...)
-		all := cpu(cmd)
-		for range 20 {
-			began := time.Now()
-			bash := exec.Command("bash", "-c", "echo 1")
-			if err := bash.Run(); err != nil {
-				b.Fatal(err)
-			}
-			bare = append(bare, time.Since(began))
-			all -= cpu(bash)
-		}
-		used = append(used, all)
-	}
-	b.ReportMetric(least(firsts), "ms/first-turn-least")
-	b.ReportMetric(median(firsts), "ms/first-turn")
-	b.ReportMetric(median(gaps), "ms/turn")
-	b.ReportMetric(median(bare), "ms/bare-tool")
-	b.ReportMetric(median(gaps)-median(bare), "ms/overhead")
-	b.ReportMetric(least(gaps)-least(bare), "ms/overhead-least")
-	b.ReportMetric(least(used), "ms/cpu-of-20-least")
-	b.ReportMetric(float64(rss)/1024, "MB/peak")
 }
 
 // BenchmarkParallel: four commands that sleep a second, in one message (bar: 1,015 ms

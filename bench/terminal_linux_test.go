@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -275,6 +276,43 @@ func BenchmarkTerminalLoad(b *testing.B) {
 		slices.Sort(m.all)
 		b.ReportMetric(m.all[len(m.all)/2], m.unit)
 	}
+}
+
+// BenchmarkTerminalRest: how often a second a thread of a terminal agent at rest is given a
+// processor, and of its helpers (bar: 0).
+func BenchmarkTerminalRest(b *testing.B) {
+	const rest = 5 * time.Second
+	var all []float64
+	for b.Loop() {
+		r := newRig(b, `{"text":"unused"}`)
+		t := startTerminal(b, r)
+		t.sees(0, ready)
+		time.Sleep(2 * time.Second) // what a start leaves behind
+		before := t.switches()
+		time.Sleep(rest)
+		all = append(all, float64(t.switches()-before)/rest.Seconds())
+		t.stop()
+	}
+	slices.Sort(all)
+	b.ReportMetric(all[len(all)/2], "wakeups/s")
+}
+
+// switches returns how often a thread of the process and of those below it has given up a processor.
+func (t *terminal) switches() (sum int) {
+	for _, pid := range append(below(t.cmd.Process.Pid), t.cmd.Process.Pid) {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+		for _, thread := range threads {
+			text, _ := os.ReadFile(thread) // empty: it has ended
+			for line := range strings.Lines(string(text)) {
+				if strings.Contains(line, "ctxt_switches") {
+					fields := strings.Fields(line)
+					n, _ := strconv.Atoi(fields[len(fields)-1])
+					sum += n
+				}
+			}
+		}
+	}
+	return sum
 }
 
 // BenchmarkTerminalMemory: memory after 100 and after 5,000 messages of a run (bar: flat).
