@@ -29,15 +29,17 @@ func Find(name, path string, not ...string) (string, error) {
 // whatever links are in them; and if that cannot be seen.
 func IsIn(file string, folders ...string) bool {
 	real, err := filepath.EvalSymlinks(file)
-	return err != nil || slices.ContainsFunc(folders, func(folder string) bool { return isBelow(file, folder) || isBelow(real, folder) })
+	return err != nil || slices.ContainsFunc(folders, func(folder string) bool { return isBelow(folder, file, real) })
 }
 
-// isBelow reports whether a path lies in a folder, whose links are resolved too.
-func isBelow(path, folder string) bool {
+// isBelow reports whether one of paths lies in a folder, whose links are resolved too.
+func isBelow(folder string, paths ...string) bool {
 	real, err := filepath.EvalSymlinks(folder)
 	for _, f := range []string{folder, real} {
-		if rel, relErr := filepath.Rel(f, path); f != "" && relErr == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(os.PathSeparator)) {
-			return true
+		for _, path := range paths {
+			if rel, relErr := filepath.Rel(f, path); f != "" && relErr == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(os.PathSeparator)) {
+				return true
+			}
 		}
 		if err != nil {
 			break
