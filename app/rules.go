@@ -8,11 +8,13 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"pawl/agent"
 	"pawl/config"
 	"pawl/internal/visible"
 	"pawl/judge"
+	"pawl/mcp"
 	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
@@ -106,7 +108,7 @@ func (w *Workspace) Requests(of run.State) (func(name string, class run.Class, a
 }
 
 // Explain says how a call would be decided: what is the command of a
-// shell, the address of a fetch, the path of any other tool. run "" means no run's rules.
+// shell, the address of a fetch, the path of a tool on files; of any other all calls are alike. run "" means no run's rules.
 func (w *Workspace) Explain(ctx context.Context, id run.ID, mode permission.Mode, name, what string, confinement run.Confinement) (permission.Explanation, error) {
 	key, class := "path", run.Writes
 	switch name {
@@ -116,8 +118,16 @@ func (w *Workspace) Explain(ctx context.Context, id run.ID, mode permission.Mode
 		key, class = "url", run.Reads
 	case "read", "list", "glob", "search":
 		class = run.Reads
+	case "edit", "write":
+	default:
+		if !strings.HasPrefix(name, mcp.Prefix) {
+			key, class = "", run.Resumable
+		}
 	}
-	args := map[string]string{key: what}
+	args := map[string]string{}
+	if key != "" {
+		args[key] = what
+	}
 	if name == "shell" && confinement != "" {
 		args["sandbox"] = string(confinement)
 	}
