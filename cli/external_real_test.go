@@ -249,3 +249,38 @@ func TestRealAgentsSayThatNobodyIsLoggedIn(t *testing.T) {
 		})
 	}
 }
+
+// A person takes a conversation over in the program itself, with what pawl prints but in its headless form, and hands it back: what
+// was said there is in the conversation in which the run goes on.
+func TestRealAgentsAreTakenOverAndHandedBack(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"claude-code", "codex"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := newAgentSite(t, kind, func(externaltest.Request) externaltest.Reply { return externaltest.Reply{Text: "Hello."} })
+			s.must(t, []string{"run", "-m", agentModels[kind], "-p", "FIRST WORDS"}, "Hello.")
+			_, command, found := strings.Cut(s.pawl(t, "runs", "show", "last"), "— to go on in "+s.kind.Title+" itself: ")
+			if !found {
+				t.Fatal("pawl does not say how")
+			}
+			headless := map[string][2]string{"claude-code": {"claude ", "claude -p 'BY HAND' "}, "codex": {"codex resume ", "codex exec resume --skip-git-repo-check "}}[kind]
+			command = strings.Replace(strings.TrimSpace(command), "&& "+headless[0], "&& "+headless[1], 1)
+			if kind == "codex" {
+				command += " 'BY HAND'"
+			}
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
+			cmd.Env = s.env
+			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "Hello.") {
+				t.Fatalf("%s: %v\n%s", command, err, out)
+			}
+			s.must(t, []string{"run", "--continue", "-p", "HANDED BACK"}, "Hello.")
+			all := s.model.Requests()
+			words := all[len(all)-1].Words
+			for _, want := range []string{"FIRST WORDS", "BY HAND", "HANDED BACK"} {
+				if !strings.Contains(words, want) {
+					t.Errorf("in the conversation there is no %q: %s", want, words)
+				}
+			}
+		})
+	}
+}

@@ -72,8 +72,23 @@ it is complete, while a process drives the run.`,
 		if err := show(p.Open()); err != nil {
 			return err
 		}
-		return tellOpen(ctx, ws, id, inv.Stdout, "— ")
+		return errors.Join(tellOpen(ctx, ws, id, inv.Stdout, "— "), tellByHand(ctx, ws, id, inv.Stdout))
 	})
+}
+
+// tellByHand says how a person goes on in the conversation of an external agent in the program itself.
+func tellByHand(ctx context.Context, ws *app.Workspace, id run.ID, out io.Writer) error {
+	_, s, err := ws.Load(ctx, id)
+	if err != nil {
+		return nil // the transcript has said it
+	}
+	k, _, _ := ws.External(s.Config.Model)
+	byHand := k.ByHand(s.Conversation, s.Created.Workspace)
+	if byHand == "" {
+		return nil
+	}
+	_, err = fmt.Fprintf(out, "— to go on in %s itself: %s\n", k.Title, command.Visible(byHand))
+	return err
 }
 
 // showDiff prints what the edits of a run have changed, from before the first to after the last of a

@@ -88,7 +88,8 @@ type Kind struct {
 	status      []string
 	out         string
 	config, own string
-	chooses     bool // it takes the id of a new conversation
+	chooses     bool   // it takes the id of a new conversation
+	resumes     string // the arguments, before the id, with which a person opens a conversation; empty: it was not tried
 	// unreached is what it prints to standard error, or to its log, if it could not start pawl's
 	// server; nil: it says that in its stream.
 	unreached []byte
@@ -102,7 +103,7 @@ const DefaultModel = "default"
 
 // Kinds are the programs, by name.
 var Kinds = []Kind{
-	{Name: "claude-code", Title: "Claude Code", Program: "claude", Install: "npm install -g @anthropic-ai/claude-code", Login: "claude auth login", PermissionTool: true, tested: "2.1.197",
+	{Name: "claude-code", Title: "Claude Code", Program: "claude", Install: "npm install -g @anthropic-ai/claude-code", Login: "claude auth login", PermissionTool: true, tested: "2.1.197", resumes: "--resume",
 		status: []string{"auth", "status"}, out: `"loggedIn": false`,
 		keys:  []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"},
 		login: []string{"$CLAUDE_CONFIG_DIR/.credentials.json", ".claude/.credentials.json"}, chooses: true, prefix: "mcp__pawl__",
@@ -111,7 +112,7 @@ var Kinds = []Kind{
 			"default": "it asks pawl before it uses a tool of its own, and pawl's rules decide",
 			"bypass":  "only pawl's deny rules hold over its own tools",
 		}, tools: claudeTools, mentions: claudeMention, adapter: claude{}},
-	{Name: "codex", Title: "Codex", Program: "codex", Install: "npm install -g @openai/codex", Login: "codex login", tested: "0.169.0",
+	{Name: "codex", Title: "Codex", Program: "codex", Install: "npm install -g @openai/codex", Login: "codex login", tested: "0.169.0", resumes: "resume",
 		status: []string{"login", "status"}, out: "Not logged in", config: "$CODEX_HOME/config.toml .codex/config.toml", own: "model_provider",
 		keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, login: []string{"$CODEX_HOME/auth.json", ".codex/auth.json"}, prefix: "mcp__pawl__",
 		forms: []schema.Target{schema.OpenAI},
@@ -237,6 +238,14 @@ type LoginError struct{ Kind Kind }
 
 func (e *LoginError) Error() string {
 	return fmt.Sprintf("nobody is logged in to %s: log in with `%s`, or set %s", e.Kind.Title, e.Kind.Login, e.Kind.keys[0])
+}
+
+// ByHand returns the command with which a person goes on in a conversation in the program itself, in a folder; empty: there is none.
+func (k Kind) ByHand(conversation, folder string) string {
+	if k.resumes == "" || conversation == "" {
+		return ""
+	}
+	return "cd " + shellQuoted(folder) + " && " + k.Program + " " + k.resumes + " " + shellQuoted(conversation)
 }
 
 // Imports reports whether the program reads files for agents in the folder that it is started in: see [Kind.ReadWith].
