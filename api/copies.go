@@ -21,6 +21,11 @@ func (s *Server) copyOperations() {
 		func(ctx context.Context, in *diffInput) (board.TaskDiffForm, error) {
 			return s.board.Diff(ctx, in.Task, in.Since)
 		})
+	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/merge", id: "preview-merge", tag: tagTasks,
+		summary: "Get what a merge of the copy of a task would meet", more: "Conflicts with what is checked out, and files that are not committed. Nothing is changed, and nothing of the repository runs."},
+		func(ctx context.Context, in *TaskInput) (board.TaskMergePreviewForm, error) {
+			return s.board.MergePreview(ctx, in.Task)
+		})
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/merge", id: "merge-task", tag: tagTasks, keyed: true,
 		summary: "Fetch the branch of a task's copy into the repository",
 		more: "What is left uncommitted in the copy is committed first. No file and no other branch of the repository is changed; " +

@@ -57,6 +57,7 @@ func TestWhatATaskChangedInItsCopyIsShownMergedAndDiscarded(t *testing.T) {
 		t.Errorf("created %+v", created.v)
 	}
 	s.do("GET", path+"/diff", "").problem(409, "NO_COPY")
+	s.do("GET", path+"/merge", "").problem(409, "NO_COPY")
 	s.do("POST", path+"/merge", "").problem(409, "NO_COPY")
 	s.do("POST", path+"/discard", "").problem(409, "NO_COPY")
 	s.do("POST", path+"/handoff", `{"agent":"writer"}`).problem(409, "INVALID_TRANSITION")
@@ -94,6 +95,9 @@ func TestWhatATaskChangedInItsCopyIsShownMergedAndDiscarded(t *testing.T) {
 		t.Errorf("a branch with other commits: %+v", p.v)
 	}
 	s.git("branch", "--delete", "--force", "pawl/"+id)
+	if met := s.do("GET", path+"/merge", "").is(200); met.text("into") != "main" || met.at("known") != true || met.at("unchanged") != false || len(met.items("conflicts"))+len(met.items("uncommitted")) > 0 {
+		t.Errorf("a merge would meet %+v", met.v)
+	}
 	merged := s.do("POST", path+"/merge", "").is(200)
 	if merged.text("branch") != "pawl/"+id || merged.text("into") != "main" || merged.at("unchanged") != false || merged.at("contained") != false ||
 		len(merged.items("conflicts")) != 0 || merged.text("commit") != s.git("rev-parse", "pawl/"+id) {

@@ -83,6 +83,20 @@ func (b Board) Diff(ctx context.Context, id task.ID, since string) (TaskDiffForm
 	return TaskDiffForm{id, s.Copy.Branch, s.Copy.Base, d.Commits, d.Tree, append([]gitcopy.File{}, d.Files...), d.Patch}, err
 }
 
+// MergePreview returns what a merge of the copy of a task would meet now. Nothing is changed.
+func (b Board) MergePreview(ctx context.Context, id task.ID) (TaskMergePreviewForm, error) {
+	_, c, err := b.copyOfTask(ctx, id)
+	if err != nil {
+		return TaskMergePreviewForm{}, err
+	}
+	m, err := c.Meets(ctx)
+	f := TaskMergePreviewForm{id, m.Into, m.Head, errors.Is(err, gitcopy.ErrNothing), m.Contained, append([]string{}, m.Changed...), append([]string{}, m.Conflicts...), m.Known}
+	if f.Unchanged {
+		f.Known, err = true, nil
+	}
+	return f, err
+}
+
 // Merge commits what is left in the copy of a task and fetches its branch into the
 // person's repository, whose files are not changed. The task must not be at work.
 func (b Board) Merge(ctx context.Context, id task.ID, by string) (TaskMergeForm, error) {
@@ -143,6 +157,18 @@ type TaskDiffForm struct {
 	Tree    string         `json:"tree"`    // what was looked at: a later diff can begin with it
 	Files   []gitcopy.File `json:"files"`
 	Patch   string         `json:"patch,omitempty"` // as git diff prints it
+}
+
+// A TaskMergePreviewForm is what a merge of a copy would meet, as JSON.
+type TaskMergePreviewForm struct {
+	Task        task.ID  `json:"task"`
+	Into        string   `json:"into,omitempty"` // the branch that is checked out in the person's repository; left out: none
+	Head        string   `json:"head,omitempty"` // the commit that is checked out there
+	Unchanged   bool     `json:"unchanged"`      // nothing was changed in the copy, so there is nothing to merge
+	Contained   bool     `json:"contained"`      // what is checked out has all of it already
+	Uncommitted []string `json:"uncommitted"`    // files of the person's with changes that are not committed
+	Conflicts   []string `json:"conflicts"`      // files in which the branch conflicts with what is checked out
+	Known       bool     `json:"known"`          // conflicts has all of them; before git 2.38 it is not known
 }
 
 // A TaskMergeForm is what came of the merge of a copy, as JSON.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -255,6 +256,17 @@ func TestConflictsAndChangedFilesAreSaid(t *testing.T) {
 	p.write(p.dir, "a.txt", "the person's\n")
 	p.git("commit", "-qam", "mine")
 	p.write(p.dir, "a.txt", "the person's, not committed\n")
+	before := p.in(c.own().dir, "for-each-ref", "refs/heads") + p.git("for-each-ref")
+	met, err := c.Meets(t.Context())
+	if err != nil || !met.Known || met.Into != "main" {
+		t.Errorf("before the merge: %+v, %v", met, err)
+	}
+	if again, err := c.Meets(t.Context()); err != nil || !reflect.DeepEqual(again, met) {
+		t.Errorf("asked again: %+v, %v", again, err)
+	}
+	if after := p.in(c.own().dir, "for-each-ref", "refs/heads") + p.git("for-each-ref"); after != before {
+		t.Errorf("what was only asked has changed a branch:\n%s\n%s", before, after)
+	}
 	m, err := c.Merge(t.Context(), "x")
 	if err != nil || !slices.Equal(m.Changed, []string{"a.txt"}) || m.Commit == "" {
 		t.Errorf("%+v, %v", m, err)
@@ -262,8 +274,34 @@ func TestConflictsAndChangedFilesAreSaid(t *testing.T) {
 	if out, err := exec.Command("git", "merge-tree", "-h").CombinedOutput(); err != nil && strings.Contains(string(out), "--write-tree") && !slices.Equal(m.Conflicts, []string{"a.txt"}) {
 		t.Errorf("conflicts: %+v", m.Conflicts)
 	}
+	if !reflect.DeepEqual(m.Meeting, met) {
+		t.Errorf("the merge met %+v, and before it was %+v", m.Meeting, met)
+	}
 	if got := p.read(p.dir, "a.txt"); got != "the person's, not committed\n" {
 		t.Errorf("the person's file is %q", got)
+	}
+}
+
+// A git that cannot say what conflicts is no error, and nothing is claimed.
+func TestWithAnOlderGitConflictsAreNotKnown(t *testing.T) {
+	p := newPerson(t)
+	c, _ := p.copy("t-x")
+	if _, err := c.Meets(t.Context()); !errors.Is(err, ErrNothing) {
+		t.Errorf("of a copy in which nothing was changed: %v", err)
+	}
+	p.write(c.work(), "a.txt", "the agent's\n")
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir() // git 2.37 knows no other merge-tree than that of three trees
+	p.write(dir, "git", "#!/bin/sh\nfor word; do test \"$word\" = --write-tree && exit 129; done\nexec "+git+" \"$@\"\n")
+	if err := os.Chmod(filepath.Join(dir, "git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	if met, err := c.Meets(t.Context()); err != nil || met.Known || len(met.Conflicts) > 0 {
+		t.Errorf("%+v, %v", met, err)
 	}
 }
 
@@ -339,6 +377,10 @@ func TestNothingThatAConfigurationNamesRuns(t *testing.T) {
 			}
 		}
 	}
+	p.git("checkout", "-qb", "other")
+	p.write(p.dir, "a.txt", "three\n")
+	p.git("commit", "-qam", "other")
+	p.git("checkout", "-q", "main")
 	plant(p.dir)
 	c, _ := p.copy("t-x")
 	p.notThere(ran, "a program of the person ran when the copy was made")
@@ -358,6 +400,12 @@ func TestNothingThatAConfigurationNamesRuns(t *testing.T) {
 	if _, err := c.Diff(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
+	p.write(filepath.Join(p.dir, ".git"), "HEAD", "ref: refs/heads/other\n")
+	if met, err := c.Meets(t.Context()); err != nil || met.Into != "other" || met.Known && !slices.Equal(met.Conflicts, []string{"a.txt"}) {
+		t.Errorf("a merge would meet %+v, %v", met, err)
+	}
+	p.write(filepath.Join(p.dir, ".git"), "HEAD", "ref: refs/heads/main\n")
+	p.notThere(ran, "a program ran when it was asked what a merge would meet")
 	_, err := c.Merge(t.Context(), "x")
 	if err == nil || !strings.Contains(err.Error(), "transport 'ext' not allowed") {
 		t.Errorf("the address of the copy became a program: %v", err)

@@ -11,17 +11,24 @@ import (
 	"pawl/internal/visible"
 )
 
-// collect brings the branch in the repository of pawl's own up to what is in the copy: its
-// commits, and one more with what is not committed. It returns the branch's commit.
+// collect brings the branch in the repository of pawl's own up to what is in the copy. It returns the branch's commit.
 func (c Copy) collect(ctx context.Context, message string) (string, error) {
+	tip, next, err := c.commit(ctx, c.own(), message)
+	if err == nil {
+		_, err = c.own().run(ctx, "update-ref", heads(c.branch()), next, tip)
+	}
+	return next, err
+}
+
+// commit makes a commit of what is in the copy, its commits and what is not committed, in own, the repository of pawl's own.
+// tip is where the branch is there, which stays.
+func (c Copy) commit(ctx context.Context, own git, message string) (tip, next string, err error) {
 	head, tree, err := c.left(ctx)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	own := c.own()
-	tip, err := own.run(ctx, "rev-parse", heads(c.branch()))
-	if err != nil {
-		return "", err
+	if tip, err = own.run(ctx, "rev-parse", heads(c.branch())); err != nil {
+		return "", "", err
 	}
 	parents := []string{tip, head}
 	switch { // the branch only ever moves forward
@@ -30,20 +37,19 @@ func (c Copy) collect(ctx context.Context, message string) (string, error) {
 	case own.isAncestor(ctx, head, tip):
 		parents = []string{tip}
 	}
-	next := parents[0]
+	next = parents[0]
 	if same, err := own.run(ctx, "rev-parse", next+"^{tree}"); err != nil {
-		return "", err
+		return "", "", err
 	} else if same != tree || len(parents) > 1 {
 		args := []string{"commit-tree", tree}
 		for _, p := range parents {
 			args = append(args, "-p", p)
 		}
 		if next, err = own.withIdentity(ctx).input(ctx, message, args...); err != nil {
-			return "", err
+			return "", "", err
 		}
 	}
-	_, err = own.run(ctx, "update-ref", heads(c.branch()), next, tip)
-	return next, err
+	return tip, next, nil
 }
 
 // withIdentity returns g with an author, if its configuration has none.
@@ -127,7 +133,12 @@ func leftMessage(name, title string) string {
 type Merged struct {
 	Branch string // in the person's repository now
 	Commit string
-	Into   string // the branch that is checked out there; empty: none
+	Meeting
+}
+
+// A Meeting is what a merge of the branch meets in the person's repository.
+type Meeting struct {
+	Into string // the branch that is checked out there; empty: none
 	// Head is the commit that is checked out there, which the copy has too; empty: none yet.
 	Head string
 	// Contained: all of it is in what is checked out already.
@@ -136,6 +147,8 @@ type Merged struct {
 	Changed []string
 	// Conflicts are files in which the branch conflicts with what is checked out.
 	Conflicts []string
+	// Known: there are no other conflicts. Before git 2.38 it is not known.
+	Known bool
 }
 
 // replaced adds to the error of a fetch from the copy the setting of the person's repository, if
@@ -197,6 +210,30 @@ func (c Copy) Merge(ctx context.Context, title string) (m Merged, err error) {
 	if there, err := person.run(ctx, "rev-parse", "--verify", "--quiet", ref); err != nil || there != m.Commit {
 		return m, c.replaced(ctx, stateError("your repository did not fetch the branch %s from the copy: remove the branch, and merge again", m.Branch))
 	}
+	m.Meeting, err = c.meets(ctx, m.Commit)
+	return m, err
+}
+
+// Meets returns what a merge would meet now, and changes nothing that counts. Where nothing was changed in the copy it is
+// [ErrNothing].
+func (c Copy) Meets(ctx context.Context) (Meeting, error) {
+	own := c.own()
+	own.env = []string{"GIT_AUTHOR_DATE=@0 +0000", "GIT_COMMITTER_DATE=@0 +0000"} // the same is one commit, however often it is asked
+	_, commit, err := c.commit(ctx, own, "")
+	if err != nil {
+		return Meeting{}, err
+	}
+	if from, err := own.run(ctx, "rev-parse", base); err != nil {
+		return Meeting{}, err
+	} else if from == commit {
+		return Meeting{}, ErrNothing
+	}
+	return c.meets(ctx, commit)
+}
+
+// meets returns what a commit in the repository of pawl's own meets in the person's.
+func (c Copy) meets(ctx context.Context, commit string) (m Meeting, err error) {
+	own, person := c.own(), c.person()
 	if m.Into, err = person.run(ctx, "symbolic-ref", "--quiet", "--short", "HEAD"); err != nil {
 		m.Into = ""
 	}
@@ -205,16 +242,18 @@ func (c Copy) Merge(ctx context.Context, title string) (m Merged, err error) {
 	}
 	head, err := person.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if err != nil {
+		m.Known = true
 		return m, nil // it is an unborn branch: there is nothing to conflict with
 	}
 	m.Head = head
-	if m.Contained = own.isAncestor(ctx, m.Commit, head); m.Contained {
+	if m.Contained = own.isAncestor(ctx, commit, head); m.Contained {
+		m.Known = true
 		return m, nil
 	}
 	// In the repository of pawl's own, because a merge runs the drivers that a configuration
 	// names. Before git 2.38 there is no merge-tree that says it; git merge does then.
-	out, err := own.run(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", head, m.Commit)
-	if exited(err, 1) {
+	out, err := own.run(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", head, commit)
+	if m.Known = err == nil || exited(err, 1); err != nil && m.Known {
 		if names := lines(out); len(names) > 1 {
 			m.Conflicts = names[1:]
 		}

@@ -104,11 +104,7 @@ async function move(id, to) {
   });
 }
 
-/**
- * board shows the columns until the signal says otherwise.
- * @param {HTMLElement} place
- * @param {AbortSignal} signal
- */
+/** board shows the columns until the signal says otherwise. @param {HTMLElement} place @param {AbortSignal} signal */
 export function board(place, signal) {
   const lists = columns.map((col) => {
     const count = h("span", "count");
@@ -155,7 +151,7 @@ function fillEmpty(place) {
   const examples = ["Find out why the tests are slow, and say what to do about it", "Write a test for the function that changed last", "Explain how this project is built, in a file ARCHITECTURE.md"];
   place.append(h("h2", null, "No task yet"),
     h("p", null, "A task is planned by an agent that asks you what is unclear, and carried out by another one. Begin with your own words, or with one of these:"),
-    h("ul", null, examples.map((text) => h("li", null, button(text, () => dispatchEvent(new CustomEvent("new-task", { detail: text })), { class: "example" })))));
+    h("ul", null, examples.map((text) => h("li", null, button(text, () => dispatchEvent(new CustomEvent("new-task", { detail: text })), "example")))));
 }
 
 /** step moves the focus among the cards: by one, or to the next column. @param {number} x @param {number} y */

@@ -6,7 +6,7 @@ import { sleep } from "./timing.js";
 
 const prefix = "/api/v1";
 
-/** @typedef {Record<"items" | "messages" | "runs" | "parts" | "questions" | "attachments" | "labels" | "depends_on" | "may" | "files" | "comments" | "days" | "checks" | "notes" | "conflicts" | "uncommitted", any[]> & Record<string, any>} Answer what the server says */
+/** @typedef {Record<"items" | "messages" | "runs" | "parts" | "questions" | "attachments" | "labels" | "depends_on" | "may" | "files" | "checks" | "notes", any[]> & Record<string, any>} Answer what the server says */
 
 /** A Problem is an error that the server answered with. */
 export class Problem extends Error {
@@ -60,11 +60,7 @@ function reached() {
   return reaching;
 }
 
-/**
- * ask sends a request and returns the response.
- * @param {string} path below the prefix
- * @param {RequestInit & {headers?: Record<string, string>}} options
- */
+/** ask sends a request and returns the response. @param {string} path below the prefix @param {RequestInit & {headers?: Record<string, string>}} options */
 async function ask(path, options) {
   for (;;) {
     if (connection === "away") await reached();
@@ -86,13 +82,7 @@ async function ask(path, options) {
   }
 }
 
-/**
- * get returns the resource at a path.
- * @param {string} path
- * @param {Record<string, string | number | boolean | string[] | undefined>} [query]
- * @param {AbortSignal} [signal]
- * @returns {Promise<Answer>}
- */
+/** get returns the resource at a path. @param {string} path @param {Record<string, string | number | boolean | string[] | undefined>} [query] @param {AbortSignal} [signal] @returns {Promise<Answer>} */
 export async function get(path, query = {}, signal = undefined) {
   const q = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -104,13 +94,7 @@ export async function get(path, query = {}, signal = undefined) {
   return body;
 }
 
-/**
- * send changes something and returns what the server says of it.
- * @param {"POST" | "PATCH" | "DELETE"} method
- * @param {string} path
- * @param {any} [body]
- * @returns {Promise<Answer>}
- */
+/** send changes something and returns what the server says of it. @param {"POST" | "PATCH" | "DELETE"} method @param {string} path @param {any} [body] @returns {Promise<Answer>} */
 export async function send(method, path, body) {
   /** @type {Record<string, string>} */
   const head = {};
@@ -125,12 +109,7 @@ export async function send(method, path, body) {
 /** post sends what a person does. @param {string} path @param {any} [body] */
 export const post = (path, body) => send("POST", path, body);
 
-/**
- * follow reads an event stream until the signal says otherwise, and connects again where it was.
- * @param {string} path
- * @param {(event: any, id: string) => void} take each event
- * @param {AbortSignal} signal
- */
+/** follow reads an event stream until the signal says otherwise, and connects again where it was. @param {string} path @param {(event: any, id: string) => void} take each event @param {AbortSignal} signal */
 export async function follow(path, take, signal) {
   let last = "";
   let missing = 0; // how many 404 answers came in a row

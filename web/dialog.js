@@ -101,12 +101,7 @@ export function standing(e, texts = [], gone = () => {}) {
   return e;
 }
 
-/**
- * approval is the dialog for a call that needs permission.
- * @param {Answer} task
- * @param {Answer} call as the API lists it
- * @param {(answered: string) => void} [done]
- */
+/** approval is the dialog for a call that needs permission. @param {Answer} task @param {Answer} call as the API lists it @param {(answered: string) => void} [done] */
 export function approval(task, call, done = () => {}) {
   const more = h("div", "second");
   const asking = (call.parts || []).filter((p) => p.verdict !== "allow");
@@ -140,12 +135,12 @@ export function approval(task, call, done = () => {}) {
       h("p", null, button(answer === "always" ? "Store the rule and allow" : "Store the rule and refuse", () => {
         const changed = rules.length === 1 && rule.value !== rules[0].rule ? { rule: rule.value } : {};
         return decide({ answer, scope: scope.value, ...changed, ...(words.value ? { message: words.value } : {}) });
-      }, { class: "act" }), button("Back", () => fill(more))));
+      }, "act"), button("Back", () => fill(more))));
     rule.focus();
   };
   const wait = () => {
     const words = h("textarea", { rows: 2, placeholder: "What should it do instead? (may be empty: it stops and waits for you)", "aria-label": "what it should do instead" });
-    fill(more, words, h("p", null, button("Stop the agent and say this", () => decide({ answer: "wait", ...(words.value ? { message: words.value } : {}) }), { class: "act" }), button("Back", () => fill(more))));
+    fill(more, words, h("p", null, button("Stop the agent and say this", () => decide({ answer: "wait", ...(words.value ? { message: words.value } : {}) }), "act"), button("Back", () => fill(more))));
     words.focus();
   };
   const whole = h("pre", { class: "whole", tabIndex: 0 }, command || call.tool + " " + JSON.stringify(call.input, null, 2));
@@ -159,7 +154,7 @@ export function approval(task, call, done = () => {}) {
     button("No", () => decide({ answer: "no" }), { title: "n, enter: refuse this call, once" }),
     button("Allow once", () => decide({ answer: "allow" }), { class: "act", title: "y, enter: let this call run" }),
     button("Always…", () => store("always"), { class: "stores", title: "a, enter: shows the rule first" }),
-    button("Never…", () => store("never"), { class: "stores" }),
+    button("Never…", () => store("never"), "stores"),
     button("Stop and say…", wait, { title: "w, enter" })), more), [whole], gone);
   return e;
 }
@@ -196,11 +191,7 @@ function keys(of) {
   };
 }
 
-/**
- * answers is the form for the questions of an agent.
- * @param {Answer} task
- * @param {(answered: string) => void} [done]
- */
+/** answers is the form for the questions of an agent. @param {Answer} task @param {(answered: string) => void} [done] */
 export function answers(task, done = () => {}) {
   const open = task.questions.filter((q) => !q.answered);
   const name = "q" + Math.random();

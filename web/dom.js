@@ -37,11 +37,7 @@ export const visible = (text) => text.replace(hidden, (c) => c === "\r" ? "" : c
 /** @param {string} c @param {number} digits */
 const point = (c, digits) => /** @type {number} */ (c.codePointAt(0)).toString(16).padStart(digits, "0");
 
-/**
- * put appends children to an element; what is empty is left out, and of text everything is made visible.
- * @param {Element} e
- * @param {...(Child | Child[] | Child[][])} children
- */
+/** put appends children to an element; what is empty is left out, and of text everything is made visible. @param {Element} e @param {...(Child | Child[] | Child[][])} children */
 export function put(e, ...children) {
   for (const c of /** @type {Child[]} */ (children.flat(2))) {
     if (c === null || c === undefined || c === false || c === "") continue;
@@ -74,8 +70,8 @@ export function once(f) {
   };
 }
 
-/** button makes a button. What fails is said. @param {string} label @param {(e: MouseEvent) => any} act returns a promise if it is done later @param {Record<string, any>} [more] */
-export const button = (label, act, more = {}) => h("button", { type: "button", onclick: once((e) => trying(() => act(e))), ...more }, label);
+/** button makes a button. What fails is said. @param {string} label @param {(e: MouseEvent) => any} act returns a promise if it is done later @param {Properties | string} [more] */
+export const button = (label, act, more = {}) => h("button", { type: "button", onclick: once((e) => trying(() => act(e))), ...(typeof more === "string" ? { class: more } : more) }, label);
 
 /** submits makes the listener of a form of what it does. @param {() => any} act returns a promise if it is done later */
 export function submits(act) {
@@ -86,16 +82,10 @@ export function submits(act) {
   };
 }
 
-/**
- * ask opens a window above the page, and does something if its button is pressed.
- * @param {string} title
- * @param {(Child | Child[])[]} content
- * @param {string} [label] of the button
- * @param {() => any} [act]
- */
+/** ask opens a window above the page, and does something if its button is pressed. @param {string} title @param {(Child | Child[])[]} content @param {string} [label] of the button @param {() => any} [act] */
 export function ask(title, content, label = "", act = () => {}) {
   const dialog = h("dialog", null, h("form", { onsubmit: submits(() => { dialog.close(); return act(); }) }, h("h2", null, title), ...content,
-    h("p", "choices", button(label ? "Back" : "Close", () => dialog.close(), { class: label ? "" : "act" }), label && h("button", "act", label))));
+    h("p", "choices", button(label ? "Back" : "Close", () => dialog.close(), label ? "" : "act"), label && h("button", "act", label))));
   document.body.append(dialog);
   dialog.addEventListener("close", () => dialog.remove());
   dialog.showModal();

@@ -52,11 +52,7 @@ function row(n, draw) {
     opened && w && (kind === "approve" ? call && approval(w.task, call) : answers(w.task)));
 }
 
-/**
- * strip shows what needs a person until the signal says otherwise.
- * @param {HTMLElement} place
- * @param {AbortSignal} signal
- */
+/** strip shows what needs a person until the signal says otherwise. @param {HTMLElement} place @param {AbortSignal} signal */
 export function strip(place, signal) {
   const title = h("h2", { "aria-live": "polite" });
   const list = h("ol", "needs");

@@ -3,12 +3,7 @@
 import { get, send } from "./client.js";
 import { button, bytes, fill, h, plural, submits, trying, wide } from "./dom.js";
 
-/**
- * outputPage shows one output.
- * @param {HTMLElement} place
- * @param {string} run
- * @param {string} id
- */
+/** outputPage shows one output. @param {HTMLElement} place @param {string} run @param {string} id */
 export async function outputPage(place, run, id) {
   const ask = (/** @type {string} */ op, /** @type {any} */ body) => send("POST", `/runs/${run}/outputs/${encodeURIComponent(id)}/${op}`, body);
   const path = h("input", { value: "$", size: 50, spellcheck: false, "aria-label": "JSONPath" });
@@ -32,7 +27,7 @@ export async function outputPage(place, run, id) {
   await trying(async () => {
     const s = await ask("stats", {});
     fill(title, `${s.format} · ${bytes(s.size.bytes)}${s.lines ? ` · ${s.lines.toLocaleString("en")} lines` : ""} · ${s.structure.total_values.toLocaleString("en")} values`);
-    const choose = (/** @type {any} */ p) => button(p, () => { path.value = p; extract(); }, { class: "path" });
+    const choose = (/** @type {any} */ p) => button(p, () => { path.value = p; extract(); }, "path");
     fill(shape, h("h2", null, "Shape"), h("ul", "plain",
       (s.arrays || []).map((/** @type {any} */ a) => h("li", null, choose(a.path + "[*]"), h("small", "quiet", ` ${plural(a.length, "item")}`))),
       (s.objects || []).map((/** @type {any} */ o) => h("li", null, choose(o.path), h("small", "quiet", " " + (o.keys || []).slice(0, 8).join(", "))))));

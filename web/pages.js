@@ -138,7 +138,7 @@ export async function trust(place, signal) {
     said("Trusted. It holds from the next start of the server on.");
     fill(place);
     await trust(place, signal);
-  }, { class: "act" }))), shown));
+  }, "act"))), shown));
 }
 
 /** @type {Page} */

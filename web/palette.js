@@ -5,11 +5,7 @@ import { cards } from "./tasks.js";
 
 /** @typedef {{name: string, about?: string, run: () => void}} Entry */
 
-/**
- * palette opens the palette.
- * @param {Entry[]} entries pages and actions; tasks are added
- * @param {(id: string) => Promise<Entry[]>} actions what can be done with a task
- */
+/** palette opens the palette. @param {Entry[]} entries pages and actions; tasks are added @param {(id: string) => Promise<Entry[]>} actions what can be done with a task */
 export function palette(entries, actions) {
   const list = h("ul", { id: "found", role: "listbox", "aria-label": "what there is" });
   const input = h("input", { placeholder: "Go to, or do", "aria-label": "go to, or do", role: "combobox", "aria-expanded": "true", "aria-controls": "found", "aria-autocomplete": "list" });

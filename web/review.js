@@ -19,7 +19,7 @@ const stored = (name, otherwise = "null") => JSON.parse(localStorage.getItem(nam
 export async function reviewPage(place, id, signal) {
   let task = await get("/tasks/" + id, {}, signal);
   document.title = "Review: " + task.title + " · pawl";
-  const list = h("div", "files"), bar = h("div", "bar"), past = h("div"), counts = h("p", "status");
+  const list = h("div", "files"), bar = h("div", "bar"), past = h("div"), counts = h("p", "status"), meets = h("p", { role: "status" });
   const how = { side: localStorage.getItem("pawl-diff-side") === "yes", blank: localStorage.getItem("pawl-diff-blank") !== "no" };
   /** @type {Comment[]} what was written and not sent; it is kept in this browser */
   let comments = stored("pawl-review-" + id, "[]");
@@ -35,7 +35,7 @@ export async function reviewPage(place, id, signal) {
   let since = task.messages.findLast((m) => m.tree && m.state !== "withdrawn")?.tree || "";
   let chosen = false;
   const from = h("select", { "aria-label": "which changes", hidden: true, onchange: () => { since = from.value; chosen = true; load(); } });
-  place.append(h("div", "review", h("header", null, h("p", null, h("a", { href: "#/tasks/" + id }, "← " + task.title)), h("h1", null, "Changes"), counts,
+  place.append(h("div", "review", h("header", null, h("p", null, h("a", { href: "#/tasks/" + id }, "← " + task.title)), h("h1", null, "Changes"), counts, meets,
     h("p", "how", from, " ", toggle("side by side", "side"), " ", toggle("white space", "blank"))), past, list, bar));
 
   /** @type {any} */
@@ -72,6 +72,7 @@ export async function reviewPage(place, id, signal) {
       const looks = reviews.filter((r) => r.tree && r.tree !== diff?.tree);
       from.hidden = looks.length === 0 && !since;
       fill(from, h("option", { value: "" }, "all changes"), looks.map((r) => h("option", { value: r.tree, selected: r.tree === since }, "since the review of " + at(r))));
+      fill(meets, unmerged(task) && meeting(await get(`/tasks/${id}/merge`, {}, signal).catch(() => ({ conflicts: [], uncommitted: [] }))));
       fill(past, attempts.length > 1 && attemptsView(attempts, runs), reviews.map((r, i) => reviewView(r, i === 0)));
       draw();
     } catch (error) {
@@ -87,7 +88,7 @@ export async function reviewPage(place, id, signal) {
   /** reviewView shows what became of the comments of a review. @param {any} r @param {boolean} open */
   const reviewView = (r, open) => h("details", { open, class: "past" }, h("summary", null, h("b", null, "Review"), ` of ${at(r)} · ${plural(r.comments.length, "comment")} · `,
     ["changed", "answered", "open"].map((b) => [r.comments.filter((/** @type {Comment} */ c) => (c.became || "open") === b).length, b]).filter(([n]) => n).map(([n, b]) => `${n} ${b}`).join(", "), r.state === "queued" && " · not read yet"),
-  h("ul", "plain", r.comments.map((/** @type {Comment} */ c) => h("li", null, button(c.line ? `${c.file}:${c.line}` : c.file, () => go(c.file), { class: "path" }), " ", shown(c)))));
+  h("ul", "plain", r.comments.map((/** @type {Comment} */ c) => h("li", null, button(c.line ? `${c.file}:${c.line}` : c.file, () => go(c.file), "path"), " ", shown(c)))));
   /** go opens a file and goes to it. @param {string} file */
   const go = (file) => {
     const e = [...list.children].find((e) => e.ariaLabel === file);
@@ -161,7 +162,7 @@ export async function reviewPage(place, id, signal) {
       await load();
       said("Sent. The agent continues with it.");
     }, { disabled: comments.length === 0, class: comments.length ? "act" : "" }),
-    unmerged(task) && button("Merge", () => merge(task), { class: comments.length ? "" : "act" }),
+    unmerged(task) && button("Merge", () => merge(task), comments.length ? "" : "act"),
     task.copy && button("Discard…", () => {
       ask("Remove the copy?", [h("p", null, "What was not merged is removed with it. The task stays.")], "Remove it", async () => {
         await post(`/tasks/${id}/discard`);
@@ -199,6 +200,16 @@ const attemptsView = (attempts, diffs) => h("details", "past", h("summary", null
     ["edited", (_, i) => diffs[i].files.map((/** @type {any} */ f) => h("div", null, code(f.path), ` +${f.added || 0} −${f.removed || 0}`))], ["said", (r) => (r.output || "").slice(0, 600)],
   ]).map(([name, of]) => h("tr", null, h("th", null, name), attempts.map((r, i) => h("td", null, of(r, i))))))));
 
+/** meeting says in a line what a merge would meet. @param {any} m as GET /tasks/{task}/merge has it */
+function meeting(m) {
+  const into = m.into || "your branch";
+  const names = (/** @type {string[]} */ all) => code(all.slice(0, 9).join(", ") + (all.length > 9 ? ` and ${all.length - 9} more` : ""));
+  if (m.unchanged || m.contained) return "";
+  return h("span", m.conflicts.length || m.uncommitted.length ? "warn" : "quiet",
+    m.conflicts.length ? [`Conflicts with ${into}: `, names(m.conflicts)] : m.known ? `No conflicts with ${into}.` : `Whether it conflicts with ${into} is not known.`,
+    m.uncommitted.length > 0 && [" Not committed in your folder: ", names(m.uncommitted)]);
+}
+
 /** merge fetches the branch of a task and says what stands in the way. @param {any} task */
 async function merge(task) {
   await trying(async () => {
@@ -206,8 +217,7 @@ async function merge(task) {
     const into = m.into || "your branch";
     const dialog = ask(m.unchanged ? "Nothing was changed" : "The branch is in your repository", [
       h("p", null, code(m.branch), " is at ", code(m.commit.slice(0, 12)), m.contained ? ` and is part of ${into} already.` : "."),
-      m.conflicts.length > 0 && [h("p", null, `These files have conflicts with ${into}:`), h("ul", null, m.conflicts.map((f) => h("li", null, code(f))))],
-      m.uncommitted.length > 0 && [h("p", null, "These files of yours are not committed and stand in the way:"), h("ul", null, m.uncommitted.map((f) => h("li", null, code(f))))],
+      m.conflicts.length + m.uncommitted.length > 0 && h("p", null, meeting(m)),
       !m.contained && !m.unchanged && h("p", null, "To take it in: ", code("git merge " + m.branch)),
       m.conflicts.length > 0 && button("Let the agent solve them", async () => {
         await post(`/tasks/${task.id}/messages`, { text: `Your branch has conflicts with ${into} in: ${m.conflicts.join(", ")}. Commit what you have, merge the commit ${m.head} of ${into} (git merge ${m.head}), solve the conflicts so that both sides keep what they mean, and run the tests.` });

@@ -8,19 +8,12 @@ const token = () => localStorage.getItem(name);
 /** loggedIn says whether there is a session; whether it counts is up to the server. */
 export const loggedIn = () => Boolean(token());
 
-/**
- * headers returns the headers of a request with the session, if there is one.
- * @param {Record<string, string>} [more]
- * @returns {Record<string, string>}
- */
+/** headers returns the headers of a request with the session, if there is one. @param {Record<string, string>} [more] @returns {Record<string, string>} */
 export function headers(more = {}) {
   return token() ? { ...more, Authorization: "Bearer " + token() } : more;
 }
 
-/**
- * login exchanges the code of a login link for a session. It returns why that failed; empty if it did not.
- * @param {string} code
- */
+/** login exchanges the code of a login link for a session. It returns why that failed; empty if it did not. @param {string} code */
 export async function login(code) {
   const answer = await fetch("/api/v1/sessions", {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ code }),

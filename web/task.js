@@ -81,7 +81,7 @@ function act(place, task, load) {
       const why = h("textarea", { rows: 2, placeholder: "why (may be empty)", "aria-label": "why" });
       ask(label, [why], label, () => move(may, { why: why.value }));
     }));
-    else (may === "complete" ? more : buttons).push(button(label, () => move(may, undefined), { class: first ? "act" : "" }));
+    else (may === "complete" ? more : buttons).push(button(label, () => move(may, undefined), first ? "act" : ""));
   }
   if (unmerged(task)) buttons.push(h("a", { class: "button " + (task.status.name === "completed" ? "act" : ""), href: `#/tasks/${task.id}/review` }, "Review the changes"));
   else if (task.runs.length > 0) buttons.push(h("a", { class: "button", href: `#/tasks/${task.id}/review` }, "Changes"));
@@ -151,7 +151,7 @@ function planView(task, load) {
         await send("PATCH", "/tasks/" + task.id, { plan: { ...plan, summary: summary.value, ...Object.fromEntries(fields.map((f) => [f.key, f.e.value.split("\n").map((s) => s.trim()).filter(Boolean)])) } });
         said("Saved.");
         load();
-      }, { class: "act" })));
+      }, "act")));
   };
   view();
   return e;

@@ -4,29 +4,7 @@
 import { follow, get, send } from "./client.js";
 import { bytes, once, said } from "./dom.js";
 
-/**
- * @typedef {object} Card a task in the list
- * @property {string} id
- * @property {string} title
- * @property {string} status
- * @property {string} [agent]
- * @property {string} [run]
- * @property {string} [waits_for]
- * @property {string[]} [labels]
- * @property {number} priority
- * @property {string} created_at
- * @property {string} updated_at
- * @property {number} seq
- * @property {string} [detail]
- * @property {string} [until]
- * @property {string[]} [depends_on]
- * @property {boolean} [starts]
- * @property {string} [branch]
- * @property {boolean} [merged]
- * @property {string} [queued] what its agent waits for before it begins
- * @property {number} [memory_bytes] what the processes of its agent take
- * @property {{cost: number | null, input_tokens: number, output_tokens: number}} usage
- */
+/** @typedef {{id: string, title: string, status: string, agent?: string, run?: string, waits_for?: string, labels?: string[], priority: number, created_at: string, updated_at: string, seq: number, detail?: string, until?: string, depends_on?: string[], starts?: boolean, branch?: string, merged?: boolean, queued?: string, memory_bytes?: number, usage: {cost: number | null, input_tokens: number, output_tokens: number}}} Card a task in the list; queued is what its agent waits for before it begins, memory_bytes what the processes of its agent take */
 
 /** @type {Map<string, Card>} */
 export const cards = new Map();

@@ -49,12 +49,7 @@ function call(item, run) {
   return h("li", "call" + (failed ? " failed" : c.state === "settled" ? "" : " open"), e);
 }
 
-/**
- * transcript shows a run until the signal says otherwise. It follows the end while the end is in sight.
- * @param {HTMLElement} place
- * @param {string} run
- * @param {AbortSignal} signal
- */
+/** transcript shows a run until the signal says otherwise. It follows the end while the end is in sight. @param {HTMLElement} place @param {string} run @param {AbortSignal} signal */
 export function transcript(place, run, signal) {
   /** @type {Map<string, any>} */
   const items = new Map();
