@@ -173,11 +173,7 @@ func (g *guard) checkObeyed(p *Policy, until time.Time) {
 			continue
 		}
 		info, err := root.Lstat(rel)
-		if err != nil || was.Link == "" && saysLittle(root, rel, info) {
-			continue
-		}
-		if !until.IsZero() && !statOf(info).changed.Before(until) {
-			g.tell(path, fmt.Sprintf("%s was made after the last sign of a command, by you, or by a command that ran on while pawl stood still; other programs obey it by themselves, so look at it if you did not make it", path))
+		if err != nil || !until.IsZero() && !statOf(info).changed.Before(until) || was.Link == "" && saysLittle(root, rel, info) {
 			continue
 		}
 		g.tell(path, p.takeObeyed(root, rel, path))

@@ -257,6 +257,16 @@ func (g *guard) open(p *Policy) error {
 	return nil
 }
 
+// beats is the file whose time says that commands run; nil: there is none.
+func (g *guard) beats() *os.File {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.journal == nil {
+		return nil
+	}
+	return g.journal.unlocked
+}
+
 // end counts a command out, and puts back what it or one beside it has changed. It
 // returns what, a sentence each.
 func (g *guard) end(s *Session) []string {

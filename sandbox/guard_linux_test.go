@@ -443,6 +443,48 @@ func TestAfterAKillTheNextPawlPutsBackWhatWasChanged(t *testing.T) {
 	})
 }
 
+// A pawl that is stopped gives no sign, and its command runs on: what it changes until both are killed is put back all the same.
+func TestWhatACommandChangesWhilePawlStandsStillIsPutBack(t *testing.T) {
+	modes(t, func(t *testing.T, s *stage, tree bool) {
+		s.repository(t)
+		killed := s.another(t, "touch began; until [ -e go ]; do sleep 0.01; done; mkdir .pawl; echo evil > .pawl/permissions.json; touch done; sleep 300")
+		if err := killed.Start(); err != nil {
+			t.Fatal(err)
+		}
+		awaitFile(t, s.workspace+"/began")
+		if err := killed.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		stopped := time.Now()
+		journals, err := filepath.Glob(s.state + "/sandbox/*/*.json")
+		if err != nil || len(journals) != 1 {
+			t.Fatalf("journals: %q, %v", journals, err)
+		}
+		for deadline := stopped.Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // what is changed in two seconds after a sign counts as the command's
+			if info, err := os.Stat(journals[0]); err != nil || info.ModTime().Sub(stopped) > 2*time.Second {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("nothing says that the command runs")
+			}
+		}
+		s.write(t, s.workspace+"/go", "")
+		awaitFile(t, s.workspace+"/done")
+		killed.Process.Kill()
+		killed.Wait()
+		s.plan(t)
+		if !tree {
+			s.policy.WithoutNamespaces()
+		}
+		if told, err := s.policy.Recover(); err != nil || len(told) != 1 || !strings.Contains(told[0], ".pawl") {
+			t.Errorf("told %q, %v", told, err)
+		}
+		if _, err := os.Lstat(s.workspace + "/.pawl"); err == nil {
+			t.Error(".pawl is there")
+		}
+	})
+}
+
 // What a person changes after the kill is not undone.
 func TestAfterAKillWhatAPersonDidLaterStays(t *testing.T) {
 	t.Parallel()

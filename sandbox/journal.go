@@ -24,16 +24,18 @@ import (
 // death in between can be made good, and other processes know what stood there. Its
 // process has it locked; its time says until when commands ran.
 type journal struct {
-	dir     string
-	file    *os.File
-	locking *os.File // of all the journals of the workspace
-	written baseline // what is in it
-	mu      sync.Mutex
-	active  bool
-	beat    *time.Timer
+	dir      string
+	file     *os.File
+	unlocked *os.File // the same file without its lock, for what holds commands together to set its time
+	locking  *os.File // of all the journals of the workspace
+	written  baseline // what is in it
+	mu       sync.Mutex
+	active   bool
+	beat     *time.Timer
 }
 
-// beatEvery is how often the time of a journal is set while commands run. What was
+// beatEvery is how often the time of a journal is set while commands run, by its process, and on Linux by what holds the
+// commands together ([proc.Command].Beat), which stands still only with them. What was
 // changed later than that after the last time, a person has changed.
 const beatEvery = time.Second
 
@@ -62,6 +64,9 @@ func openJournal(dir string) (*journal, error) {
 	}
 	defer unlock()
 	if j.file, err = inside.OpenFile(j.above(), filepath.Join(dir, rand.Text()+journalSuffix), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		return nil, err
+	}
+	if j.unlocked, err = inside.OpenFile(j.above(), j.file.Name(), os.O_WRONLY, 0); err != nil {
 		return nil, err
 	}
 	return j, lockFile(j.file)

@@ -77,6 +77,7 @@ func (p *Policy) Start(c proc.Command, level run.Confinement, fence Fence) (proc
 			mounts = nil
 		}
 		err = s.guard.begin(s, mounts)
+		c.Beat = s.guard.beats()
 	}
 	kind := treeKind{level: level, repository: fence.Repository && level == run.Inside}
 	if report.Abilities.Tree {

@@ -70,6 +70,7 @@ func help(mode string) {
 	outliveNobody(inNamespace)
 	closeOnExec()
 	o, files, ok := receive(controlFD)
+	files, file := o.cut(files)
 	if !ok || len(o.Argv) == 0 || len(files) == 0 {
 		exit(codeKilled)
 	}
@@ -101,6 +102,7 @@ func help(mode string) {
 	syscall.Close(1)
 	syscall.Close(2)
 
+	(&beat{}).begin(file, func() bool { return false }) // it ends with the helper
 	go obey(inNamespace)
 	over := false // the command itself has ended
 	for {

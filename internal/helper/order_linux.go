@@ -5,13 +5,14 @@ import "syscall"
 // An Order tells a helper which command to run, or, without arguments, a resident helper
 // which sandbox to build. It goes over a stream socket: the
 // length of what follows in four bytes, least first, with the descriptors beside
-// it (the command's output, then its extra files); then strings, each ended by a
+// it (the command's output, then its extra files, then the file of Beats); then strings, each ended by a
 // zero byte: the folder, the environment, the arguments, and the confinement;
 // lists have their length, in decimal, before them.
 type Order struct {
 	Dir     string
 	Env     []string
 	Argv    []string // the path of the program, then its arguments
+	Beats   bool     // the last descriptor is of a file whose time is set each second while the command runs
 	Confine *Confinement
 }
 
@@ -35,6 +36,7 @@ func (o Order) Strings() []byte {
 	add(o.Dir)
 	list(o.Env)
 	list(o.Argv)
+	add(map[bool]string{true: "beats", false: ""}[o.Beats])
 	c := o.Confine
 	if c == nil {
 		add("free")
@@ -77,7 +79,7 @@ func parseOrder(b []byte) (Order, bool) {
 		s = s[n:]
 		return l
 	}
-	o := Order{Dir: next(), Env: list(), Argv: list()}
+	o := Order{Dir: next(), Env: list(), Argv: list(), Beats: next() == "beats"}
 	if next() == "confined" {
 		c := &Confinement{Network: next(), ReadOnly: next() == "read-only"}
 		for m := list(); len(m) >= 4; m = m[4:] {

@@ -28,6 +28,8 @@ type resident struct {
 	running  map[*residentCommand]bool
 	unrouted noRoutes        // as counted when the last command ended
 	next     *preparedThread // for the next command; nil: none
+
+	beat beat
 }
 
 // A residentCommand is one of the commands of a resident helper.
@@ -106,6 +108,13 @@ func (r *resident) build() {
 	r.unrouted = countNoRoutes()
 }
 
+// isIdle reports whether no command runs.
+func (r *resident) isIdle() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.running) == 0
+}
+
 // isBroken returns why there is no sandbox; empty: there is one.
 func (r *resident) isBroken() string {
 	r.mu.Lock()
@@ -130,6 +139,7 @@ func (r *resident) state() byte {
 // run runs one command to its end. Its owner has the other end of control.
 func (r *resident) run(control int) {
 	order, files, ok := receive(control)
+	files, file := order.cut(files)
 	if !ok || len(order.Argv) == 0 || len(files) == 0 {
 		syscall.Close(control)
 		return
@@ -138,6 +148,7 @@ func (r *resident) run(control int) {
 	c := thread.command
 	c.control = control
 	r.begin(c)
+	r.beat.begin(file, r.isIdle)
 	pid, what, err := r.launch(thread, order, files)
 	if what != "" {
 		syscall.Write(files[0], []byte("pawl: "+what+": "+err.Error()+"\n"))

@@ -64,6 +64,9 @@ type Command struct {
 	// Grace is the time between TERM and KILL, for processes that handle TERM; 0
 	// means DefaultGrace.
 	Grace time.Duration
+	// Beat is a file whose time is set each second while the command runs, also while its owner stands still; nil: none.
+	// On Linux alone. No lock may be held by it: the helper has it until it ends.
+	Beat *os.File
 	// Resident is the helper in whose sandbox it runs; nil: none.
 	Resident *Resident
 	// Confine is the sandbox without a file tree that it runs in otherwise; nil: none. A sandbox that cannot be had

@@ -47,8 +47,11 @@ func start(path string, c Command, print *os.File) (*Process, error) {
 		return nil, fmt.Errorf("%s is not a folder", dir)
 	}
 	files := append([]*os.File{print}, c.Extra...)
+	if c.Beat != nil {
+		files = append(files, c.Beat)
+	}
 	if c.Resident != nil {
-		o := helper.Order{Dir: dir, Env: c.Env, Argv: append([]string{path}, c.Argv[1:]...)}
+		o := helper.Order{Dir: dir, Env: c.Env, Argv: append([]string{path}, c.Argv[1:]...), Beats: c.Beat != nil}
 		control, err := c.Resident.start(o, files)
 		if err != nil {
 			return nil, fmt.Errorf("in its sandbox: %w", err)
@@ -59,7 +62,7 @@ func start(path string, c Command, print *os.File) (*Process, error) {
 		return nil, errors.New("a command gets a file tree of its own from a resident helper alone")
 	}
 	k := helperKind{isolation: cmp.Or(c.Isolation, probed().Isolation)}
-	o := helper.Order{Dir: dir, Env: c.Env, Argv: append([]string{path}, c.Argv[1:]...), Confine: c.Confine}
+	o := helper.Order{Dir: dir, Env: c.Env, Argv: append([]string{path}, c.Argv[1:]...), Beats: c.Beat != nil, Confine: c.Confine}
 	if c.Confine != nil {
 		k.confined = true
 		if k.isolation == Namespace && c.Confine.Network == helper.ClosedNetwork && !c.Confine.ReadOnly && probed().Network {
