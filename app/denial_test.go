@@ -23,7 +23,7 @@ func refusing(t *testing.T, p *place, given map[string][]string) *app.Workspace 
 		given["on_ask"] = []string{"deny"}
 	}
 	ws, err := app.Open(app.Options{Dir: p.dir, Drives: true, Given: given, Asks: true,
-		Env: func(name string) (string, bool) { v, ok := p.env[name]; return v, ok }})
+		Env: p.environment()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,12 +44,18 @@ func newPlace(t *testing.T, replies string) *place {
 	return &place{t: t, dir: dir, env: map[string]string{"HOME": top, "PAWL_STATE_DIR": filepath.Join(top, "state"), "PAWL_MODEL": "script/" + script}}
 }
 
+// environment is that of a process that is started now.
+func (p *place) environment() config.Env {
+	env := maps.Clone(p.env)
+	return func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+}
+
 // open opens the place as one more process does.
 func (p *place) open(given map[string][]string) *app.Workspace {
 	p.t.Helper()
 	ws, err := app.Open(app.Options{
 		Dir: p.dir, Drives: true, OnAsk: worker.AskWait, Given: given,
-		Env: func(name string) (string, bool) { v, ok := p.env[name]; return v, ok },
+		Env: p.environment(),
 	})
 	if err != nil {
 		p.t.Fatal(err)

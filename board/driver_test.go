@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 
 	"pawl/app"
 	"pawl/board"
+	"pawl/config"
 	"pawl/request"
 	"pawl/run"
 	"pawl/task"
@@ -45,12 +47,18 @@ func newPlace(t *testing.T, replies string) *place {
 	return &place{t: t, dir: dir, env: map[string]string{"HOME": top, "PAWL_STATE_DIR": filepath.Join(top, "state"), "PAWL_MODEL": "script/" + script}}
 }
 
+// environment is that of a process that is started now.
+func (p *place) environment() config.Env {
+	env := maps.Clone(p.env)
+	return func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+}
+
 // open opens the place as one more process does.
 func (p *place) open() *app.Workspace {
 	p.t.Helper()
 	ws, err := app.Open(app.Options{
 		Dir: p.dir, Drives: true, OnAsk: worker.AskWait,
-		Env: func(name string) (string, bool) { v, ok := p.env[name]; return v, ok },
+		Env: p.environment(),
 	})
 	if err != nil {
 		p.t.Fatal(err)
