@@ -163,7 +163,7 @@ func needsTree(t *testing.T) {
 
 // patienceOfRun bounds a whole run of some 100 steps: it takes seconds, and minutes on a
 // machine that has ten times as much to do as it can.
-const patienceOfRun = 5 * time.Minute
+const patienceOfRun = 15 * time.Minute
 
 // pawl runs the binary in the workspace.
 func (s *siege) pawl(t *testing.T, env string, args ...string) (code int, stdout, stderr string) {
