@@ -161,7 +161,7 @@ func needsTree(t *testing.T) {
 	}
 }
 
-// patienceOfRun bounds a whole run of some 100 steps: it takes seconds, and minutes on a
+// patienceOfRun bounds a whole run of up to 800 commands: it takes less than a minute, and many on a
 // machine that has ten times as much to do as it can.
 const patienceOfRun = 15 * time.Minute
 

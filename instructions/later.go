@@ -51,12 +51,15 @@ func (l *Later) For(touched []string) (text string, files []string) {
 	}
 	l.imports = ld.imports
 	text = ld.compose()
-	l.room -= len(text)
 	for _, s := range ld.sections {
 		if s.Skipped == "" {
 			files = append(files, l.options.short(s.Path))
 		}
 	}
+	if len(files) == 0 { // not even that there is no room
+		return "", nil
+	}
+	l.room -= len(text)
 	return text, files
 }
 

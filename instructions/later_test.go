@@ -104,11 +104,12 @@ func TestRulesThatNamePathsAreGivenForThese(t *testing.T) {
 
 func TestLaterInstructionsHaveARoomOfTheirOwn(t *testing.T) {
 	p := newPlace(t)
-	for i := range 5 {
+	const many = 500
+	for i := range many {
 		p.write(fmt.Sprintf("repo/d%d/AGENTS.md", i), strings.Repeat("a line\n", 2000))
 	}
 	l, total := p.later(""), 0
-	for i := range 5 {
+	for i := range many {
 		text, _ := l.For([]string{fmt.Sprintf("d%d/a.go", i)})
 		total += len(text)
 	}
