@@ -104,7 +104,7 @@ func TestRulesThatNamePathsAreGivenForThese(t *testing.T) {
 
 func TestLaterInstructionsHaveARoomOfTheirOwn(t *testing.T) {
 	p := newPlace(t)
-	const many = 500
+	const many = 40
 	for i := range many {
 		p.write(fmt.Sprintf("repo/d%d/AGENTS.md", i), strings.Repeat("a line\n", 2000))
 	}
