@@ -47,7 +47,11 @@ also lines that are not events: deltas, progress, notices (docs/stream-json.md).
 		if *asJSON {
 			return nil
 		}
-		return tellOpen(ctx, ws, id, inv.Stderr, "")
+		y, err := report.WhyOf(ctx, ws, id)
+		if err != nil {
+			return err
+		}
+		return tellOpen(y, inv.Stderr, "")
 	})
 }
 

@@ -72,22 +72,22 @@ it is complete, while a process drives the run.`,
 		if err := show(p.Open()); err != nil {
 			return err
 		}
-		return errors.Join(tellOpen(ctx, ws, id, inv.Stdout, "— "), tellByHand(ctx, ws, id, inv.Stdout))
+		y, err := report.WhyOf(ctx, ws, id)
+		if err != nil {
+			return err
+		}
+		return errors.Join(tellOpen(y, inv.Stdout, "— "), tellByHand(ws, y.State, inv.Stdout))
 	})
 }
 
-// tellByHand says how a person goes on in the conversation of an external agent in the program itself.
-func tellByHand(ctx context.Context, ws *app.Workspace, id run.ID, out io.Writer) error {
-	_, s, err := ws.Load(ctx, id)
-	if err != nil {
-		return nil // the transcript has said it
-	}
+// tellByHand prints the command that opens the conversation of an external agent in its own program.
+func tellByHand(ws *app.Workspace, s run.State, out io.Writer) error {
 	k, _, _ := ws.External(s.Config.Model)
 	byHand := k.ByHand(s.Conversation, s.Created.Workspace)
 	if byHand == "" {
 		return nil
 	}
-	_, err = fmt.Fprintf(out, "— to go on in %s itself: %s\n", k.Title, command.Visible(byHand))
+	_, err := fmt.Fprintf(out, "— to go on in %s itself: %s\n", k.Title, command.Visible(byHand))
 	return err
 }
 
@@ -167,12 +167,11 @@ func showJSON(ctx context.Context, inv *command.Invocation, ws *app.Workspace, i
 }
 
 // tellOpen prints what a run is doing whose turn is open.
-func tellOpen(ctx context.Context, ws *app.Workspace, id run.ID, w io.Writer, prefix string) error {
-	y, err := report.WhyOf(ctx, ws, id)
-	if err != nil || !y.State.Turn.Open() {
-		return err
+func tellOpen(y report.Why, w io.Writer, prefix string) error {
+	if !y.State.Turn.Open() {
+		return nil
 	}
-	_, err = fmt.Fprintf(w, "%s%s\n", prefix, command.Visible(report.WhyFormOf(y).Text))
+	_, err := fmt.Fprintf(w, "%s%s\n", prefix, command.Visible(report.WhyFormOf(y).Text))
 	return err
 }
 
