@@ -68,6 +68,14 @@ type Agent struct {
 	Problem string
 }
 
+// Own returns the path of its file if it is one of pawl's, which pawl changes and removes; empty: it has none.
+func (a Agent) Own() string {
+	if a.Program != "" {
+		return ""
+	}
+	return a.Path
+}
+
 // NamePattern is what names of agents look like.
 var NamePattern = lazy.Regexp(`^[a-z0-9][a-z0-9-]{0,63}$`)
 

@@ -97,11 +97,8 @@ func (r *Roster) modelNamed(name string) (string, error) {
 			return "", errors.New("it is not known here")
 		}
 	}
-	if r.o.Model != nil {
-		if err := r.o.Model(context.Background(), model); err != nil {
-			first, _, _ := strings.Cut(err.Error(), "\n")
-			return "", errors.New(strings.TrimSuffix(first, ":"))
-		}
+	if why := r.unusable(context.Background(), model); why != "" {
+		return "", errors.New(why)
 	}
 	return model, nil
 }

@@ -78,7 +78,7 @@ func (r *Roster) All() ([]Agent, error) {
 			continue
 		case old.Internal && a.Program != "":
 			continue
-		case taken && old.Source == a.Source && old.Program == "" && a.Program == "": // NAME.md and NAME.json
+		case taken && old.Source == a.Source && old.Own() != "" && a.Own() != "": // NAME.md and NAME.json
 			old = Agent{Name: a.Name, Source: a.Source, Path: a.Path, Problem: fmt.Sprintf("there are two files for it: %s and %s", filepath.Base(old.Path), filepath.Base(a.Path))}
 		case old.Internal:
 			old = replacement(old, a)
@@ -140,13 +140,21 @@ func (r *Roster) Valid(ctx context.Context, a Agent) (ok bool, why string) {
 	if err := r.checkTools(a, false); err != nil {
 		return false, err.Error()
 	}
-	if r.o.Model != nil {
-		if err := r.o.Model(ctx, a.Model); err != nil {
-			first, _, _ := strings.Cut(err.Error(), "\n")
-			return false, strings.TrimSuffix(first, ":")
-		}
+	why = r.unusable(ctx, a.Model)
+	return why == "", why
+}
+
+// unusable returns in one line why a model cannot be used now; empty: it can, or models are not checked.
+func (r *Roster) unusable(ctx context.Context, model string) string {
+	if r.o.Model == nil {
+		return ""
 	}
-	return true, ""
+	err := r.o.Model(ctx, model)
+	if err == nil {
+		return ""
+	}
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return strings.TrimSuffix(first, ":")
 }
 
 // CheckTools returns an error for a tool of an agent, or of its rules, that does not exist. Tools

@@ -152,7 +152,7 @@ func (s *Server) createAgent(ctx context.Context, in *createAgentInput) (forms.A
 	if b.Workspace {
 		to = agent.FromWorkspace
 	}
-	if old, err := r.Get(b.Name); err == nil && old.Path != "" && old.Source == to && old.Program == "" {
+	if old, err := r.Get(b.Name); err == nil && old.Own() != "" && old.Source == to {
 		return forms.AgentForm{}, conflict("EXISTS", "the agent "+b.Name+" exists, in "+old.Path)
 	}
 	if b.Instructions == nil || *b.Instructions == "" {
