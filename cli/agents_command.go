@@ -118,7 +118,7 @@ func programs(inv *command.Invocation) string {
 	var notes []string
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	described, _ := external.Load(config.Env(inv.Env).ProgramsDir()) // what is wrong is said when the settings are read
-	for _, x := range described.Programs(config.Env(inv.Env).Get("PATH"), "") {
+	for _, x := range described.Programs(config.Env(inv.Env).Get, "") {
 		if x.Path == "" {
 			continue
 		}
@@ -130,8 +130,8 @@ func programs(inv *command.Invocation) string {
 			state = x.Err.Error()
 		}
 		fmt.Fprintf(out, "%s\t%s\t%s\n", x.Name, command.Visible(state), command.Visible(x.Path))
-		if sentence := x.Note(config.Env(inv.Env).Get); sentence != "" {
-			notes = append(notes, sentence)
+		if x.Note != "" {
+			notes = append(notes, x.Note)
 		}
 	}
 	_ = out.Flush() // b takes everything
@@ -277,7 +277,7 @@ front matter or one JSON object, or else a template to be edited.`,
 		if f.workspace {
 			to = agent.FromWorkspace
 		}
-		if old, err := r.Get(args[0]); err == nil && old.Path != "" && old.Source == to && old.Program == "" {
+		if old, err := r.Get(args[0]); err == nil && old.Own() != "" && old.Source == to {
 			return command.Usage("the agent %s exists, in %s: change it with `pawl agents edit %s`", old.Name, old.Path, old.Name)
 		}
 		text, err := inv.InputText(ctx)
@@ -321,11 +321,7 @@ which counts instead, is written to your folder, or to .pawl/agents.`,
 			return err
 		}
 		if text != "" {
-			name := a.Name
-			if a.Path != "" && a.Program == "" {
-				name = filepath.Base(a.Path)
-			}
-			return f.save(ctx, inv, r, name, text, to)
+			return f.save(ctx, inv, r, filepath.Base(cmp.Or(a.Own(), a.Name)), text, to)
 		}
 		return f.edit(ctx, inv, r, a, to)
 	})
@@ -342,9 +338,9 @@ func (f *agentFile) edit(ctx context.Context, inv *command.Invocation, r *agent.
 	}
 	name := a.Name + ".md"
 	content, err := agent.Format(a)
-	if a.Path != "" && a.Program == "" {
-		name = filepath.Base(a.Path)
-		content, err = readBounded(a.Path, 1<<20)
+	if own := a.Own(); own != "" {
+		name = filepath.Base(own)
+		content, err = readBounded(own, 1<<20)
 	}
 	if err != nil {
 		return err

@@ -11,12 +11,14 @@ type Program struct {
 	Path    string // empty: it is not installed
 	Version string
 	Err     error // why it has no path or no version
+	// Note is what a person should know of it before an agent works with it; empty: nothing.
+	Note string
 }
 
 // Programs returns the programs of external agents that there are on this machine, asking
-// each for its version, all at once; none that is in dir, the folder that agents work in ("":
-// the current one). path is the value of PATH.
-func (r Registry) Programs(path, dir string) []Program {
+// each for its version and whether a person is logged in, all at once; none that is in dir, the
+// folder that agents work in ("": the current one). env returns variables.
+func (r Registry) Programs(env func(name string) string, dir string) []Program {
 	kinds := r.All()
 	all := make([]Program, len(kinds))
 	if abs, err := filepath.Abs(dir); err == nil {
@@ -27,8 +29,15 @@ func (r Registry) Programs(path, dir string) []Program {
 		go func() {
 			defer func() { done <- struct{}{} }()
 			x := Program{Kind: k}
-			if x.Path, x.Err = k.Find(path, dir); x.Err == nil {
+			if x.Path, x.Err = k.Find(env("PATH"), dir); x.Err == nil {
 				x.Version, x.Err = k.Version(x.Path, os.Environ())
+			}
+			switch {
+			case x.Err != nil:
+			case k.LoggedOut(x.Path, env):
+				x.Note = (&LoginError{k}).Error()
+			default:
+				x.Note = k.Untested(x.Version)
 			}
 			all[i] = x
 		}()
@@ -37,18 +46,6 @@ func (r Registry) Programs(path, dir string) []Program {
 		<-done
 	}
 	return all
-}
-
-// Note says what a person should know of the program before an agent works with it; empty: nothing. env returns variables.
-// The program may be started.
-func (p Program) Note(env func(name string) string) string {
-	switch {
-	case p.Path == "" || p.Err != nil:
-		return ""
-	case p.LoggedOut(p.Path, env):
-		return (&LoginError{p.Kind}).Error()
-	}
-	return p.Untested(p.Version)
 }
 
 // TokenVariable is the variable in which the server of a run's tools gets its token.

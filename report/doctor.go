@@ -343,7 +343,7 @@ func lists(names []string, model string) bool {
 func checkExternals(opt app.Options) []Check {
 	var checks []Check
 	programs, _ := external.Load(opt.Env.ProgramsDir()) // checkFiles says what is wrong
-	for _, x := range programs.Programs(opt.Env.Get("PATH"), opt.Dir) {
+	for _, x := range programs.Programs(opt.Env.Get, opt.Dir) {
 		c := Check{Topic: "external agents", Name: x.Name, State: Good, Detail: fmt.Sprintf("%s, %s", strings.TrimSpace(x.Title+" "+x.Version), x.Path)}
 		switch {
 		case x.Path == "":
@@ -351,8 +351,8 @@ func checkExternals(opt app.Options) []Check {
 		case x.Err != nil:
 			c.State, c.Detail = Bad, x.Err.Error()
 		}
-		if note := x.Note(opt.Env.Get); note != "" {
-			c.Detail += "; " + note
+		if x.Note != "" {
+			c.Detail += "; " + x.Note
 		}
 		checks = append(checks, c)
 	}
