@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"pawl/agent"
@@ -110,16 +111,16 @@ func (w *Workspace) Instructions() instructions.Loaded {
 
 // instructionsIn says where the instructions of a run that works in a folder are.
 func (w *Workspace) instructionsIn(s *settings, dir string) instructions.Options {
-	root := instructions.Root(dir, w.home())
+	root := sync.OnceValue(func() string { return instructions.Root(dir, w.home()) }) // most runs need it for nothing
 	o := instructions.Options{
 		Dir: dir, User: filepath.Join(w.env.UserDir(), "AGENTS.md"), Rules: []string{filepath.Join(w.env.UserDir(), "rules")}, Home: w.home(),
-		Foreign: func(folder string) bool { return tool.Ignored(root, folder) },
+		Foreign: func(folder string) bool { return tool.Ignored(root(), folder) },
 		Refuse: func(name string) string {
 			if secret := permission.SecretName(name); secret != "" {
 				return "may contain secrets (" + secret + ")"
 			}
 			if s != nil && s.policy != nil {
-				r := permission.Request{Tool: "read", Class: run.Reads, Paths: []string{filepath.Join(root, filepath.FromSlash(name))}, Workspace: dir}
+				r := permission.Request{Tool: "read", Class: run.Reads, Paths: []string{filepath.Join(root(), filepath.FromSlash(name))}, Workspace: dir}
 				if d := s.policy.Decide("", permission.Bypass, r); d.Verdict == permission.Deny { // what is allowed to a person does not matter here
 					return "denied by the rule " + d.Rule
 				}

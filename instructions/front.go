@@ -95,15 +95,20 @@ func (f Front) Text(key string) string {
 
 // Words returns the list of a key; a text is one with blanks or commas, but for those in parentheses.
 func (f Front) Words(key string) []string {
+	return fieldsOutside(strings.Trim(f.Text(key), "[]"), " ,", '(', ')')
+}
+
+// fieldsOutside splits a text at separators, but for those between brackets.
+func fieldsOutside(text, separators string, open, end rune) []string {
 	depth := 0
-	return strings.FieldsFunc(strings.Trim(f.Text(key), "[]"), func(c rune) bool {
+	return strings.FieldsFunc(text, func(c rune) bool {
 		switch c {
-		case '(':
+		case open:
 			depth++
-		case ')':
+		case end:
 			depth--
 		}
-		return depth == 0 && (c == ' ' || c == ',')
+		return depth == 0 && strings.ContainsRune(separators, c)
 	})
 }
 

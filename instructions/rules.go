@@ -125,16 +125,7 @@ func cutGlobs(content []byte, more bool) (text []byte, globs []string, err error
 
 // splitGlobs splits a text at its commas, but for those in braces.
 func splitGlobs(text string) (globs []string) {
-	depth := 0
-	for glob := range strings.FieldsFuncSeq(text, func(c rune) bool {
-		switch c {
-		case '{':
-			depth++
-		case '}':
-			depth--
-		}
-		return c == ',' && depth <= 0
-	}) {
+	for _, glob := range fieldsOutside(text, ",", '{', '}') {
 		if glob = strings.Trim(glob, ` "'`); glob != "" {
 			globs = append(globs, glob)
 		}

@@ -206,26 +206,23 @@ func outerRules(workspace string) *rules {
 // Ignored reports whether git ignores a folder of a workspace, or one that it is in, by the ignore files there. The path
 // is relative to the workspace, with slashes.
 func Ignored(workspace, folder string) bool {
-	dir, err := os.OpenRoot(workspace)
+	root, err := os.OpenRoot(workspace)
 	if err != nil {
 		return false
 	}
-	r, rel := outerRules(workspace).with(dir, "."), "."
+	f := newFolder(root, ".", outerRules(workspace).with(root, "."))
+	defer func() { f.close() }()
 	for name := range strings.SplitSeq(folder, "/") {
-		rel = path.Join(rel, name)
-		if name == "node_modules" || r.ignores(rel, true) {
-			dir.Close()
+		if name == "node_modules" || f.rules.ignores(path.Join(f.rel, name), true) {
 			return true
 		}
-		next, err := descend(dir, name)
-		dir.Close()
+		next, err := f.open(name)
 		if err != nil {
 			return false
 		}
-		dir = next
-		r = r.with(dir, rel)
+		f.close()
+		f = next
 	}
-	dir.Close()
 	return false
 }
 
