@@ -48,8 +48,8 @@ func (w *Workspace) checkModel(s *settings, model string) error {
 	return w.checkObeyed(s.policy, k, w.Dir)
 }
 
-// checkLogin returns an error if the program of a model's external agent is there and says that nobody is logged in. It may be started for that, so it
-// is asked before something begins and not for each agent of a list.
+// checkLogin returns an error if the program of a model's external agent is installed and the user is not logged in to it. This may
+// start the program, so it is done when a run or task begins, and not for each agent in a list.
 func (w *Workspace) checkLogin(s *settings, model string) error {
 	k, _, _ := s.programs.Split(model)
 	if path, err := k.Find(w.env.Get("PATH"), w.Dir); err == nil && k.LoggedOut(path, w.env.Get) {

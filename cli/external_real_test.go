@@ -225,7 +225,7 @@ func TestRealClaudeCodeSaysWhenALimitEnds(t *testing.T) {
 	s.must(t, []string{"run", "-m", agentModels["claude-code"], "-p", "look"}, "The limit is reached.", "continue after 20", " UTC")
 }
 
-// Claude Code and Codex say themselves that nobody is logged in, before a task begins. A Codex with a provider of the person's
+// If the user is not logged in to Claude Code or Codex, the error comes before a task begins. A Codex with a provider of the person's
 // own, which has no login, works.
 func TestRealAgentsSayThatNobodyIsLoggedIn(t *testing.T) {
 	t.Parallel()
@@ -238,7 +238,7 @@ func TestRealAgentsSayThatNobodyIsLoggedIn(t *testing.T) {
 			own, _ := os.ReadFile(config)
 			s.write(t, config, "")
 			s.must(t, []string{"task", "add", "Look around"})
-			s.must(t, []string{"task", "plan", "last"}, "nobody is logged in to "+s.kind.Title+": log in with `"+s.kind.Login+"`")
+			s.must(t, []string{"task", "plan", "last"}, "not logged in to "+s.kind.Title+": log in with `"+s.kind.Login+"`")
 			s.must(t, []string{"task", "show", "last"}, "pending")
 			if kind == "codex" {
 				s.write(t, config, strings.ReplaceAll(string(own), "env_key=\"CODEX_API_KEY\"\n", ""))

@@ -63,7 +63,7 @@ type Kind struct {
 	Reads, Writes, Keys []string
 
 	version []string // arguments with which a described program says its version; nil: it does not
-	tested  string   // the version that pawl's adapter was tested with; empty: no one says
+	tested  string   // the version that pawl was tested with; empty: unknown
 	prefix  string   // of the names of pawl's tools, for its model
 	// tools are the program's own, by name: what Claude Code calls the one that does the same,
 	// and, THEIRS=OURS, the members of its input that have another name. An empty one does nothing by
@@ -83,13 +83,13 @@ type Kind struct {
 	// login are files that exist when a person is logged in: $VARIABLE/FILE, or below the
 	// person's home.
 	login []string
-	// status are arguments with which it says whether a person is logged in, and out is what it prints with an error if nobody
-	// is. That counts where none of config, as in login, has own, which names a provider with a login of its own.
+	// status are the arguments that make it print the login status; if it fails and prints out, the user is not logged in. The
+	// check is skipped if one of the files config (paths as in login) contains own, the key of a provider with its own login.
 	status      []string
 	out         string
 	config, own string
 	chooses     bool   // it takes the id of a new conversation
-	resumes     string // the arguments, before the id, with which a person opens a conversation; empty: it was not tried
+	resumes     string // the argument, before the id, that opens a conversation in its own terminal; empty: not supported
 	// unreached is what it prints to standard error, or to its log, if it could not start pawl's
 	// server; nil: it says that in its stream.
 	unreached []byte
@@ -218,8 +218,8 @@ func ownFile(file string, env func(name string) string) string {
 	return filepath.Join(dir, file)
 }
 
-// LoggedOut reports whether the program at path says that nobody is logged in. It is started only if neither files nor
-// variables say that somebody is, and if it can say it.
+// LoggedOut reports whether the program at path says that the user is not logged in. The program is started only if it has a
+// command for that, and no file or variable with a login was found.
 func (k Kind) LoggedOut(path string, env func(name string) string) bool {
 	if k.status == nil || k.loggedIn(env) {
 		return false
@@ -233,14 +233,14 @@ func (k Kind) LoggedOut(path string, env func(name string) string) bool {
 	return err != nil && strings.Contains(out+errs, k.out)
 }
 
-// A LoginError says that nobody is logged in to the program of an external agent.
+// A LoginError reports that the user is not logged in to the program of an external agent.
 type LoginError struct{ Kind Kind }
 
 func (e *LoginError) Error() string {
-	return fmt.Sprintf("nobody is logged in to %s: log in with `%s`, or set %s", e.Kind.Title, e.Kind.Login, e.Kind.keys[0])
+	return fmt.Sprintf("not logged in to %s: log in with `%s`, or set %s", e.Kind.Title, e.Kind.Login, e.Kind.keys[0])
 }
 
-// ByHand returns the command with which a person goes on in a conversation in the program itself, in a folder; empty: there is none.
+// ByHand returns the shell command that opens a conversation in the program itself; empty if the program has none.
 func (k Kind) ByHand(conversation, folder string) string {
 	if k.resumes == "" || conversation == "" {
 		return ""
@@ -284,7 +284,7 @@ func (k Kind) ToolSchema(authored json.RawMessage) (json.RawMessage, error) {
 	return authored, nil
 }
 
-// askPatience bounds how long a program may take to say its version, or whether a person is logged in.
+// askPatience is the longest wait for a program to print its version or its login status.
 const askPatience = 20 * time.Second
 
 // Version asks the program at path for its version.
@@ -321,8 +321,8 @@ func (k Kind) ask(path string, env, args []string) (stdout, stderr string, err e
 	return out.String(), errs.String(), err
 }
 
-// Installed returns the version of the program at path as npm has installed it, which is in a file beside it: no program
-// is started. Empty: it was installed in another way.
+// Installed returns the version in the package.json of the program at path, without starting it; empty if npm did not
+// install it.
 func (k Kind) Installed(path string) string {
 	words := strings.Fields(k.Install)
 	real, err := filepath.EvalSymlinks(path)
@@ -338,8 +338,8 @@ func (k Kind) Installed(path string) string {
 	return ""
 }
 
-// Untested says, in a sentence, that pawl was tested with another version than this one, but for its last number; empty: it
-// was not, or the version is not known.
+// Untested returns a warning if pawl was tested with another major or minor version of the program; empty otherwise, and if
+// a version is unknown.
 func (k Kind) Untested(version string) string {
 	minor := func(v string) string {
 		major, rest, _ := strings.Cut(v, ".")
@@ -349,7 +349,7 @@ func (k Kind) Untested(version string) string {
 	if k.tested == "" || version == "" || minor(version) == minor(k.tested) {
 		return ""
 	}
-	return fmt.Sprintf("pawl was tested with %s %s, and this is %s: it may print or do what pawl does not know; `pawl agents test %s` tries it", k.Title, k.tested, version, k.Name)
+	return fmt.Sprintf("pawl was tested with %s %s, and this is %s, which may behave differently; `pawl agents test %s` tries it", k.Title, k.tested, version, k.Name)
 }
 
 // A Turn is a turn of an external agent.

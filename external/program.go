@@ -11,12 +11,12 @@ type Program struct {
 	Path    string // empty: it is not installed
 	Version string
 	Err     error // why it has no path or no version
-	// Note is what a person should know of it before an agent works with it; empty: nothing.
+	// Note is a warning: not logged in, or an untested version; empty if there is none.
 	Note string
 }
 
 // Programs returns the programs of external agents that there are on this machine, asking
-// each for its version and whether a person is logged in, all at once; none that is in dir, the
+// each for its version and its login status, all at once; none that is in dir, the
 // folder that agents work in ("": the current one). env returns variables.
 func (r Registry) Programs(env func(name string) string, dir string) []Program {
 	kinds := r.All()
