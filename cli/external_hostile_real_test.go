@@ -162,6 +162,10 @@ func TestRealAgentsRunNothingOfARepository(t *testing.T) {
 			}
 			for _, r := range s.model.Requests() {
 				body := strings.ReplaceAll(r.Body, "EVIL_ENV", "")
+				// pawl's own list names the agent once, since the text of a repository's agents counts before trust; the
+				// program's list must not.
+				ours, list, _ := strings.Cut(body, "Agents that you can start:")
+				body = ours + strings.Replace(list, "- evil: EVIL", "", 1)
 				if i := strings.Index(body, "EVIL"); i >= 0 {
 					t.Errorf("the model was told %.300s", body[max(0, i-200):])
 				}
