@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"pawl/internal/inside"
 )
 
 // A ConfigFile is one file of the workspace's own configuration, trusted or not.
@@ -107,7 +109,7 @@ func (p *Policy) ReplaceFile(name string, content []byte) error {
 // trusts what it wrote; nil removes the file. One that is there has to be trusted as it is. The
 // caller holds the lock.
 func (p *Policy) changeFile(name string, do func(full string, there bool, content []byte) ([]byte, error)) error {
-	return locked(p.o.StateDir, func() error {
+	return inside.Locked(p.o.StateDir, lockFile, func() error {
 		root, record, err := p.trusted()
 		if err != nil {
 			return err

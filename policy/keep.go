@@ -7,9 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/inside"
 	"pawl/permission"
 	"pawl/run"
 )
+
+// lockFile is the name, in the folder that they are in, of what is locked to change rules or trust.
+const lockFile = "permissions.lock"
 
 // errNoRule is a rule that was to be removed and is not there.
 var errNoRule = errors.New("there is no such rule")
@@ -111,7 +115,7 @@ func (p *Policy) change(scope permission.Scope, id run.ID, do func(path string, 
 	default:
 		return fmt.Errorf("rules are not stored with the scope %q; there are user, workspace, repository and run", scope)
 	}
-	return locked(lock, func() error {
+	return inside.Locked(lock, lockFile, func() error {
 		content, _, err := f.load()
 		if err != nil {
 			return err

@@ -117,7 +117,7 @@ func (t *trustStore) blob(sum string) string { return filepath.Join(t.dir, "trus
 // change replaces the record of a workspace by what do makes of it; without files it is
 // removed. contents are the files that do trusts, by hash: they are there first.
 func (t *trustStore) change(workspace string, owner int, contents map[string][]byte, do func(*Record)) error {
-	return locked(t.dir, func() error {
+	return inside.Locked(t.dir, lockFile, func() error {
 		before, _, err := t.load()
 		if err != nil {
 			return err
