@@ -5,6 +5,7 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"pawl/agent"
 	"pawl/config"
@@ -129,10 +130,11 @@ func (w *Workspace) systemFor(s *settings, dir string, a agent.Agent, model stri
 	if a.Kind == submission.Planner || a.Tools.Has("agent") || a.Tools.Has("handoff") {
 		others = w.roster(s).Listing(context.Background(), a.Name)
 	}
+	told := strings.TrimLeft(w.Instructions().Text+w.remembered(s), "\n")
 	if k, _, ok := s.programs.Split(model); ok {
-		return externalPrompt(dir, w.Instructions().Text, k, a, others, o)
+		return externalPrompt(dir, told, k, a, others, o)
 	}
-	return systemPrompt(dir, w.Instructions().Text, a, others, w.catalogue(s, a, model), o)
+	return systemPrompt(dir, told, a, others, w.catalogue(s, a, model), o)
 }
 
 // Specs returns the tools of every run, and the two that submit the results of agents.

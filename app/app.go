@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -405,7 +406,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 	}
 	return worker.New(worker.Config{
 		Store: st,
-		Tools: registry(rulesOf, s.shellOptions(), w.delegation(s)).With(append(served, w.skillTool(s)...)...),
+		Tools: registry(rulesOf, s.shellOptions(), w.delegation(s)).With(slices.Concat(served, w.skillTool(s), memoryTool(s))...),
 		Provider: func(model string) (llm.Provider, string, error) {
 			return s.models.Open(model, provider.Options{Workspace: w.Dir, IdleTimeout: s.Duration("idle_timeout"), Cache: s.On("cache"), Log: w.logger()})
 		},

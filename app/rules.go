@@ -80,6 +80,7 @@ func (w *Workspace) callEnv(of run.State) (*settings, tool.Env, error) {
 		dirs, err = w.dirs(s, false)
 	}
 	env.Workspace = cmp.Or(of.Created.Workspace, env.Workspace)
+	env.Run, env.Conversation = of.Created.Run, of.Created.Conversation()
 	env.Sandbox, env.Dirs, _ = w.confineDirs(s, env.Workspace, dirs)
 	return s, env, err
 }
@@ -119,6 +120,8 @@ func (w *Workspace) Explain(ctx context.Context, id run.ID, mode permission.Mode
 	case "read", "list", "glob", "search":
 		class = run.Reads
 	case "edit", "write":
+	case permission.MemoryTool:
+		key = ""
 	default:
 		if !strings.HasPrefix(name, mcp.Prefix) {
 			key, class = "", run.Resumable

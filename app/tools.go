@@ -64,9 +64,10 @@ func saysLocal(host string) bool {
 	return err == nil || !strings.Contains(host, ".") || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
 }
 
-// ToolNames returns the names of pawl's tools: those of every run, and the one of runs that have skills.
+// ToolNames returns the names of pawl's tools: those of every run, the one of runs that have skills, and the one
+// of the memory.
 func ToolNames() []string {
-	return registry(nil, tool.ShellOptions{}, agent.Delegation{}).With(tool.Skill(nil, nil)).Names()
+	return registry(nil, tool.ShellOptions{}, agent.Delegation{}).With(tool.Skill(nil, nil), tool.Memory()).Names()
 }
 
 // rules returns the rules of the settings. Those of all sources count together, so a deny

@@ -330,12 +330,6 @@ which counts instead, is written to your folder, or to .pawl/agents.`,
 // edit opens the file of an agent in the person's editor, and saves what comes of it once
 // it can be read.
 func (f *agentFile) edit(ctx context.Context, inv *command.Invocation, r *agent.Roster, a agent.Agent, to agent.Source) error {
-	visual, _ := inv.Env("VISUAL")
-	editor, _ := inv.Env("EDITOR")
-	editor = cmp.Or(visual, editor)
-	if editor == "" {
-		return command.Usage("neither VISUAL nor EDITOR is set: set one, or give the file on standard input")
-	}
 	name := a.Name + ".md"
 	content, err := agent.Format(a)
 	if own := a.Own(); own != "" {
@@ -345,12 +339,26 @@ func (f *agentFile) edit(ctx context.Context, inv *command.Invocation, r *agent.
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "pawl-agent-")
+	return editText(ctx, inv, name, string(content), "pawl agents edit "+a.Name, func(edited string) error {
+		return f.save(ctx, inv, r, name, edited, to)
+	})
+}
+
+// editText opens a text in the person's editor, as a file of that name, and saves what comes of it. If that fails the file
+// stays; again is the command that takes it on standard input.
+func editText(ctx context.Context, inv *command.Invocation, name, content, again string, save func(edited string) error) error {
+	visual, _ := inv.Env("VISUAL")
+	editor, _ := inv.Env("EDITOR")
+	editor = cmp.Or(visual, editor)
+	if editor == "" {
+		return command.Usage("neither VISUAL nor EDITOR is set: set one, or give the text on standard input")
+	}
+	dir, err := os.MkdirTemp("", "pawl-edit-")
 	if err != nil {
 		return err
 	}
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		return err
 	}
 	// As git does: the variable is a command with arguments, for a shell.
@@ -363,10 +371,10 @@ func (f *agentFile) edit(ctx context.Context, inv *command.Invocation, r *agent.
 	if err != nil {
 		return err
 	}
-	if string(edited) == string(content) {
+	if string(edited) == content {
 		_, err = fmt.Fprintln(inv.Stdout, "nothing was changed")
-	} else if err = f.save(ctx, inv, r, name, string(edited), to); err != nil {
-		return command.Usage("%w\nthe edited text is in %s; correct it, and pawl agents edit %s < %[2]s", err, path, a.Name)
+	} else if err = save(string(edited)); err != nil {
+		return command.Usage("%w\nthe edited text is in %s; correct it, and %s < %[2]s", err, path, again)
 	}
 	return errors.Join(err, os.RemoveAll(dir))
 }

@@ -269,6 +269,11 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 		}
 	}
 	pawl(0, "agents", "list", "--json")
+	input = "- one\n- two\n"
+	is(pawl(0, "memory", "edit", "--json"), "on", false)
+	input = ""
+	pawl(0, "memory", "list", "--json")
+	pawl(0, "memory", "rm", "--all", "--json")
 	is(pawl(0, "agents", "add", "auditor", "--json"), "name", "auditor")
 	input = "---\ndescription: Looks for all risks\n---\nLook for risks.\n"
 	pawl(0, "agents", "edit", "auditor", "--json")

@@ -76,6 +76,7 @@ var keys = []Key{
 	{Name: "inline", Arg: "characters", Help: "results up to this long reach the model whole; longer ones are stored and queried", check: positive, Default: strconv.Itoa(output.DefaultLimits.Inline)},
 	{Name: "inline_asked", Arg: "characters", Help: "the same limit for a call that requests its full result", check: positive, Default: strconv.Itoa(output.DefaultLimits.Asked)},
 	{Name: "compact_at", Arg: "share", Help: "share of the window past which older messages are compacted", check: share, Default: strconv.FormatFloat(run.DefaultCompactAt, 'g', -1, 64)},
+	{Name: "memory", Arg: "on|off", Help: "the agent may note facts of the folder for later runs, each with your yes, and runs are told them; see pawl memory", Values: onOff, Default: "off"},
 	{Name: "nudge", Arg: "on|off", Help: "tell the model to act when its answer promises work and does none", Values: onOff, Default: "on"},
 	{Name: "add_dirs", Single: "add_dir", Arg: "folder", Help: "a further folder that the agent may read and change like the workspace, under the same rules; repeatable", List: true},
 	{Name: "mcp_config", Arg: "file", Help: "a JSON file with further MCP servers, in the form of .mcp.json; repeatable", List: true},

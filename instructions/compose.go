@@ -82,6 +82,9 @@ func gives(text, path string) bool {
 // likeHeading matches the beginning of lines that could be taken for a heading of ours.
 var likeHeading = lazy.Regexp(`(?mi)^([ \t]*)(#+[ \t]*Instructions[ \t]+from\b)`)
 
+// Unheaded returns a text of which no line can be taken for a heading that [Load] has made.
+func Unheaded(text string) string { return likeHeading().ReplaceAllString(text, `$1\$2`) }
+
 // note is the line after a text that was cut.
 func (s section) note() string {
 	return "[cut here: the limit is 32 KiB for all instructions; read the rest of " + printable(s.Path) + " if you need it]\n"

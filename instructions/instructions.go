@@ -322,7 +322,7 @@ func (l *loader) read(t *tree, name string, file File, level int, base string) (
 		l.skip(file, reason(err))
 		return "", false
 	}
-	s.text = likeHeading().ReplaceAllString(s.text, `$1\$2`)
+	s.text = Unheaded(s.text)
 	l.seen[resolved] = true
 	l.sections = append(l.sections, s)
 	return s.text, true

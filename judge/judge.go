@@ -124,7 +124,7 @@ func (j *Judgement) Digest() string {
 func (j *Judge) request(c Call, known *sandbox.Policy) permission.Request {
 	env, in := c.Env, c.Intent
 	r := permission.Request{Tool: c.Tool, Class: c.Class, Command: in.Command, Runs: in.Runs, Hooks: in.Hooks, Tracked: in.Tracked, URL: in.URL, Paths: in.Paths, Arguments: in.Arguments,
-		Workspace: env.Workspace, Folders: env.Dirs, Dir: cmp.Or(in.Dir, env.Session.ShellDir()), Own: j.Own, Root: j.Root,
+		Workspace: env.Workspace, Folders: env.Dirs, Dir: cmp.Or(in.Dir, env.Session.ShellDir()), Own: j.Own, Root: j.Root, Child: env.Conversation != env.Run,
 		Sandbox: in.Sandbox, Sandboxed: env.Sandbox != nil, EnforcesReadOnly: env.Sandbox != nil && env.Sandbox.EnforcesReadOnly()}
 	if in.Command != "" {
 		r.LocalPrograms = localPrograms(env, in.Command)

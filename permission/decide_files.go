@@ -53,6 +53,11 @@ func (t *evaluation) outside() {
 	}
 }
 
+// MemoryTool is the tool that notes facts for later runs. What it notes is before every one of them, and may
+// be what a repository wants: it runs in no mode without a rule of the person's own or their answer, and a run
+// that another run has started, of which the person sees little, needs the rule.
+const MemoryTool = "memory"
+
 // bare judges a call that touches no file: by its tool's name alone.
 func (t *evaluation) bare() {
 	r := t.r
@@ -66,7 +71,7 @@ func (t *evaluation) bare() {
 		switch {
 		case t.m == Plan && r.Class == run.Writes:
 			return atMode, byMode(Deny, t.m, "only reading is allowed")
-		case t.m == Bypass:
+		case t.m == Bypass && r.Tool != MemoryTool:
 			return atMode, byMode(Allow, t.m, "everything that is not denied runs")
 		}
 		if rule, ok := covered(t.ask); ok {
@@ -74,6 +79,12 @@ func (t *evaluation) bare() {
 		}
 		if rule, ok := covered(t.allow); ok {
 			return atAllow, by(rule, rule.calls()+" is allowed")
+		}
+		switch {
+		case r.Tool == MemoryTool && r.Child:
+			return atDefault, byDefault(Deny, "a sub-agent notes nothing for later runs unless a rule allows it ("+MemoryTool+"): say it in the result instead")
+		case r.Tool == MemoryTool:
+			return atDefault, byDefault(Ask, "it is told to every later run in this workspace")
 		}
 		return atDefault, t.toolDefault(r.Tool)
 	}

@@ -78,7 +78,7 @@ var foreignTools = map[string][]string{
 	"edit": {"edit", "write"}, "exec_command": {"shell"}, "fetch": {"fetch"}, "glob": {"glob"}, "google_web_search": nil, "grep": {"search"},
 	"grep_search": {"search"}, "killbash": {"shell_stop"}, "killshell": {"shell_stop"}, "list": {"list"}, "list_directory": {"list"},
 	"local_shell": {"shell"}, "ls": {"list"}, "multiedit": {"edit"}, "notebookedit": {"edit"}, "notebookread": {"read"}, "patch": {"edit", "write"},
-	"read": {"read"}, "read_file": {"read"}, "read_many_files": {"read"}, "replace": {"edit"}, "run_shell_command": {"shell"}, "search": {"search"},
+	"read": {"read"}, "read_file": {"read"}, "read_many_files": {"read"}, "replace": {"edit"}, "save_memory": {MemoryTool}, "run_shell_command": {"shell"}, "search": {"search"},
 	"search_file_content": {"search"}, "shell": {"shell"}, "shelltool": {"shell"}, "skill": {"skill"}, "task": {"agent"}, "taskoutput": {"shell_output"},
 	"taskstop": {"shell_stop"}, "todoread": {"todo"}, "todowrite": {"todo"}, "update_plan": {"todo"}, "web_fetch": {"fetch"}, "webfetch": {"fetch"},
 	"websearch": nil, "write": {"write"}, "write_file": {"write"},
@@ -102,7 +102,7 @@ func DidYouMeanTool(name string, tools []string) string {
 }
 
 // ownTools are pawl's tools that have the names of tools in foreignTools, or their meaning.
-var ownTools = set("agent ask edit fetch glob list read search shell shell_output shell_stop skill todo write")
+var ownTools = set("agent ask edit fetch glob list memory read search shell shell_output shell_stop skill todo write")
 
 // checkSpelling returns an error for a rule in the spelling of another agent. It names the
 // rule to write instead.

@@ -157,6 +157,8 @@ func admit(r *Rule, scope Scope, source string) error {
 		return errors.New("a repository's rules cannot lift the sandbox; your own rules can")
 	case r.Tool == "shell" && r.anything():
 		return errors.New("a repository cannot allow every command, which has the effect of mode bypass; name the programs")
+	case r.Tool == MemoryTool:
+		return errors.New("a repository cannot allow what is noted for later runs; your own rules can")
 	}
 	return nil
 }

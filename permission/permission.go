@@ -115,6 +115,8 @@ type Request struct {
 	// LocalPrograms are the programs of the command that PATH finds in the
 	// workspace: their names say nothing about what they do.
 	LocalPrograms []string
+	// Child: it is a call of a run that another run has started.
+	Child bool
 	// Root: a command has the machine's authority and not only a person's, so mode
 	// bypass lets none out of the sandbox.
 	Root bool

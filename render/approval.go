@@ -112,7 +112,7 @@ func WholeCall(c run.Call) string {
 	return tool + " " + arguments
 }
 
-// ProposedChange returns what a call of edit or write would change, or that of a tool of an external agent's, uncut, as
+// ProposedChange returns what a call of edit, write or memory would change, or that of a tool of an external agent's, uncut, as
 // the lines of a diff. before reads a file of the workspace, see [Style.ApprovalLines].
 func ProposedChange(c run.Call, before func(path string) (string, error)) (diff string, ok bool) {
 	type edit struct {
@@ -125,6 +125,8 @@ func ProposedChange(c run.Call, before func(path string) (string, error)) (diff 
 		Path, Patch string
 		File        string `json:"file_path"`
 		Content     *string
+		Note        string
+		Replaces    string
 		Edits       []edit
 		edit
 	}
@@ -160,6 +162,9 @@ func ProposedChange(c run.Call, before func(path string) (string, error)) (diff 
 			return strings.Join(all, "\n"), true
 		}
 		d, _, _ := text.Diff(old, changed, 0)
+		return d, true
+	case tool == permission.MemoryTool && args.Note+args.Replaces != "":
+		d, _, _ := text.Diff(args.Replaces, args.Note, 0)
 		return d, true
 	case tool == "write" && args.Content != nil:
 		old, err := before(path)

@@ -25,7 +25,7 @@ const (
 // verbs are what calls of pawl's tools do, in a word.
 var verbs = map[string]string{
 	"shell": "Run", "read": "Read", "edit": "Edit", "write": "Write", "list": "List", "glob": "Find", "search": "Search", "fetch": "Fetch",
-	"todo": "Tasks", "ask": "Ask", "submit_result": "Submit the result", "planner-output": "Submit the plan", "completion-report": "Submit the report", "shell_output": "Output of", "shell_stop": "Stop",
+	"memory": "Remember", "todo": "Tasks", "ask": "Ask", "submit_result": "Submit the result", "planner-output": "Submit the plan", "completion-report": "Submit the report", "shell_output": "Output of", "shell_stop": "Stop",
 }
 
 // CallTitle says in one line what a call does: a verb and its object.

@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -74,6 +75,8 @@ func Subject(tool, arguments string) string {
 			subject += ", from line " + offset
 		}
 		return OneLine(subject, MaxLine)
+	case tool == "memory":
+		return OneLine(cmp.Or(arg("note"), arg("replaces")), MaxLine)
 	case (tool == "handoff" || tool == "agent") && arg("agent") != "":
 		return OneLine(arg("agent")+": "+arg("prompt"), MaxLine)
 	case arg("pattern") != "" && arg("path") != "":
