@@ -17,6 +17,7 @@ import (
 
 	"pawl/config"
 	"pawl/external"
+	"pawl/hook"
 	"pawl/internal/build"
 	"pawl/llm"
 	"pawl/mcp"
@@ -117,6 +118,8 @@ type settings struct {
 	confinement *sandbox.Policy
 	// skills are those that runs of this process can open, read once.
 	skills func() skillsFound
+	// hooks are those that runs of this process have, read once.
+	hooks func() hooksFound
 	// withDirs are those of runs in copies and with further folders, the one used last at the end.
 	withDirs []folderSandbox
 	sockets  string
@@ -261,7 +264,7 @@ func (w *Workspace) loaded() (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.settings = &settings{Config: c, policy: p, skills: sync.OnceValue(func() skillsFound { return w.findSkills(p) })}
+	w.settings = &settings{Config: c, policy: p, skills: sync.OnceValue(func() skillsFound { return w.findSkills(p) }), hooks: w.hooksOnce(p)}
 	w.settings.wrong = w.settings.complete(w)
 	return w.settings, w.settings.wrong
 }
@@ -423,6 +426,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 		Instructions: func(c run.Created, given []string) func([]string) run.Instructions {
 			return w.laterInstructions(s, c, given)
 		},
+		Hooks:        sync.OnceValue(func() *hook.Set { return w.hookSet(s) }),
 		Own:          w.own(),
 		Reads:        w.skillDirs(),
 		Outputs:      w.outputs().With(worker.Logs(st)),

@@ -77,8 +77,8 @@ func (w *Workspace) denials(ctx context.Context, events []run.Event, state run.S
 			continue // the person has stopped the turn there, and says what to do instead
 		}
 		d := Denial{Call: c.ID, Tool: c.Tool, Input: view.InputOf(c.Arguments), Reason: c.Reason()}
-		// A person who said no is not told how to say yes.
-		if c.Decision.Source != "person" {
+		// A person who said no is not told how to say yes, and no rule lifts what a hook refuses.
+		if c.Decision.Source != "person" && c.Decision.Source != "hook" {
 			d.Flag, d.Add = w.allowing(state, c)
 			if c.Decision.Rule != "" && slices.Contains(StoredScopes, c.Decision.Source) && !strings.Contains(c.Decision.Rule, "\n") {
 				d.Remove = "pawl permissions rm " + text.ShellWord(c.Decision.Rule)

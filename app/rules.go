@@ -30,7 +30,7 @@ func (w *Workspace) openPolicy() (*policy.Policy, error) {
 		return nil, config.Errorf("PAWL_MANAGED_RULES is %s: give an absolute path", visible.Quote(managed))
 	}
 	return policy.Open(policy.Options{
-		Workspace: w.Dir, ConfigDir: w.env.UserDir(), StateDir: w.State, Managed: managed, By: Person(), Also: w.obeyed(),
+		Workspace: w.Dir, ConfigDir: w.env.UserDir(), StateDir: w.State, Managed: managed, By: Person(), Also: append(w.obeyed(), w.hookScripts()...),
 	})
 }
 

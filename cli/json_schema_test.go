@@ -94,6 +94,7 @@ var jsonForms = map[string][]any{
 	"runs undo":           {forms.UndoForm{}},
 	"runs verify":         {forms.VerifyForm{}},
 	"runs why":            {report.WhyForm{}},
+	"hooks list":          {forms.HooksForm{}},
 	"skills check":        {forms.SkillsForm{}},
 	"skills list":         {forms.SkillsForm{}},
 	"skills show":         {forms.SkillForm{}},

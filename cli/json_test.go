@@ -194,6 +194,7 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 	pawl(0, "skills", "list", "--json")
 	is(pawl(0, "skills", "show", "notes", "--json"), "source", "repository")
 	pawl(0, "skills", "check", "--json")
+	pawl(0, "hooks", "list", "--json")
 	pawl(0, "stats", "--json", "--since", "1d")
 	pawl(0, "stats", "--json", "--all")
 	pawl(0, "runs", "recover", "--json")

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,13 +26,23 @@ const (
 	configName = ".pawl/config.toml"
 )
 
-var lonelyFiles = []string{".mcp.json"}
+var lonelyFiles = append([]string{".mcp.json"}, HookFiles[:2]...)
+
+// HookFiles are the files with hooks, the last first where that matters. Claude Code's settings are configuration here
+// only if they have hooks.
+var HookFiles = []string{".claude/settings.json", ".claude/settings.local.json", ".pawl/hooks.json"}
+
+// hasNoHooks reports whether a file is Claude Code's settings without hooks. What is written so that this overlooks it is
+// not shown, and does not count either: it is never trusted.
+func (g *configFile) hasNoHooks() bool {
+	return slices.Contains(HookFiles[:2], g.name) && g.problem == "" && !bytes.Contains(g.content, []byte(`"hooks"`))
+}
 
 // folderNames are the folders of the configuration: pawl's own, those in which other agents have the commands that
 // people write, those of their agents, and those of skills. .pawl comes first, and what is usually most last: a bound that is reached
 // leaves out the rest.
 var folderNames = append([]string{folderName, ".claude/commands", ".opencode/command", ".opencode/commands", ".gemini/commands",
-	".claude/agents", ".opencode/agent", ".opencode/agents", ".gemini/agents"}, skillFolders...)
+	".claude/agents", ".claude/hooks", ".opencode/agent", ".opencode/agents", ".gemini/agents"}, skillFolders...)
 
 // skillFolders are the folders of skills (agentskills.io/client-implementation/adding-skills-support; Claude Code:
 // code.claude.com/docs/en/skills, read 2026-11-22). Of a skill the file SKILL.md counts: what else is in its folder
@@ -136,7 +147,7 @@ func scanNames(root *os.Root, names []string) []configFile {
 		case folder:
 			s.add(configFile{name: name, problem: fmt.Sprintf("%s is %s and no folder", name, kind(info.Mode()))})
 		default:
-			if g := readConfigFile(root, name); g != nil { // it may be gone by now
+			if g := readConfigFile(root, name); g != nil && !g.hasNoHooks() { // it may be gone by now
 				s.add(*g)
 			}
 		}

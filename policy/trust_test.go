@@ -500,3 +500,20 @@ func trusted(p *policy.Policy) bool {
 	changes, err := p.Pending()
 	return err == nil && len(changes) == 0
 }
+
+// Claude Code's settings are reviewed for their hooks alone, and with what these run.
+func TestSettingsOfClaudeCodeAreReviewedForTheirHooks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write(".claude/settings.json", `{"model":"opus"}`)
+	r.write(".claude/settings.local.json", `{"hooks":{}}`)
+	r.write(".claude/hooks/a.sh", "true\n")
+	changes, err := r.open().Pending()
+	var names []string
+	for _, c := range changes {
+		names = append(names, c.File)
+	}
+	if err != nil || strings.Join(names, " ") != ".claude/hooks/a.sh .claude/settings.local.json" {
+		t.Errorf("to review: %q, %v", names, err)
+	}
+}

@@ -40,6 +40,8 @@ var counted = map[string]string{
 	"compacted":            "",
 	"synthesized":          "",
 	"turn_ended":           "turn list stats",
+	"hook_started":         "",
+	"hook_settled":         "",
 }
 
 // TestEveryEventIsHandledWhereverEventsAreRead decodes an event of each documented type, so that a

@@ -14,9 +14,10 @@ import (
 // EventWords says of events, in the order of the log, what each is, on one line. It
 // remembers the titles of calls and the texts of messages.
 type EventWords struct {
-	titles map[run.CallID]string
-	said   map[string]string
-	calls  map[string]run.CallID // of external agents, by the keys of their requests
+	titles  map[run.CallID]string
+	said    map[string]string
+	changed map[run.CallID]string // arguments that hooks have given to calls
+	calls   map[string]run.CallID // of external agents, by the keys of their requests
 }
 
 // Remember takes note of an event, for the words of those that follow.
@@ -35,6 +36,17 @@ func (w *EventWords) Remember(p run.Payload) {
 			w.calls = map[string]run.CallID{}
 		}
 		w.calls[f.Key] = f.Call.ID
+	case run.HookSettled:
+		if f.Arguments != "" {
+			if w.changed == nil {
+				w.changed = map[run.CallID]string{}
+			}
+			w.changed[f.Call] = f.Arguments
+		}
+	case run.CallInspected: // again, as what hooks have made of it
+		if args := w.changed[f.Call]; args != "" {
+			w.Named(run.Call{ID: f.Call, Tool: f.Tool, Arguments: args})
+		}
 	case run.Said:
 		if w.said == nil {
 			w.said = map[string]string{}
@@ -136,6 +148,14 @@ func (w *EventWords) sentence(p run.Payload) string {
 		return "answer to " + w.call(f.Call) + ": " + run.PlainText(f.Parts)
 	case run.CallSettled:
 		return w.callSettled(f)
+	case run.HookStarted:
+		return "hooks of " + string(f.Point) + w.about(f.Call) + ": " + strings.Join(f.Hooks, ", ")
+	case run.HookSettled:
+		about := "hooks of " + string(f.Point) + w.about(f.Call)
+		if lines := view.HookWords(f); len(lines) > 0 {
+			return about + ": " + strings.Join(lines, "; ")
+		}
+		return about + " have ended"
 	case run.Resumed:
 		return resumedWords(f)
 	case run.Told:
@@ -152,6 +172,14 @@ func (w *EventWords) sentence(p run.Payload) string {
 		return view.EndLine(f)
 	}
 	return store.Type(p)
+}
+
+// about names the call that something is about; empty: none.
+func (w *EventWords) about(id run.CallID) string {
+	if id == "" {
+		return ""
+	}
+	return " for " + w.call(id)
 }
 
 // What follows says each what one event is, for sentence.

@@ -200,6 +200,8 @@ func (s *State) applyEnded(p Ended) error {
 		return refuse("ended while no turn is open")
 	case t.Phase == Requesting:
 		return refuse("ended while a request is under way")
+	case t.Hooking(""):
+		return refuse("ended while hooks run")
 	case p.End == "":
 		return refuse("an end without a name")
 	case asked && (t.running > 0 || len(s.Questions()) == 0):

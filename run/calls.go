@@ -103,6 +103,8 @@ func (s *State) applyCallDecided(e Event, p CallDecided) error {
 		return refuse("call %s decided after the interrupt", p.Call)
 	case !p.Decision.Allows() && p.Content == "":
 		return refuse("call %s refused without a word", p.Call)
+	case t.Hooking(p.Call):
+		return refuse("call %s decided while hooks look at it", p.Call)
 	}
 	c.Decision = p.Decision
 	if p.Decision.Allows() {
@@ -221,6 +223,9 @@ func (s *State) settle(e Event, c *CallState, p CallSettled) {
 		c.Result.Content = append(slices.Clip(c.Result.Content), Part{Type: TextPart, Text: instructionsNote + i.Text, Attached: keptName})
 		s.Instructed = append(slices.Clip(s.Instructed), i.Files...)
 	}
+	if c.changed {
+		c.Result.Content = append(slices.Clip(c.Result.Content), Text(changedNote+shorten(c.Arguments, 2000)))
+	}
 	c.change, c.resultKey, c.jobRuns = p.Change, p.Key, p.JobRuns
 	s.Tools.merge(p.Tools)
 	line := Line{Call: c.ID, Tool: c.Tool, Args: shorten(c.Arguments, 80), Subject: subject(c.Arguments), Outcome: p.Outcome,
@@ -251,6 +256,9 @@ func (s *State) settle(e Event, c *CallState, p CallSettled) {
 
 // instructionsNote precedes [Instructions] in a result.
 const instructionsNote = "[Not part of the result: instructions of the project for what this call touched. They hold from here on.]\n\n"
+
+// changedNote precedes, in the result of a call, the arguments that hooks have given it.
+const changedNote = "[Not part of the result: a hook of the person changed what the call was given to:]\n"
 
 // merge applies a change of the tools' state.
 func (to *ToolState) merge(change *ToolState) {

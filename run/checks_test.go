@@ -22,6 +22,8 @@ type ledger struct {
 	said        []Words
 	then        bool   // words that were said with an interrupt wait
 	thenParts   []Part // these
+	hooks       map[string]bool
+	refused     []string // ids of messages that hooks refused
 }
 
 type callRecord struct {
@@ -81,6 +83,31 @@ func (l *ledger) add(e Event) error {
 		}
 	case CallSettled:
 		l.call(p.Call).settled++
+	case HookStarted:
+		key := fmt.Sprint(p.Point, p.Call)
+		switch {
+		case l.interrupted:
+			return errors.New("guarantee 4: hooks started after the interrupt")
+		case p.Call != "" && l.hooks[key]:
+			return fmt.Errorf("guarantee 2: the hooks of %s ran twice", key)
+		case l.hooks == nil:
+			l.hooks = map[string]bool{}
+		}
+		l.hooks[key] = true
+	case HookSettled:
+		if i := l.s.Turn.hook(p.Point, p.Call); p.Point == UserPromptSubmit && p.Says == HookDenies && i >= 0 {
+			for _, w := range l.s.Turn.Words {
+				if !w.own && (l.s.Turn.hooks[i].Through != l.s.Turn.prompt) {
+					l.refused = append(l.refused, w.Parts[0].Text)
+				}
+				if w.ID == l.s.Turn.hooks[i].Through {
+					break
+				}
+			}
+			if i := l.s.unscreenedPrompt(); i >= 0 {
+				l.refused = append(l.refused, l.s.Messages[i].Parts[0].Text)
+			}
+		}
 	case RequestStarted:
 		if l.interrupted {
 			return errors.New("guarantee 4: a request started after the interrupt")
@@ -160,6 +187,13 @@ func (l *ledger) delivered(w Words) bool {
 
 // history holds the messages since the last look against what providers demand.
 func (l *ledger) history() error {
+	for _, m := range l.s.Messages {
+		for _, p := range m.Parts {
+			if m.Role == User && strings.HasPrefix(p.Text, "words ") && slices.Contains(l.refused, p.Text) {
+				return fmt.Errorf("words that a hook refused go out: %q", p.Text)
+			}
+		}
+	}
 	from := max(0, min(l.checked, len(l.s.Messages))-1) // its results may have come since
 	l.checked = len(l.s.Messages)
 	return checkHistory(l.s.Messages[from:])

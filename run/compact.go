@@ -134,6 +134,9 @@ func (s *State) compactionAsked() Command {
 // many fit; 0 if that is not known.
 func (s *State) Context() (used, limit int64) { return s.window.fill(), s.limit() }
 
+// CompactionAsked reports whether a person wants the context to be compacted.
+func (s *State) CompactionAsked() bool { return s.window.asked }
+
 // limit returns how many tokens fit the window: the configured number, or else the size
 // of a context that the provider rejected; 0 if neither is known.
 func (s *State) limit() int64 {
@@ -236,6 +239,7 @@ func (s *State) applyCompacted(f Compacted) error {
 			return refuse("compacted through a message that is not there")
 		}
 		s.summarize(i, f.Summary)
+		s.Summarized = s.Seq + 1
 		s.planMode = s.planMode && s.Config.Mode != PlanMode // a summary may not say it: it is told again
 	default:
 		return refuse("compacted in stage %d", f.Stage)

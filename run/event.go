@@ -11,7 +11,7 @@ type Event struct {
 }
 
 // A Payload is what an [Event] says. The set of types is closed: all of them are
-// in this file. Their JSON form is the form on disk (see package store for the
+// in this file, and in hook.go those of hooks. Their JSON form is the form on disk (see package store for the
 // name of each); a type only ever gains optional keys.
 type Payload interface {
 	// apply is [State.Apply] for an event with this payload; e.Payload is not read.
@@ -566,3 +566,5 @@ func (p Interrupted) apply(s *State, _ Event) error         { return s.applyInte
 func (p Compacted) apply(s *State, _ Event) error           { return s.applyCompacted(p) }
 func (p Synthesized) apply(s *State, _ Event) error         { return s.applySynthesized(p) }
 func (p Ended) apply(s *State, _ Event) error               { return s.applyEnded(p) }
+func (p HookStarted) apply(s *State, _ Event) error         { return s.applyHookStarted(p) }
+func (p HookSettled) apply(s *State, _ Event) error         { return s.applyHookSettled(p) }

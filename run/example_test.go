@@ -27,6 +27,7 @@ func (w *world) Submit(run.State, run.CallState) (_, problem string) {
 }
 func (w *world) Partial(int) ([]run.Part, run.Usage) { return nil, run.Usage{} }
 func (w *world) Jobs() []run.Job                     { return nil }
+func (w *world) Hooks(run.State, run.Hook) []string  { return nil }
 
 // perform does what an operation is for, and returns what it appends.
 func (w *world) perform(c run.Command) run.Completion {

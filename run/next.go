@@ -28,6 +28,8 @@ func (s State) Next() []Command {
 		return []Command{r}
 	case t.Phase == Calling:
 		return s.nextCalls()
+	case t.Hooking(""):
+		return t.hooksOwed()
 	}
 	return []Command{s.nextAtRest()}
 }
@@ -66,7 +68,7 @@ func (s State) nextInterrupted() []Command {
 		}
 		owed = append(owed, Derive{p})
 	}
-	if len(owed) > 0 || t.running > 0 {
+	if len(owed) > 0 || t.running > 0 || t.Hooking("") { // those are cancelled
 		return owed
 	}
 	return []Command{s.finish(t.ending)}
@@ -85,6 +87,13 @@ func (s State) nextCalls() []Command {
 	submitted := s.submitted()
 	left := t.named + t.inspected + t.running     // calls not looked at yet that may need a command
 	var before struct{ open, named, writer bool } // what the calls before this one are
+	for _, h := range t.hooks {
+		if c, _ := t.Call(h.Call); !h.done {
+			owed = append(owed, h.Hook)
+			before.writer = before.writer || c.Status == CallDone // what is done after it is not done beside it
+		}
+	}
+	before.open = before.writer
 	for i := t.first; i < len(t.Calls); i++ {
 		if left == 0 && !submitted && (before.writer || len(ready) >= room && t.urgent == 0) {
 			break // no later call needs a command
@@ -103,11 +112,17 @@ func (s State) nextCalls() []Command {
 			before.named = true
 		case CallIsInspected:
 			left--
+			reason, refused := t.refused(c.ID)
 			switch {
 			case c.Problem != "":
 				owed = append(owed, Derive{settledAs(c.ID, Invalid, c.Problem)})
 			case submitted:
 				owed = append(owed, Derive{settledAs(c.ID, NotRun, notAfterResult)})
+			case t.Hooking(c.ID):
+			case t.halt.End != "":
+				owed = append(owed, Derive{settledAs(c.ID, NotRun, notAfterHook)})
+			case refused:
+				owed = append(owed, Derive{CallDecided{c.ID, Decision{Answer: Deny, Source: "hook", Reason: "a hook refused it: " + reason}, refusedByHook + reason}})
 			case !c.Question:
 				owed = append(owed, Decide{*c})
 			}
@@ -115,6 +130,8 @@ func (s State) nextCalls() []Command {
 			switch {
 			case submitted:
 				owed = append(owed, Derive{settledAs(c.ID, NotRun, notAfterResult)})
+			case t.halt.End != "":
+				owed = append(owed, Derive{settledAs(c.ID, NotRun, notAfterHook)})
 			case c.Class == Writes && !before.open, c.Class != Writes && !before.writer && !before.named:
 				ready = append(ready, c)
 			}
@@ -137,6 +154,11 @@ func (s State) nextCalls() []Command {
 	}
 	return owed
 }
+
+const (
+	notAfterHook  = "The call was not run: a hook of the person has stopped the turn."
+	refusedByHook = "Not allowed: a hook of the person refused this call: "
+)
 
 const notAfterResult = "The call was not run: the result had been submitted before it, and no further work is needed."
 
@@ -244,6 +266,9 @@ func (s *State) stopped() Ended {
 		case StopGuardrail:
 			return Ended{End: GuardrailStopped, Reason: string(t.reply.stop), Detail: "a guardrail of the provider stopped the answer"}
 		}
+	}
+	if t.halt.End != "" {
+		return t.halt
 	}
 	if t.guard.loop != "" {
 		return Ended{End: LoopStopped, Reason: t.guard.loop, Detail: loopDetail[t.guard.loop]}

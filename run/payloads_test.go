@@ -53,7 +53,7 @@ var byDriver = []Payload{
 	Said{}, Withdrawn{}, Interrupted{}, // requests of others wait in the inbox for that process
 	RequestStarted{}, RequestFailed{}, Replied{}, Observed{}, Told{}, Submitted{}, Compacted{}, Synthesized{}, Ended{}, // what it does, and what comes of it
 	CallReceived{}, CallInspected{}, CallDecided{}, ApprovalInvalidated{}, CallStarted{}, CallAsked{}, CallAnswered{}, CallSettled{},
-	Resumed{},
+	Resumed{}, HookStarted{}, HookSettled{},
 }
 
 // A run loses none of its time limit while no process drives it, whatever is recorded then. A type of event that is neither in

@@ -30,10 +30,10 @@ func (s State) Recover() []Payload {
 			events = append(events, unknown(c.ID, UnknownText))
 		}
 	}
-	return append([]Payload{resumed}, events...)
+	return append(append([]Payload{resumed}, events...), t.lostHooks(HookLostText)...)
 }
 
-// LeaveBehind returns the payloads that settle the calls that did not stop in time after
+// LeaveBehind returns the payloads that settle the calls and hooks that did not stop in time after
 // an interrupt.
 func (s State) LeaveBehind() []Payload {
 	var events []Payload
@@ -42,7 +42,7 @@ func (s State) LeaveBehind() []Payload {
 			events = append(events, unknown(c.ID, s.Turn.Interrupt.CutText(LeftText)))
 		}
 	}
-	return events
+	return append(events, s.Turn.lostHooks("it did not stop in time and may still be running")...)
 }
 
 func unknown(id CallID, text string) CallSettled {

@@ -65,6 +65,11 @@ func moments() ([]moment, []Payload) {
 		{"a result owed", owing},
 		{"a result handed in", then(owing, Submitted{Assignment: 1, Value: "1"})},
 		{"controlled", []Payload{Created{Run: "r", Config: Config{Control: Controller}}, Prompted{Parts: words}, step}},
+		{"hooks before a call", then(looked, HookStarted{Point: PreToolUse, Call: "c_1", Hooks: []string{"h"}})},
+		{"hooks after a call", then(runs, CallSettled{Call: "c_1", Outcome: OK, Content: words}, HookStarted{Point: PostToolUse, Call: "c_1", Hooks: []string{"h"}})},
+		{"hooks before the end", then(begun, Replied{Stop: StopEndTurn, Parts: words}, HookStarted{Point: Stop, Hooks: []string{"h"}})},
+		{"hooks of a prompt", then(begun[:2], HookStarted{Point: UserPromptSubmit, Through: "m_1", Hooks: []string{"h"}})},
+		{"interrupting hooks", then(looked, HookStarted{Point: PreToolUse, Call: "c_1", Hooks: []string{"h"}}, Interrupted{Cause: ByPerson})},
 		{"external", external},
 		{"external turn", driving},
 		{"external call running", received},
@@ -96,6 +101,10 @@ func moments() ([]moment, []Payload) {
 		Submitted{Assignment: 1, Value: "1"}, Submitted{Assignment: 1, Call: "c_1", Value: "1"}, Submitted{Assignment: 2, Value: "1"}, Submitted{Assignment: 1},
 		Interrupted{Cause: ByPerson}, Interrupted{}, Interrupted{Turn: 9, Cause: ByPerson}, Interrupted{Cause: ByWait, Call: "c_2"}, Interrupted{Cause: ByPerson, Partial: words}, Interrupted{Cause: ByPerson, Partial: []Part{call("c_7", "read")}},
 		Compacted{Stage: 1, Calls: []CallID{"c_1"}}, Compacted{Stage: 2, Through: "m_9", Summary: "s"}, Compacted{Stage: 2, Through: "m_1"}, Compacted{Stage: 2, Through: "m_1", Summary: "s"}, Compacted{Stage: 3},
+		HookStarted{Point: PreToolUse, Call: "c_1", Hooks: []string{"h"}}, HookStarted{Point: PreToolUse, Call: "c_1"}, HookStarted{Point: PostToolUse, Call: "c_1", Hooks: []string{"h"}},
+		HookStarted{Point: SessionStart, Hooks: []string{"h"}}, HookStarted{Point: "Setup", Hooks: []string{"h"}},
+		HookSettled{Point: PreToolUse, Call: "c_1", Says: HookDenies, Reason: "no"}, HookSettled{Point: PreToolUse, Call: "c_1", Arguments: "{}"}, HookSettled{Point: PostToolUse, Call: "c_1", Context: "w"},
+		HookSettled{Point: Stop, Says: HookDenies, Reason: "no"}, HookSettled{Point: Stop}, HookSettled{Point: UserPromptSubmit, Says: HookDenies, Reason: "no"}, HookSettled{Point: SessionStart},
 		Synthesized{Text: "a"}, Synthesized{}, Ended{End: Completed}, Ended{}, Ended{End: Asked},
 		nil,
 	}
@@ -130,7 +139,7 @@ func TestWhatMayFollow(t *testing.T) {
 				if dump(next) != before {
 					t.Errorf("%s: the refused %T changed the state:\n%s", st.name, p, cmp.Diff(before, dump(next)))
 				}
-			} else if owed := next.Next(); next.Turn.Open() && len(owed) == 0 && next.Turn.running == 0 {
+			} else if owed := next.Next(); next.Turn.Open() && len(owed) == 0 && next.Turn.running == 0 && !next.Turn.Hooking("") {
 				t.Errorf("%s: after %T nothing is owed and nothing runs", st.name, p)
 			}
 			fmt.Fprintf(&out, "    %-92s %s\n", brief(p), what)

@@ -19,6 +19,8 @@ func (s *State) applyRequestStarted(e Event, p RequestStarted) error {
 		return refuse("a request while one is under way")
 	case t.open > 0:
 		return refuse("a request while calls are open")
+	case t.Hooking(""):
+		return refuse("a request while hooks run")
 	case p.Attempt != t.attempt(p.Purpose):
 		return refuse("attempt %d of a request after %d", p.Attempt, t.attempt(p.Purpose)-1)
 	}

@@ -14,7 +14,7 @@ import (
 type World interface {
 	// Inspect returns what a call would do.
 	Inspect(s State, c Call) CallInspected
-	// Decide returns [CallDecided] or [Interrupted], or nil when a person has to
+	// Decide returns [CallDecided] or [Interrupted], [HookStarted] if hooks come first, or nil when a person has to
 	// decide.
 	Decide(s State, c CallState) Payload
 	// Recheck checks an allowed call again that is about to start, because time may have
@@ -28,6 +28,9 @@ type World interface {
 	Partial(next int) ([]Part, Usage)
 	// Jobs returns the background jobs that are running, oldest first.
 	Jobs() []Job
+	// Hooks returns the hooks that a point has, as they are named in [HookStarted]; none in most runs. Those before
+	// a call, and before a person is asked about one, begin by a [HookStarted] that Decide returns.
+	Hooks(s State, at Hook) []string
 }
 
 // A Runner is the pure part of a driver. From the state, the operations in flight and its
@@ -99,7 +102,7 @@ type Completion struct {
 // A Batch is one step: its Events go to the log in one append.
 type Batch struct {
 	Events []Event
-	// Start are the operations to start once Events are durable: [Perform], [Request]
+	// Start are the operations to start once Events are durable: [Perform], [Hook], [Request]
 	// and [ExternalTurn].
 	Start     []Command
 	Refused   []Refusal
@@ -294,6 +297,9 @@ func (m *maker) follow() (bool, error) {
 	if m.interrupted() {
 		return true, m.interruptWanted()
 	}
+	if err := m.hooksDue(); err != nil {
+		return false, err
+	}
 	progress := false
 	m.b.owed = m.s.Next()
 	for _, c := range m.b.owed {
@@ -386,6 +392,9 @@ func (m *maker) perform(c Command) error {
 	switch c := c.(type) {
 	case Derive:
 		if end, ok := c.Payload.(Ended); ok && m.s.Turn.Phase != Interrupting {
+			if begun, err := m.hooksAtEnd(end); begun || err != nil {
+				return err
+			}
 			end.Jobs = m.world.Jobs()
 			return m.record(end)
 		}
@@ -418,6 +427,9 @@ func (m *maker) perform(c Command) error {
 		}
 		return m.begin(c, started)
 	case Request:
+		if begun, err := m.hooksBefore(c.Purpose, c.Attempt); begun || err != nil {
+			return err
+		}
 		return m.request(c, c.Wait, RequestStarted{Purpose: c.Purpose, Attempt: c.Attempt, Model: m.s.Config.Model, End: c.End})
 	case ExternalTurn:
 		if m.overstays(c.Key()) {
@@ -524,6 +536,8 @@ func (m *maker) decide(c CallState) error {
 		m.in.Closed = true
 		m.in.Interrupt = &p // running calls are settled by the worker
 		return nil
+	case HookStarted:
+		return m.begin(Hook{p.Point, p.Call, "", m.s.Turn.hooked + 1}, p)
 	case CallDecided:
 		if m.fresh == nil {
 			m.fresh = map[CallID]bool{}

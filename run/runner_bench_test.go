@@ -19,6 +19,7 @@ func (allowing) Decide(_ State, c CallState) Payload {
 
 func (allowing) Recheck(State, CallState) Payload         { return nil }
 func (allowing) Jobs() []Job                              { return nil }
+func (allowing) Hooks(State, Hook) []string               { return nil }
 func (allowing) Submit(State, CallState) (string, string) { return "", "" }
 func (allowing) Partial(int) (parts []Part, usage Usage)  { return nil, Usage{} }
 func settledOK(id CallID) CallSettled {

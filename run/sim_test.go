@@ -76,7 +76,7 @@ func TestSimulationOfLivesThatCrashAtEveryPoint(t *testing.T) {
 var vocabulary = []Payload{
 	Created{}, Configured{}, Prompted{}, Said{}, Withdrawn{}, RequestStarted{}, RequestFailed{}, Replied{}, Observed{},
 	CallReceived{}, CallInspected{}, CallDecided{}, ApprovalInvalidated{}, CallStarted{}, CallAsked{}, CallAnswered{}, CallSettled{}, Resumed{}, Told{},
-	Submitted{}, Interrupted{}, Compacted{}, Synthesized{}, Ended{},
+	Submitted{}, Interrupted{}, Compacted{}, Synthesized{}, Ended{}, HookStarted{}, HookSettled{},
 }
 
 // What a life may go through beyond the types of payload.
@@ -107,12 +107,18 @@ const (
 	sawStepAttempts = "a step that was tried again"
 	sawKept         = "a turn with calls that the interrupt before it has kept"
 	sawDecidedIdle  = "a decision between two turns"
+	sawHookDied     = "hooks that a process died in"
+	sawHookRefused  = "a call that hooks refused"
+	sawHookChanged  = "a call that hooks changed"
+	sawHookWords    = "words that hooks refused"
+	sawHookBlocked  = "a turn that hooks let go on"
+	sawHookHalted   = "a turn that hooks stopped"
 )
 
 var reached = []string{
 	sawParked, sawUnparked, sawLeft, sawTakenBack, sawThen, sawQueued, sawAnswered, sawSummaryDied, sawSummary, sawBySummary, sawAgentKilled, sawBoth, sawLate,
 	sawWaited, sawGaveUp, sawTooLongWait, sawBegun, sawReconciled, sawOtherTurn, sawHandover, sawBusyOutput, sawUnusable, sawOverspent, sawStepAttempts,
-	sawKept, sawDecidedIdle,
+	sawKept, sawDecidedIdle, sawHookDied, sawHookRefused, sawHookChanged, sawHookWords, sawHookBlocked, sawHookHalted,
 }
 
 // A tally sums up lives.
@@ -188,6 +194,7 @@ type life struct {
 	given  []string // to the external agent
 	killed bool     // the last external turn was, and the agent has not been told
 	outage bool     // the provider answers no request
+	hooks  bool     // there are some
 }
 
 // An operation is under way in the process.
@@ -231,6 +238,7 @@ func newLife(seed uint64, sum *tally) *life {
 	case 1:
 		c.Output = Output{Schema: "{}"}
 	}
+	l.hooks = l.rnd.IntN(4) == 0
 	l.first = Created{Run: "r", Config: c, External: l.rnd.IntN(6) == 0}
 	return l
 }
@@ -404,7 +412,9 @@ func (l *life) step(in Input) (events int, err error) {
 // append makes one event durable.
 func (l *life) append(e Event, closed bool) error {
 	switch p := e.Payload.(type) {
-	case CallStarted, RequestStarted:
+	case HookSettled:
+		l.sawHook(p)
+	case CallStarted, RequestStarted, HookStarted:
 		if closed {
 			return fmt.Errorf("guarantee 4: %T was recorded after the gate had closed", p)
 		}
@@ -768,8 +778,15 @@ func (l *life) leave() (in Input) {
 	in.Given = l.r.State.LeaveBehind()
 	for _, p := range in.Given {
 		l.saw(sawLeft)
-		id := p.(CallSettled).Call
+		id := CallID("")
+		if f, ok := p.(CallSettled); ok {
+			id = f.Call
+		}
 		l.ops = slices.DeleteFunc(l.ops, func(op operation) bool {
+			if _, hook := op.command.(Hook); hook && id == "" {
+				l.r.Abandon(op.key)
+				return true
+			}
 			c, ok := op.command.(Perform)
 			if ok && c.Call.ID == id {
 				l.effect(&op) // it may still have one
@@ -798,6 +815,8 @@ func (l *life) end(i int, in *Input) {
 			l.effect(op)
 			c.Events = []Payload{l.result(command.Call)}
 		}
+	case Hook:
+		c.Events = []Payload{l.hookSays(command, op.cancelled || op.closed)}
 	case Request:
 		switch {
 		case !op.cancelled && !op.closed && l.r.State.Turn.Request.Deaths > 0 && l.chance(0.3):
@@ -988,7 +1007,62 @@ func (l *life) Inspect(_ State, c Call) CallInspected {
 	return f
 }
 
-func (l *life) Decide(_ State, c CallState) Payload { return l.decision(c, true) }
+func (l *life) Decide(s State, c CallState) Payload {
+	for _, point := range []HookPoint{PreToolUse, PermissionRequest} {
+		if _, _, yes := s.Turn.Hooked(point, c.ID); l.hooks && !yes && s.Turn.Open() && !s.Created.External && l.chance(0.5) {
+			return HookStarted{Point: point, Call: c.ID, Hooks: []string{"h"}}
+		}
+	}
+	return l.decision(c, true)
+}
+
+// Hooks are asked for more often than they are there.
+func (l *life) Hooks(s State, at Hook) []string {
+	due := at.Point != SessionStart && at.Point != SubagentStart || s.SessionStarted == 0 || s.SessionStarted < s.Summarized
+	if !l.hooks || !due || !l.chance(0.6) {
+		return nil
+	}
+	return []string{"h", "i"}
+}
+
+// hookSays is what hooks come to.
+func (l *life) hookSays(c Hook, stopped bool) HookSettled {
+	p := HookSettled{Point: c.Point, Call: c.Call, Runs: []HookRun{{Hook: "h"}, {Hook: "i"}}}
+	if stopped {
+		return p
+	}
+	switch n := l.rnd.IntN(12); {
+	case n < 2:
+		p.Says, p.Reason = HookDenies, "no"
+	case n == 2:
+		p.Says, p.Reason = HookAsks, "who knows"
+	case n == 3:
+		p.Says = HookAllows
+	case n == 4:
+		p.Context = "by the way"
+	case n == 5 && l.chance(0.3):
+		p.Halt = "enough"
+	case n < 8 && c.Call != "":
+		p.Arguments = `{"x":"changed"}`
+	}
+	return p
+}
+
+func (l *life) sawHook(p HookSettled) {
+	words := p.Point == UserPromptSubmit
+	for what, yes := range map[string]bool{
+		sawHookDied:    len(p.Runs) > 0 && p.Runs[0].Problem == HookLostText,
+		sawHookRefused: p.Says == HookDenies && p.Point == PreToolUse,
+		sawHookChanged: p.Arguments != "",
+		sawHookWords:   p.Says == HookDenies && words,
+		sawHookBlocked: p.Says == HookDenies && p.Point == Stop,
+		sawHookHalted:  p.Halt != "",
+	} {
+		if yes {
+			l.saw(what)
+		}
+	}
+}
 
 func (l *life) Recheck(_ State, c CallState) Payload {
 	switch l.rnd.IntN(12) {

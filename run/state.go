@@ -37,6 +37,10 @@ type State struct {
 	// Instructed are the files of all [Instructions] so far.
 	Instructed []string
 
+	// SessionStarted is the event that ended the last hooks of [SessionStart] or [SubagentStart], and Summarized the last summary of the
+	// context; 0: there were none.
+	SessionStarted, Summarized int64
+
 	calls      int    // ids assigned
 	inherited  int    // of them in the run that this one was forked from
 	messages   int    // ids assigned
@@ -87,6 +91,7 @@ type Turn struct {
 	guard       guard
 
 	counts
+	hooking
 }
 
 // An ownership says how much of a turn's calls is not shared with another State and may
@@ -185,6 +190,7 @@ type CallState struct {
 	Result   Result
 
 	note      string // from the guard, for the model
+	changed   bool   // hooks have changed its arguments
 	change    Change
 	resultKey string
 	jobRuns   bool
@@ -301,7 +307,7 @@ func (s State) Finished() bool {
 
 // waitsForPerson reports whether all open calls wait for a decision or an answer, or for a call that does.
 func (t *Turn) waitsForPerson() bool {
-	return (t.Phase == Calling || t.agentAway() && t.open > 0) && t.running == t.asking && (t.asking > 0 || t.undecided == t.open)
+	return !t.Hooking("") && (t.Phase == Calling || t.agentAway() && t.open > 0) && t.running == t.asking && (t.asking > 0 || t.undecided == t.open)
 }
 
 // agentAway reports whether an external agent is not at work in its open turn: it has spoken, or its process or
@@ -429,5 +435,5 @@ func (t *Turn) count(c *CallState, n int) {
 
 // forget drops the calls of the last message, whose results have been delivered.
 func (t *Turn) forget() {
-	t.Calls, t.counts = nil, counts{}
+	t.Calls, t.counts, t.hooks = nil, counts{}, nil
 }

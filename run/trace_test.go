@@ -21,7 +21,7 @@ import (
 // itself), "-" (in flight and to be cancelled), "!" (refused) and "=" (what was asked
 // for with show) are written by the test; UPDATE=1 writes them again.
 //
-//	config steps=3 calls=9 parallel=1 wall=1m retry=1m window=1000 nonudge external output native control=C model=M fallback=M
+//	config steps=3 calls=9 parallel=1 wall=1m retry=1m window=1000 nonudge external child hooks=Stop,PreToolUse output native control=C model=M fallback=M
 //	prompt WORDS | say WORDS | continue | answer c_1 WORDS | steer ID WORDS | queue ID WORDS | withdraw ID
 //	reply [stop=S] [tokens=N] [cost=F] ["words"] [think] [opaque] [submits=JSON|unfit=WHY] [action=KIND|problem=WHY] TOOL(ARGS)…
 //	                                 TOOL! comes cut, TOOL? with arguments that are no JSON
@@ -37,6 +37,7 @@ import (
 //	interrupt [CAUSE] ["words that had streamed"] [tokens=N] [TOOL(ARGS)]
 //	leave                            what still runs after an interrupt is left behind
 //	crash                            the process dies; the next one takes the run up
+//	hook POINT [c_1] [allow|ask|deny REASON] [args=X] [context=WORD] [halt=WORD]  its hooks have ended
 //	job COMMAND                      a background job begins
 //	observed | driven [WORDS] | received TOOL(ARGS) [KEY]
 //	sleep 5s                         time passes
@@ -114,6 +115,7 @@ type player struct {
 	cancelled map[string]bool // calls that were cancelled
 	given     map[string]bool // external turns whose words were shown
 
+	hooks   []string // points that have some
 	jobs    []Job
 	partial []Part // what has streamed when the line interrupts
 	usage   Usage
@@ -219,10 +221,26 @@ func (p *player) done(key string, payloads ...Payload) {
 // The player is the world of its run. A person decides on every call.
 
 func (p *player) Inspect(_ State, c Call) CallInspected { return inspected(c) }
-func (p *player) Decide(State, CallState) Payload       { return nil }
-func (p *player) Recheck(State, CallState) Payload      { return nil }
-func (p *player) Partial(int) ([]Part, Usage)           { return p.partial, p.usage }
-func (p *player) Jobs() []Job                           { return p.jobs }
+
+func (p *player) Decide(s State, c CallState) Payload {
+	for _, point := range []HookPoint{PreToolUse, PermissionRequest} {
+		if _, _, started := s.Turn.Hooked(point, c.ID); !started && slices.Contains(p.hooks, string(point)) {
+			return HookStarted{Point: point, Call: c.ID, Hooks: []string{"check"}}
+		}
+	}
+	return nil
+}
+
+func (p *player) Hooks(s State, at Hook) []string {
+	if !slices.Contains(p.hooks, string(at.Point)) || (at.Point == SessionStart || at.Point == SubagentStart) && s.SessionStarted > s.Summarized {
+		return nil
+	}
+	return []string{"check"}
+}
+
+func (p *player) Recheck(State, CallState) Payload { return nil }
+func (p *player) Partial(int) ([]Part, Usage)      { return p.partial, p.usage }
+func (p *player) Jobs() []Job                      { return p.jobs }
 
 func (p *player) Submit(_ State, c CallState) (string, string) {
 	if strings.Contains(c.Arguments, "bad") {
@@ -264,8 +282,10 @@ func inspectedClass(c Call) CallInspected {
 // owed commands show.
 func describe(p Payload) string {
 	switch p := p.(type) {
-	case RequestStarted, CallStarted, Created:
+	case RequestStarted, CallStarted, Created, HookStarted:
 		return ""
+	case HookSettled:
+		return strings.TrimSpace(fmt.Sprintf("hooks of %s %s say %s", p.Point, p.Call, p.Says)) + " " + p.Reason
 	case RequestFailed:
 		if p.Kind != ErrAborted {
 			return ""
@@ -428,6 +448,8 @@ func (p *player) line(line string) {
 		} else {
 			p.want(Observed{}) // part of the answer has arrived
 		}
+	case "hook":
+		p.hook(words)
 	case "job":
 		p.jobs = append(p.jobs, Job{ID: fmt.Sprintf("job_%d", len(p.jobs)+1), Command: rest, Since: p.now})
 	case "driven":
@@ -457,6 +479,37 @@ func (p *player) line(line string) {
 	default:
 		p.t.Fatalf("unknown line %q", line)
 	}
+}
+
+// hook ends the hooks of a point.
+func (p *player) hook(words []string) {
+	f := HookSettled{Point: HookPoint(words[0]), Runs: []HookRun{{Hook: "check"}}}
+	for _, w := range words[1:] {
+		k, v, is := strings.Cut(w, "=")
+		switch {
+		case strings.HasPrefix(w, "c_"):
+			f.Call = CallID(w)
+		case k == "args":
+			f.Arguments = fmt.Sprintf(`{"x":%q}`, v)
+		case k == "context":
+			f.Context = v
+		case k == "halt":
+			f.Halt = v
+		case is:
+			p.t.Fatalf("unknown word %q of a hook", w)
+		case f.Says == "" && slices.Contains([]HookAnswer{HookAllows, HookAsks, HookDenies}, HookAnswer(w)):
+			f.Says = HookAnswer(w)
+		default:
+			f.Reason = strings.TrimSpace(f.Reason + " " + w)
+		}
+	}
+	key := "hook/" + words[0]
+	for _, c := range p.r.State.Turn.hooksOwed() {
+		if h := c.(Hook); h.Point == f.Point && h.Call == f.Call {
+			key = h.Key()
+		}
+	}
+	p.done(key, f)
 }
 
 func (p *player) show() {
@@ -531,6 +584,10 @@ func (p *player) config(words []string) {
 			c.Mode = &v
 		case "external":
 			p.first.External = true
+		case "child":
+			p.first.Parent, p.first.ParentCall = "p", "c_1"
+		case "hooks":
+			p.hooks = strings.Split(v, ",")
 		case "control":
 			c.Control = &v
 		case "output":

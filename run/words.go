@@ -43,7 +43,7 @@ func (s *State) applyPrompted(e Event, p Prompted) error {
 	last := *t
 	s.open()
 	if t.Words = last.Words; last.open > 0 { // calls that the interrupt has kept, and what was decided on them since
-		t.Calls, t.counts = last.Calls, last.counts
+		t.Calls, t.counts, t.hooks = last.Calls, last.counts, last.hooks
 	}
 	s.assign(len(p.Parts) == 0)
 	if !then { // with Then, the returned messages have not been shown yet
@@ -61,7 +61,7 @@ func (s *State) answer(e Event, i int, parts []Part) {
 	t := &s.Turn
 	last, planned := *t, s.planned()
 	s.open()
-	t.Calls, t.counts = last.Calls, last.counts
+	t.Calls, t.counts, t.hooks = last.Calls, last.counts, last.hooks
 	t.Words, t.sharePlan = last.Words, planned
 	t.prompt = s.lastID() // the message that asked
 	if t.Phase = Calling; s.Created.External {

@@ -37,6 +37,8 @@ var kinds = []kind{
 	of[run.CallAsked]("call_asked"),
 	of[run.CallAnswered]("call_answered"),
 	of[run.CallSettled]("call_settled"),
+	of[run.HookStarted]("hook_started"),
+	of[run.HookSettled]("hook_settled"),
 	of[run.Resumed]("resumed"),
 	of[run.Told]("told"),
 	of[run.Submitted]("submitted"),

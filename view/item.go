@@ -211,6 +211,7 @@ const (
 	NoteCompacted    NoteKind = "compacted"    // the context was compacted; one that is not final says that the summary is being made
 	NoteInterrupted  NoteKind = "interrupted"  // not final while the run is stopping
 	NoteInstructions NoteKind = "instructions" // a call has touched files that have instructions of their own
+	NoteHook         NoteKind = "hook"         // hooks have said something
 	NoteNotice       NoteKind = "notice"       // something does not work; not in the log
 )
 

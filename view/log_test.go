@@ -299,7 +299,8 @@ func (l *life) live() []run.Event {
 	return fork
 }
 
-func (l *life) Jobs() []run.Job { return nil }
+func (l *life) Jobs() []run.Job                    { return nil }
+func (l *life) Hooks(run.State, run.Hook) []string { return nil }
 
 func (l *life) step(in run.Input) {
 	for range 200 {

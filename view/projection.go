@@ -292,6 +292,26 @@ func (p *Projection) dispatch(e run.Event, first run.Interrupted) {
 		if files := f.Instructions.Files; len(files) > 0 {
 			p.note(1, "instructions from "+OneLine(strings.Join(files, ", "), MaxLine), Note{Kind: NoteInstructions, Call: f.Call, Detail: f.Instructions.Text})
 		}
+	case run.HookStarted: // they are shown when they have said something
+	case run.HookSettled:
+		if f.Arguments != "" {
+			c := p.called(f.Call).call()
+			c.Arguments, c.Subject = f.Arguments, Subject(c.Tool, f.Arguments)
+			if was, ok := p.calls[f.Call]; ok {
+				was.Arguments = f.Arguments
+				p.calls[f.Call] = was
+			}
+		}
+		about := ""
+		switch e := p.entries[string(f.Call)]; {
+		case e != nil:
+			about = e.item.Call.Title() + " · "
+		case f.Call != "": // the call has its result
+			about = string(f.Call) + " · "
+		}
+		for i, line := range HookWords(f) {
+			p.note(i+1, about+line, Note{Kind: NoteHook, Call: f.Call})
+		}
 	case run.Resumed:
 		p.resumed(f)
 	case run.Told:

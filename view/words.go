@@ -251,3 +251,43 @@ func failureWords(f run.RequestFailed) string {
 	}
 	return fmt.Sprintf("%s; retrying in %s", reason, f.RetryAfter.Round(100*time.Millisecond))
 }
+
+// HookWords says what the hooks of a point came to: what they say together, then what each says to a person and why one
+// does not count, each on one line. They are empty if a person need not read anything.
+func HookWords(f run.HookSettled) (lines []string) {
+	var together []string
+	turns := f.Point == run.Stop || f.Point == run.SubagentStop
+	switch {
+	case f.Halt != "":
+		together = append(together, "stops the turn: "+f.Halt)
+	case f.Says == run.HookDenies && turns:
+		together = append(together, "lets the turn go on: "+f.Reason)
+	case f.Says == run.HookDenies && (f.Point == run.PostToolUse || f.Point == run.PostToolUseFailure):
+		together = append(together, "says: "+f.Reason)
+	case f.Says == run.HookDenies:
+		together = append(together, "refuses: "+f.Reason)
+	case f.Says == run.HookAsks:
+		together = append(together, "asks a person: "+f.Reason)
+	case f.Says == run.HookAllows:
+		together = append(together, strings.TrimSuffix("allows: "+f.Reason, ": "))
+	}
+	if f.Arguments != "" {
+		together = append(together, "changes the call to "+f.Arguments)
+	}
+	if f.Context != "" {
+		together = append(together, "tells the model: "+f.Context)
+	}
+	add := func(text string) { lines = append(lines, OneLine("hook "+string(f.Point)+" "+text, 3*MaxLine)) }
+	if len(together) > 0 {
+		add(strings.Join(together, "; "))
+	}
+	for _, r := range f.Runs {
+		if r.Problem != "" {
+			add("failed: " + r.Problem + " (" + r.Hook + ")")
+		}
+		if r.Message != "" {
+			add("says: " + r.Message)
+		}
+	}
+	return lines
+}

@@ -20,6 +20,7 @@ const byPerson = "person"
 // and judged once.
 type inspection struct {
 	tools     *tool.Registry // of the configuration in which it was inspected
+	arguments string         // of the call then: hooks may change them
 	intent    tool.Intent
 	result    string           // that the call submits, in the form in which it is stored
 	err       error            // for the model
@@ -29,10 +30,10 @@ type inspection struct {
 // inspect returns what a call would do.
 func (r *Runner) inspect(s run.State, c run.Call) *inspection {
 	tools, _ := r.tools(s.Config)
-	if i := r.inspected[c.ID]; i != nil && i.tools == tools {
+	if i := r.inspected[c.ID]; i != nil && i.tools == tools && i.arguments == c.Arguments {
 		return i
 	}
-	i := &inspection{tools: tools}
+	i := &inspection{tools: tools, arguments: c.Arguments}
 	i.err = r.ask(s, i, c)
 	r.inspected[c.ID] = i
 	return i
@@ -93,6 +94,9 @@ func (r *Runner) judge(s run.State, c run.CallState) (j *judge.Judgement, source
 // Decided implements [request.World]: the first answer to a call counts.
 func (w world) Decided(s run.State, a request.Decide) ([]run.Payload, error) {
 	c, ok := s.Turn.Call(a.Call)
+	if ok && s.Turn.Hooking(a.Call) {
+		return nil, fmt.Errorf("call %s is looked at by hooks first: answer when it is asked about", a.Call)
+	}
 	if !ok || c.Status != run.CallIsInspected {
 		return nil, fmt.Errorf("call %s does not need approval: another answer was first, or its turn has ended", a.Call)
 	}

@@ -58,6 +58,7 @@ func withMode(schema json.RawMessage) json.RawMessage {
 
 // arguments are what a call's tool gets, and how its result is delivered.
 type arguments struct {
+	of   string // the arguments as the call has them
 	json json.RawMessage
 	mode output.Mode
 	err  error // for the model
@@ -70,10 +71,10 @@ func (r *Runner) arguments(c run.Call) arguments {
 	if r.w.Outputs == nil {
 		return arguments{json: json.RawMessage(c.Arguments), mode: output.Auto}
 	}
-	if a, ok := r.resolved[c.ID]; ok {
+	if a, ok := r.resolved[c.ID]; ok && a.of == c.Arguments {
 		return a
 	}
-	a := arguments{json: json.RawMessage(c.Arguments), mode: output.Auto}
+	a := arguments{of: c.Arguments, json: json.RawMessage(c.Arguments), mode: output.Auto}
 	t, ok := r.tool(c.Tool)
 	if ok && !t.Spec().Unstored && strings.Contains(c.Arguments, modeArgument) {
 		a.json, a.mode, a.err = takeMode(a.json)

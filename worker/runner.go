@@ -438,6 +438,8 @@ func (r *Runner) follow(b run.Batch, in run.Input, cancel []string, env tool.Env
 			op.answers = make(chan []run.Part, 1)
 			op.leads, op.args, op.result = r.leads(c.Call.ID), r.arguments(c.Call.Call), r.resultWriter(c.Call)
 			go r.perform(ctx, env.ForCall(), op, c.Call)
+		case run.Hook:
+			go r.runHooks(ctx, op, c, r.moment(*s, c))
 		case run.Request:
 			clear(r.resolved) // the calls before it are settled
 			op.stream = &stream{}

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pawl/hook"
 	"pawl/judge"
 	"pawl/llm"
 	"pawl/metrics"
@@ -71,6 +72,8 @@ type Config struct {
 	// Instructions returns, for a run as it began, a run's workspace and the files that it was given since, what reads the
 	// instructions for the paths that its calls touch; nil: no run has any but those of its start.
 	Instructions func(c run.Created, given []string) func(paths []string) run.Instructions
+	// Hooks returns the hooks of runs; nil, and a nil set: there are none.
+	Hooks func() *hook.Set
 	// Sandbox confines the commands of runs; nil: they have the user's own authority.
 	Sandbox *sandbox.Policy
 	// SandboxOf returns what confines the commands of a run that works in a folder; nil: that
@@ -214,6 +217,8 @@ type Runner struct {
 
 	task Task // that the run belongs to; nil: none
 
+	hooks   *hook.Set // nil: there are none
+	takenAt int64     // the last event when this process took the run up
 	// instructions are those for paths that a call touches; nil: there are none. It is safe for concurrent use.
 	instructions func(paths []string) run.Instructions
 
@@ -347,6 +352,9 @@ func (r *Runner) take(s run.State) error {
 	r.core = run.NewRunner(s)
 	if r.w.Instructions != nil && !s.Created.External {
 		r.instructions = r.w.Instructions(s.Created, s.Instructed)
+	}
+	if r.takenAt = s.Seq; r.w.Hooks != nil && !s.Created.External {
+		r.hooks = r.w.Hooks()
 	}
 	r.env = tool.Env{
 		Workspace: s.Created.Workspace, Reads: r.w.Reads, StateDir: r.w.StateDir, Run: r.id, Conversation: s.Created.Conversation(),

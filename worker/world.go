@@ -39,18 +39,30 @@ func (w world) Decide(s run.State, c run.CallState) run.Payload {
 	if err := w.w.check(s.Config); err != nil {
 		return refusedBy("configuration", c.ID, err.Error())
 	}
+	if p := w.hooksFirst(s, run.PreToolUse, c.ID); p != nil {
+		return p
+	}
 	j, source, err := w.judge(s, c)
 	if err != nil {
 		return refusedBy(source, c.ID, err.Error())
 	}
-	v := j.Decision()
+	v := byHooks(s, c.ID, j.Decision())
+	if v.Verdict == permission.Ask {
+		if p := w.hooksFirst(s, run.PermissionRequest, c.ID); p != nil {
+			return p
+		}
+	}
 	if v.Verdict == permission.Ask && s.AllowedLate(c.Key) {
 		return run.CallDecided{Call: c.ID, Decision: run.Decision{Answer: run.Allow, Source: byPerson,
 			Reason: "a person allowed it when the agent's turn had ended", Digest: j.Digest()}}
 	}
 	switch v.Verdict {
 	case permission.Allow:
-		return run.CallDecided{Call: c.ID, Decision: v.Answer()}
+		d := v.Answer()
+		if v.Source == byHook {
+			d.Digest = j.Digest() // the rules alone would ask
+		}
+		return run.CallDecided{Call: c.ID, Decision: d}
 	case permission.Ask:
 		switch w.w.OnAsk {
 		case AskWait:

@@ -1,0 +1,208 @@
+// Package hook is the commands of people that run at moments of a run: read from their files, matched, run, and their
+// answers read.
+//
+// The files, what hooks are given and what they answer have the form of Claude Code (npm @anthropic-ai/claude-agent-sdk
+// 0.3.330, sdk.d.ts, and anthropics/claude-code CHANGELOG up to 2.1.240, read 2026-11-23), so that hooks made for it
+// work here. It neither decides whether a file counts, which is package policy's, nor records what came of a hook,
+// which is package worker's.
+package hook
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/internal/stable"
+	"pawl/run"
+)
+
+// A Hook is one command, and when it runs.
+type Hook struct {
+	Point   run.HookPoint
+	Matcher string // which tools, sources or agents it is for; empty: all
+	If      string // a rule that the call has to match, such as Bash(git *); empty: any
+
+	Command    string   // a line for bash, or with Args a program
+	Args       []string // its arguments; nil: Command is a line
+	URL        string   // of a request, instead of a command
+	Headers    map[string]string
+	AllowedEnv []string // variables that headers may have
+	Timeout    time.Duration
+	Once       bool // once in a run
+	Blocks     bool // that it fails is a refusal
+
+	Source  string // its file
+	Own     bool   // a person's own for pawl: it may leave the sandbox
+	Sandbox run.Confinement
+
+	matches func(name string) bool
+}
+
+// Name says where a hook stands and what it runs.
+func (h *Hook) Name() string {
+	what := strings.Join(append([]string{h.Command}, h.Args...), " ")
+	if h.URL != "" {
+		what = h.URL
+	}
+	return h.Source + ": " + what
+}
+
+// Time limits, as Claude Code has them.
+const (
+	defaultTimeout = 600 * time.Second
+	promptTimeout  = 30 * time.Second
+)
+
+// maxHooks bounds how many hooks a file may have.
+const maxHooks = 500
+
+type handler struct {
+	Type       string            `json:"type"`
+	Command    string            `json:"command"`
+	Args       []string          `json:"args"`
+	Shell      string            `json:"shell"`
+	URL        string            `json:"url"`
+	Headers    map[string]string `json:"headers"`
+	AllowedEnv []string          `json:"allowedEnvVars"`
+	Timeout    float64           `json:"timeout"` // seconds
+	If         string            `json:"if"`
+	Once       bool              `json:"once"`
+	OnFailure  string            `json:"onFailure"`
+	Sandbox    string            `json:"sandbox"` // pawl's own: network or none
+}
+
+// Parse reads the hooks of a file, whose key "hooks" has them. problems say which of them do not run, and why; an error
+// that none does. own says that it is the person's own file for pawl.
+func Parse(content []byte, source string, own bool) (hooks []Hook, problems []string, err error) {
+	var file struct {
+		Hooks map[string]json.RawMessage `json:"hooks"`
+	}
+	if err := json.Unmarshal(bytes.TrimPrefix(content, []byte("\ufeff")), &file); err != nil {
+		return nil, nil, fmt.Errorf("%s: it is not a JSON object with hooks: %w", source, err)
+	}
+	var events []string
+	for event := range file.Hooks {
+		events = append(events, event)
+	}
+	slices.Sort(events)
+	say := func(event, format string, args ...any) {
+		problems = append(problems, source+": "+event+": "+fmt.Sprintf(format, args...))
+	}
+	for _, event := range events {
+		var groups []struct {
+			Matcher string            `json:"matcher"`
+			Hooks   []json.RawMessage `json:"hooks"`
+		}
+		point := run.HookPoint(event)
+		if !slices.Contains(run.HookPoints, point) {
+			say(event, "pawl has no such event, and its hooks do not run")
+			continue
+		}
+		if err := json.Unmarshal(file.Hooks[event], &groups); err != nil {
+			say(event, "it is not a list of matchers with hooks: %v", err)
+			continue
+		}
+		for _, g := range groups {
+			matches, err := matcher(g.Matcher)
+			if err != nil {
+				say(event, "the matcher %q is no regular expression: %v", g.Matcher, err)
+				continue
+			}
+			for _, raw := range g.Hooks {
+				var c handler
+				if err := json.Unmarshal(raw, &c); err != nil {
+					say(event, "a hook cannot be read: %v", err)
+					continue
+				}
+				h := Hook{Point: point, Matcher: g.Matcher, If: c.If, Command: c.Command, Args: c.Args, URL: c.URL, Headers: c.Headers, AllowedEnv: c.AllowedEnv,
+					Timeout: time.Duration(c.Timeout * float64(time.Second)), Once: c.Once, Blocks: c.OnFailure == "block", Source: source, Own: own, matches: matches}
+				if problem := h.complete(c); problem != "" {
+					say(event, "%s", problem)
+					continue
+				}
+				if len(hooks) == maxHooks {
+					return hooks, append(problems, fmt.Sprintf("%s has more than %d hooks: those that follow do not run", source, maxHooks)), nil
+				}
+				hooks = append(hooks, h)
+			}
+		}
+	}
+	return hooks, problems, nil
+}
+
+// complete fills in what the file leaves open, and returns why the hook cannot run.
+func (h *Hook) complete(c handler) (problem string) {
+	if h.Timeout <= 0 || h.Timeout > 24*time.Hour {
+		h.Timeout = defaultTimeout
+		if h.Point == run.UserPromptSubmit {
+			h.Timeout = promptTimeout
+		}
+	}
+	switch {
+	case c.Type == "command" && strings.TrimSpace(c.Command) != "":
+		h.URL = ""
+	case c.Type == "http" && c.URL != "":
+		h.Command, h.Args = "", nil
+	case c.Type == "command", c.Type == "http":
+		return "a hook of type " + c.Type + " has no " + map[string]string{"command": "command", "http": "url"}[c.Type]
+	default:
+		return fmt.Sprintf("a hook of type %q does not run here: command and http do", c.Type)
+	}
+	switch {
+	case c.Shell != "" && c.Shell != "bash":
+		return fmt.Sprintf("%s: the shell %q is not used here: bash is", h.Name(), c.Shell)
+	case c.Sandbox == "":
+	case !h.Own:
+		return h.Name() + ": only hooks of your own hooks.json can leave the sandbox"
+	case c.Sandbox == string(run.WithNetwork), c.Sandbox == string(run.Unconfined):
+		h.Sandbox = run.Confinement(c.Sandbox)
+	default:
+		return fmt.Sprintf("%s: the sandbox %q is not known: network and none are", h.Name(), c.Sandbox)
+	}
+	return ""
+}
+
+// matcher returns what a matcher matches: all names if it is empty or *, those that it lists with | or a comma, or what
+// its regular expression finds something in.
+func matcher(text string) (func(name string) bool, error) {
+	if text == "" || text == "*" {
+		return func(string) bool { return true }, nil
+	}
+	if !strings.ContainsFunc(text, func(c rune) bool { return strings.ContainsRune(`.*+?()[]{}^$\`, c) }) {
+		names := strings.FieldsFunc(text, func(c rune) bool { return c == '|' || c == ',' || c == ' ' })
+		return func(name string) bool { return slices.Contains(names, name) }, nil
+	}
+	r, err := regexp.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	return r.MatchString, nil
+}
+
+// Files returns the files below a workspace that the commands of hooks name, with slashes, so that they can be trusted
+// together with the hooks that run them.
+func Files(hooks []Hook) (names []string) {
+	for _, h := range hooks {
+		for _, word := range append(words(h.Command), h.Args...) {
+			for _, dir := range []string{"$CLAUDE_PROJECT_DIR/", "${CLAUDE_PROJECT_DIR}/", "./"} {
+				word = strings.TrimPrefix(word, dir)
+			}
+			if name := path.Clean(word); strings.Contains(word, "/") && !path.IsAbs(name) && name != ".." && !strings.HasPrefix(name, "../") && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	stable.Sort(names, strings.Compare)
+	return names
+}
+
+// words returns the words of a line, without their quotes: what could be the name of a file.
+func words(line string) []string {
+	line = strings.NewReplacer(`"`, "", `'`, "", `\`, "").Replace(line)
+	return strings.FieldsFunc(line, func(c rune) bool { return strings.ContainsRune(" \t\n;|&()<>`=", c) })
+}

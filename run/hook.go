@@ -1,0 +1,419 @@
+package run
+
+import (
+	"slices"
+	"time"
+)
+
+// A HookPoint is a moment of a run at which commands of people can run: hooks. The names are those of Claude Code
+// (npm @anthropic-ai/claude-agent-sdk 0.3.330, sdk.d.ts, read 2026-11-23), so that hooks made for it work here.
+type HookPoint string
+
+const (
+	SessionStart       HookPoint = "SessionStart"       // before the first request of a process, and after a summary
+	UserPromptSubmit   HookPoint = "UserPromptSubmit"   // before words of the person go to the model
+	PreToolUse         HookPoint = "PreToolUse"         // before a call is decided on
+	PermissionRequest  HookPoint = "PermissionRequest"  // before a person is asked about a call
+	PostToolUse        HookPoint = "PostToolUse"        // after a call that has run
+	PostToolUseFailure HookPoint = "PostToolUseFailure" // the same, after one that has failed
+	PreCompact         HookPoint = "PreCompact"         // before the model summarizes the context
+	Stop               HookPoint = "Stop"               // before the turn is completed
+	SubagentStart      HookPoint = "SubagentStart"      // before the first request of a child run
+	SubagentStop       HookPoint = "SubagentStop"       // Stop, of a child run
+)
+
+// HookPoints are all of them, in the order of a run.
+var HookPoints = []HookPoint{SessionStart, SubagentStart, UserPromptSubmit, PreToolUse, PermissionRequest, PostToolUse,
+	PostToolUseFailure, PreCompact, Stop, SubagentStop}
+
+// HookStarted says that the hooks of a point are about to run. It is durable before they do.
+type HookStarted struct {
+	Point HookPoint `json:"point"`
+	Call  CallID    `json:"call,omitempty"` // of the points around a call
+	Hooks []string  `json:"hooks"`          // what runs: where it stands, and its command
+	// Through is, of UserPromptSubmit, the last of the messages that they are shown.
+	Through string `json:"through,omitempty"`
+}
+
+// HookSettled is what the hooks of a point came to, all of them together.
+type HookSettled struct {
+	Point HookPoint  `json:"point"`
+	Call  CallID     `json:"call,omitempty"`
+	Runs  []HookRun  `json:"runs,omitempty"` // in the order of [HookStarted]
+	Says  HookAnswer `json:"says,omitempty"` // the strictest of their answers
+	// Reason is why: a sentence, for the person and of HookDenies for the model.
+	Reason string `json:"reason,omitempty"`
+	// Arguments are those that the call has from here on, a JSON object; empty: as it has them.
+	Arguments string `json:"arguments,omitempty"`
+	Context   string `json:"context,omitempty"` // what they tell the model
+	// Halt is why the turn has to end; empty: it goes on.
+	Halt string `json:"halt,omitempty"`
+}
+
+// A HookAnswer is what hooks say to what is about to happen.
+type HookAnswer string
+
+const (
+	HookPasses HookAnswer = ""      // nothing: what would happen without them happens
+	HookAllows HookAnswer = "allow" // the call need not be asked about
+	HookAsks   HookAnswer = "ask"   // a person has to be asked about the call
+	HookDenies HookAnswer = "deny"  // it does not happen. Of Stop: the turn goes on
+)
+
+// A HookRun is how one hook ended.
+type HookRun struct {
+	Hook     string        `json:"hook"`
+	ExitCode *int          `json:"exit_code,omitempty"` // of a command that has ended; of a request the status
+	Output   string        `json:"output,omitempty"`    // what it printed, cut
+	Message  string        `json:"message,omitempty"`   // to the person
+	Problem  string        `json:"problem,omitempty"`   // why what it says does not count
+	Took     time.Duration `json:"took_ns,omitempty"`
+}
+
+// A Hook asks for the hooks of a point to be run: append [HookStarted], which must be durable before they run, then
+// [HookSettled]. What it is about waits for them.
+type Hook struct {
+	Point   HookPoint
+	Call    CallID
+	Through string
+	N       int // how many of its kind there were in the turn
+}
+
+func (c Hook) Key() string {
+	return "hook/" + string(c.Point) + "/" + string(c.Call) + "/" + itoa(c.N)
+}
+
+// HookLostText is the problem of a hook whose process was killed. It is not run again: what it did is not known.
+const HookLostText = "pawl ended while it ran, and what it said is not known"
+
+// hookState is hooks of a point that run, or have run before or after a call.
+type hookState struct {
+	Hook
+	hooks  []string
+	done   bool
+	says   HookAnswer
+	reason string
+}
+
+// hooking is what a turn remembers of hooks.
+type hooking struct {
+	hooks    []hookState // that run, and those of the calls of the last message
+	hooked   int         // started in the turn
+	screened string      // the last of the person's messages that UserPromptSubmit has seen
+	stopped  string      // the message after which Stop has run
+	blocks   int         // how often in a row Stop has let the turn go on
+	summary  string      // the message after which PreCompact has run
+	halt     Ended       // how the turn has to end, as a hook wants it
+}
+
+// maxStopBlocks is how often in a row hooks may keep a turn from ending (as Claude Code has it: facts of 2026-11-23).
+const maxStopBlocks = 8
+
+// hook returns the index of the hooks of a point, or -1.
+func (t *Turn) hook(p HookPoint, call CallID) int {
+	return slices.IndexFunc(t.hooks, func(h hookState) bool { return h.Point == p && h.Call == call })
+}
+
+// Hooked reports whether the hooks of a point before or after a call were started, and what they have said, with the
+// reason, if they have ended.
+func (t *Turn) Hooked(p HookPoint, call CallID) (says HookAnswer, reason string, started bool) {
+	i := t.hook(p, call)
+	if i < 0 {
+		return HookPasses, "", false
+	}
+	return t.hooks[i].says, t.hooks[i].reason, true
+}
+
+// Hooking reports whether hooks run that a call waits for; of "" whether any run.
+func (t *Turn) Hooking(call CallID) bool {
+	return slices.ContainsFunc(t.hooks, func(h hookState) bool { return !h.done && (call == "" || h.Call == call) })
+}
+
+// StopBlocks returns how often in a row hooks have kept the turn from ending.
+func (t *Turn) StopBlocks() int { return t.blocks }
+
+// hooksOwed returns the hooks that run.
+func (t *Turn) hooksOwed() (owed []Command) {
+	for _, h := range t.hooks {
+		if !h.done {
+			owed = append(owed, h.Hook)
+		}
+	}
+	return owed
+}
+
+// refused reports whether hooks refuse a call, and why.
+func (t *Turn) refused(call CallID) (reason string, yes bool) {
+	for _, p := range []HookPoint{PreToolUse, PermissionRequest} {
+		if says, reason, _ := t.Hooked(p, call); says == HookDenies {
+			return reason, true
+		}
+	}
+	return "", false
+}
+
+// Unscreened returns the person's words that the next request would deliver and UserPromptSubmit has not seen, and the
+// id of the last of them; "" if there are none.
+func (s *State) Unscreened() (parts []Part, through string) {
+	t := &s.Turn
+	if i := s.unscreenedPrompt(); i >= 0 {
+		parts, through = append(parts, s.Messages[i].Parts...), t.prompt
+	}
+	words := t.Words
+	if i := indexWords(words, t.screened); t.screened != "" && i >= 0 {
+		words = words[i+1:]
+	}
+	for _, w := range words {
+		if !w.own {
+			parts, through = append(parts, w.Parts...), w.ID
+		}
+	}
+	return parts, through
+}
+
+// unscreenedPrompt returns the index of the turn's prompt in the context, or -1 if it began without words of the
+// person's, or UserPromptSubmit has seen them.
+func (s *State) unscreenedPrompt() int {
+	t := &s.Turn
+	if t.screened != "" || t.Steps > 0 {
+		return -1
+	}
+	return slices.IndexFunc(s.Messages, func(m Message) bool {
+		return m.ID == t.prompt && m.Role == User && PlainText(m.Parts) != ContinueText
+	})
+}
+
+func (s *State) applyHookStarted(p HookStarted) error {
+	t := &s.Turn
+	c, isCall := t.Call(p.Call)
+	fits := !isCall && p.Call == "" && t.open == 0 && (t.Phase == Ready || t.Phase == Spoken)
+	switch p.Point {
+	case PreToolUse, PermissionRequest:
+		fits = isCall && c.Status == CallIsInspected && !c.Question && c.Problem == ""
+	case PostToolUse, PostToolUseFailure:
+		fits = isCall && c.Status == CallDone && c.Attempt > 0
+	}
+	switch {
+	case !t.Open() || t.Phase == Interrupting || t.Phase == Requesting || s.Created.External:
+		return refuse("hooks started outside of the steps of a turn")
+	case !slices.Contains(HookPoints, p.Point) || len(p.Hooks) == 0:
+		return refuse("hooks without a point or a name")
+	case !fits:
+		return refuse("hooks of %s started where they have no place", p.Point)
+	case t.hook(p.Point, p.Call) >= 0:
+		return refuse("the hooks of %s %s have run", p.Point, p.Call)
+	}
+	t.hooked++
+	t.hooks = append(slices.Clip(t.hooks), hookState{Hook: Hook{p.Point, p.Call, p.Through, t.hooked}, hooks: p.Hooks})
+	return nil
+}
+
+func (s *State) applyHookSettled(p HookSettled) error {
+	t := &s.Turn
+	i := t.hook(p.Point, p.Call)
+	if i < 0 || t.hooks[i].done {
+		return refuse("the hooks of %s %s do not run", p.Point, p.Call)
+	}
+	h := t.hooks[i]
+	if t.hooks = slices.Clone(t.hooks); p.Call == "" || t.Phase == Interrupting {
+		t.hooks = slices.Delete(t.hooks, i, i+1)
+	} else {
+		t.hooks[i].done, t.hooks[i].says, t.hooks[i].reason = true, p.Says, p.Reason
+	}
+	if t.Phase == Interrupting {
+		return nil
+	}
+	if p.Halt != "" {
+		t.halt = Ended{End: GuardrailStopped, Reason: "hook", Detail: "a hook stopped the turn: " + p.Halt}
+	}
+	switch p.Point {
+	case PreToolUse, PermissionRequest:
+		s.hookedCall(p)
+	case PostToolUse, PostToolUseFailure:
+		c := t.own(t.find(p.Call))
+		text := p.Context
+		if p.Says == HookDenies {
+			text = joined(p.Reason, text)
+		}
+		if text != "" {
+			c.Result.Content = append(slices.Clip(c.Result.Content), Text(hookNote+text))
+		}
+		return nil
+	case SessionStart, SubagentStart:
+		s.SessionStarted = s.Seq + 1
+	case UserPromptSubmit:
+		if p.Says == HookDenies {
+			s.refuseWords(h.Through, p.Reason)
+		}
+		if t.screened = h.Through; p.Says == HookDenies {
+			return nil
+		}
+	case PreCompact:
+		if t.summary = s.lastID(); p.Says == HookDenies { // one that is needed is made all the same: without it there is no next request
+			s.window.asked = false
+		}
+		return nil
+	case Stop, SubagentStop:
+		if t.stopped = s.lastID(); p.Says != HookDenies {
+			return nil // there is no next request that context could go with
+		}
+		t.blocks++
+		t.Phase = Ready
+		p.Context = joined(p.Reason, p.Context)
+	}
+	if p.Context != "" {
+		t.tell(hookText(p.Point, p.Context))
+	}
+	return nil
+}
+
+// hookedCall records what hooks before a call have said.
+func (s *State) hookedCall(p HookSettled) {
+	t := &s.Turn
+	c := t.own(t.find(p.Call))
+	if p.Arguments == "" || p.Says == HookDenies || c.Status != CallIsInspected {
+		return
+	}
+	c.Arguments, c.changed = p.Arguments, true
+	t.advance(c, CallNamed) // it is inspected and decided on as what it is now
+}
+
+// refuseWords takes back the person's words that hooks have refused, so that no model sees them: through is the last.
+func (s *State) refuseWords(through, reason string) {
+	t := &s.Turn
+	if i := s.unscreenedPrompt(); i >= 0 {
+		s.Messages = slices.Clone(s.Messages)
+		m := &s.Messages[i]
+		s.Returned = append(slices.Clip(s.Returned), Words{ID: m.ID, Parts: m.Parts})
+		m.Parts = []Part{Text("[A hook of the person refused these words, and they are not shown.]")}
+		t.halt = Ended{End: GuardrailStopped, Reason: "hook", Detail: "a hook refused the prompt: " + reason}
+	}
+	last := indexWords(t.Words, through)
+	kept := slices.Clone(t.Words[last+1:])
+	for i := last; i >= 0; i-- {
+		if w := t.Words[i]; w.own {
+			kept = slices.Insert(kept, 0, w)
+		} else {
+			s.Returned = append(slices.Clip(s.Returned), w)
+		}
+	}
+	t.Words = kept
+}
+
+// hookNote precedes what hooks say after a call, in its result.
+const hookNote = "[Not part of the result: a hook of the person says this about the call.]\n\n"
+
+func hookText(p HookPoint, text string) string {
+	return "[A hook of the person (" + string(p) + ") says:]\n" + text
+}
+
+// joined joins texts that are not empty with a blank line.
+func joined(texts ...string) string {
+	all := ""
+	for _, text := range texts {
+		switch {
+		case text == "":
+		case all == "":
+			all = text
+		default:
+			all += "\n\n" + text
+		}
+	}
+	return all
+}
+
+// lostHooks returns what settles the hooks that ran when a process died. What may have been refused is: a call is asked
+// about, and words do not go out.
+func (t *Turn) lostHooks(problem string) (events []Payload) {
+	for _, h := range t.hooks {
+		if h.done {
+			continue
+		}
+		p := HookSettled{Point: h.Point, Call: h.Call}
+		for _, name := range h.hooks {
+			p.Runs = append(p.Runs, HookRun{Hook: name, Problem: problem})
+		}
+		switch h.Point {
+		case PreToolUse:
+			p.Says, p.Reason = HookAsks, problem
+		case UserPromptSubmit:
+			p.Says, p.Reason = HookDenies, problem+"; say it again"
+		}
+		events = append(events, p)
+	}
+	return events
+}
+
+// hooksDue begins the hooks of what has just happened: after calls.
+func (m *maker) hooksDue() error {
+	t := &m.s.Turn
+	if t.Phase != Calling && t.Phase != Ready {
+		return nil
+	}
+	for _, c := range t.Calls {
+		if c.Status != CallDone || c.Attempt == 0 || c.Outcome != OK && c.Outcome != Failed {
+			continue
+		}
+		point := PostToolUse
+		if !Succeeded(c.Result.IsError, c.Result.ExitCode) {
+			point = PostToolUseFailure
+		}
+		if _, err := m.hook(Hook{Point: point, Call: c.ID}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hook begins the hooks of a point, unless there are none or they were begun. It reports whether it did.
+func (m *maker) hook(at Hook) (bool, error) {
+	if m.in.Closed || m.s.Created.External || !m.s.Turn.Open() || m.s.Turn.hook(at.Point, at.Call) >= 0 {
+		return false, nil
+	}
+	names := m.world.Hooks(m.s, at)
+	if len(names) == 0 {
+		return false, nil
+	}
+	at.N = m.s.Turn.hooked + 1
+	return true, m.begin(at, HookStarted{Point: at.Point, Call: at.Call, Hooks: names, Through: at.Through})
+}
+
+// hooksBefore begins the hooks before a request, one point after the other. It reports whether it did.
+func (m *maker) hooksBefore(purpose Purpose, attempt int) (bool, error) {
+	t := &m.s.Turn
+	if t.Phase == Requesting || attempt > 1 {
+		return false, nil
+	}
+	switch purpose {
+	case ForSummary:
+		if t.summary == m.s.lastID() {
+			return false, nil
+		}
+		return m.hook(Hook{Point: PreCompact})
+	case ForStep:
+		start := SessionStart
+		if m.s.Created.Parent != "" {
+			start = SubagentStart
+		}
+		if begun, err := m.hook(Hook{Point: start}); begun || err != nil {
+			return begun, err
+		}
+		if _, through := m.s.Unscreened(); through != "" && m.s.Created.Parent == "" {
+			return m.hook(Hook{Point: UserPromptSubmit, Through: through})
+		}
+	}
+	return false, nil
+}
+
+// hooksAtEnd begins the hooks before a turn is completed. It reports whether it did.
+func (m *maker) hooksAtEnd(end Ended) (bool, error) {
+	t := &m.s.Turn
+	if end.End != Completed || t.Phase != Spoken || m.s.submitted() || t.stopped == m.s.lastID() || t.blocks >= maxStopBlocks {
+		return false, nil
+	}
+	point := Stop
+	if m.s.Created.Parent != "" {
+		point = SubagentStop
+	}
+	return m.hook(Hook{Point: point})
+}

@@ -1,0 +1,122 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"pawl/internal/proc"
+	"pawl/permission"
+	"pawl/run"
+	"pawl/sandbox"
+)
+
+// A Command is a command of a person's that pawl runs beside the calls of a run, as a hook, confined as calls are.
+type Command struct {
+	Line    string   // for bash
+	Argv    []string // instead of a line: a program and its arguments
+	Env     []string // beside what commands get
+	Stdin   []byte
+	Limit   time.Duration
+	Most    int // bytes of each of its outputs that are kept
+	Sandbox run.Confinement
+	Options ShellOptions
+}
+
+// A Ran is how it ended.
+type Ran struct {
+	Stdout, Stderr string
+	ExitCode       *int     // nil: it did not end by itself
+	Notes          []string // what the sandbox says of it
+}
+
+// lineWrapper runs a line with the input and the errors that the shell gets as 3 and 4.
+const lineWrapper = `exec 0<&3 2>&4 3<&- 4>&-; eval "set --; $1"`
+
+// argvWrapper does the same for a program and its arguments.
+const argvWrapper = `exec 0<&3 2>&4 3<&- 4>&-; exec "$@"`
+
+// RunCommand runs a command in the workspace of env, and returns when it has ended with all that it had started. An
+// error says why it was not started, or did not come to its end.
+func RunCommand(ctx context.Context, env Env, c Command) (Ran, error) {
+	program, err := bash(env)
+	if err != nil {
+		return Ran{}, errors.New("there is no bash on this machine")
+	}
+	argv := []string{program, "-c", lineWrapper, "bash", c.Line}
+	line := c.Line
+	if len(c.Argv) > 0 {
+		argv, line = append([]string{program, "-c", argvWrapper, "bash"}, c.Argv...), ""
+	}
+	command := proc.Command{Argv: argv, Dir: env.Workspace,
+		Env: append(append(c.Options.childEnv(os.Environ(), env.Workspace), c.Env...), "PAWL_RUN="+string(env.Run))}
+	command, session, err := env.Sandbox.Start(command, c.Sandbox, c.Options.fence(env, permission.Classify(line)))
+	if err != nil {
+		return Ran{}, err
+	}
+	defer session.End()
+	return runCommand(ctx, command, session, c)
+}
+
+func runCommand(ctx context.Context, command proc.Command, session *sandbox.Session, c Command) (Ran, error) {
+	in, feed, err := os.Pipe()
+	if err != nil {
+		return Ran{}, err
+	}
+	defer in.Close()
+	defer feed.Close()
+	told, errs, err := os.Pipe()
+	if err != nil {
+		return Ran{}, err
+	}
+	defer told.Close()
+	defer errs.Close()
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit, timeLimit(c.Limit))
+	defer cancel()
+	stdout, stderr := &keeper{most: c.Most}, &keeper{most: c.Most}
+	command.Extra, command.Output = []*os.File{in, errs}, stdout
+	p, err := proc.Start(ctx, command)
+	if err != nil {
+		return Ran{}, err
+	}
+	in.Close() // these are the command's now
+	errs.Close()
+	session.StopOn(p.Stop)
+	go func() { // one that does not read it leaves it
+		feed.Write(c.Stdin)
+		feed.Close()
+	}()
+	copied := make(chan struct{})
+	go func() { defer close(copied); io.Copy(stderr, told) }()
+	status, err := p.Wait()
+	told.SetReadDeadline(time.Now().Add(progressEvery)) // what could not be ended may hold it
+	<-copied
+	r := Ran{Stdout: stdout.String(), Stderr: stderr.String(), Notes: session.End()}
+	switch {
+	case err != nil:
+		return r, err
+	case status.Stopped != "":
+		return r, errors.New("it was stopped: " + status.Stopped)
+	case status.Lost:
+		return r, errors.New(lostWords)
+	}
+	if refusal := session.Refusal(status, r.Stdout+"\n"+r.Stderr); refusal != "" && status.Code != 0 {
+		r.Notes = append(r.Notes, refusal)
+	}
+	r.ExitCode = &status.Code
+	return r, nil
+}
+
+// A keeper keeps the beginning of what is written to it.
+type keeper struct {
+	bytes.Buffer
+	most int
+}
+
+func (k *keeper) Write(b []byte) (int, error) {
+	k.Buffer.Write(b[:min(len(b), max(0, k.most-k.Len()))])
+	return len(b), nil
+}

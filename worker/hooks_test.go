@@ -1,0 +1,104 @@
+package worker
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"pawl/hook"
+	"pawl/permission"
+	"pawl/run"
+)
+
+// hooked makes a rig whose calls have a hook that answers, at both points before them, with what says returns.
+func hooked(t *testing.T, replies string, rules func(permission.Request) permission.Decision, says func(input string) string) *rig {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		io.WriteString(w, `{"hookSpecificOutput":`+says(string(b))+`}`)
+	}))
+	t.Cleanup(srv.Close)
+	one := `[{"hooks":[{"type":"http","url":"` + srv.URL + `"}]}]`
+	hooks, problems, err := hook.Parse([]byte(`{"hooks":{"PreToolUse":`+one+`,"PermissionRequest":`+one+`}}`), "F", true)
+	if err != nil || len(problems) > 0 {
+		t.Fatal(problems, err)
+	}
+	r := newRig(t, replies)
+	r.w.Hooks = func() *hook.Set { return &hook.Set{Hooks: hooks} }
+	r.w.Authorizer = authorizer(rules)
+	return r
+}
+
+// What a hook allows is a question that no rule asks, about a call that stays in the sandbox; and what it has changed is
+// judged again.
+func TestAHookLiftsNothing(t *testing.T) {
+	t.Parallel()
+	const allows = `{"permissionDecision":"allow"}`
+	ask := func(source string, sandbox run.Confinement) permission.Decision {
+		return permission.Decision{Verdict: permission.Ask, Source: source, Reason: "why", Sandbox: sandbox}
+	}
+	for name, c := range map[string]struct {
+		rules permission.Decision
+		says  string
+		runs  bool
+	}{
+		"a question of the default is answered":     {ask("default", run.Confined), allows, true},
+		"also where only a person would be asked":   {ask("default", run.Confined), `{"decision":{"behavior":"allow"}}`, true},
+		"one about the network is not":              {ask("default", run.WithNetwork), allows, false},
+		"nor one about leaving the sandbox":         {ask("default", run.Unconfined), allows, false},
+		"an ask rule holds":                         {ask("user", run.Confined), allows, false},
+		"a mode holds":                              {ask("mode", run.Confined), allows, false},
+		"a deny rule holds":                         {permission.Decision{Verdict: permission.Deny, Source: "default", Reason: "why"}, allows, false},
+		"what rules allow it can have asked":        {permission.Decision{Verdict: permission.Allow}, `{"permissionDecision":"ask"}`, false},
+		"and refuse":                                {permission.Decision{Verdict: permission.Allow}, `{"permissionDecision":"deny"}`, false},
+		"a refusal when asked for permission holds": {ask("default", run.Confined), `{"decision":{"behavior":"deny","message":"no"}}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := hooked(t, `{"calls":[{"tool":"edit","args":{"do":"a"}}]}
+{"text":"done"}`, func(permission.Request) permission.Decision { return c.rules }, func(string) string { return c.says })
+			s := r.run(r.create(), prompt("go"))
+			if ran := len(r.edit.ran) == 1; ran != c.runs || s.Turn.End.End != run.Completed {
+				t.Errorf("it ran: %t, the turn ended %+v\n%s", ran, s.Turn.End, strings.Join(r.log(r.mem), "\n"))
+			}
+		})
+	}
+}
+
+func TestWhatAHookChangesIsJudgedAgain(t *testing.T) {
+	t.Parallel()
+	rules := func(r permission.Request) permission.Decision {
+		if slices.Contains(r.Paths, "secret") {
+			return permission.Decision{Verdict: permission.Deny, Source: "user", Reason: "it is secret"}
+		}
+		return permission.Decision{Verdict: permission.Allow}
+	}
+	for path, runs := range map[string]bool{"secret": false, "other": true} {
+		r := hooked(t, `{"calls":[{"tool":"edit","args":{"do":"a","path":"plain"}}]}
+{"text":"done"}`, rules, func(input string) string {
+			return `{"permissionDecision":"allow","updatedInput":{"do":"b","path":"` + path + `"}}`
+		})
+		s := r.run(r.create(), prompt("go"))
+		if ran := slices.Equal(r.edit.ran, []string{"b"}); ran != runs {
+			t.Errorf("%s: it ran as %q", path, r.edit.ran)
+		}
+		result := s.Messages[len(s.Messages)-2].Parts[0].Result
+		if text := run.PlainText(result.Content); !strings.Contains(text, "changed what the call was given to") || !runs && !strings.Contains(text, "it is secret") {
+			t.Errorf("%s: the model reads %q", path, text)
+		}
+	}
+}
+
+// What hooks have made of a call that does not fit its tool is a mistake that the model is told, and nothing runs.
+func TestWhatAHookChangesHasToFitTheTool(t *testing.T) {
+	t.Parallel()
+	r := hooked(t, `{"calls":[{"tool":"edit","args":{"do":"a"}}]}
+{"text":"done"}`, allowAll, func(string) string { return `{"updatedInput":{"what":7}}` })
+	s := r.run(r.create(), prompt("go"))
+	if text := run.PlainText(s.Messages[len(s.Messages)-2].Parts[0].Result.Content); len(r.edit.ran) > 0 || !strings.Contains(text, "what") || s.Turn.End.End != run.Completed {
+		t.Errorf("it ran %q, and the model reads %q", r.edit.ran, text)
+	}
+}
