@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -57,6 +58,10 @@ var hostileFiles = map[string]string{
 	"bunfig.toml":            "preload = [\"./evil-preload.js\"]\n",
 	"evil-preload.js":        "PLUGIN",
 	"node_modules/evil/x.js": "PLUGIN",
+	// What the servers of a person would be started as
+	"node_modules/.bin/own-server": "#!/bin/sh\nTOUCH\n",
+	"node_modules/.bin/extended":   "#!/bin/sh\nTOUCH\n",
+	"own-server":                   "TOUCH\n",
 	// Formatters and servers of languages, which programs start for a file that they write
 	"vendor/bin/pint":         "#!/bin/sh\nTOUCH\n",
 	"composer.json":           `{"require":{"laravel/pint":"*"}}`,
@@ -102,22 +107,41 @@ func newHostileSite(t *testing.T, kind string, answer func(externaltest.Request)
 	if out, err := git.CombinedOutput(); err != nil {
 		t.Skipf("needs git: %v: %s", err, out)
 	}
+	// The person's own servers: two that a repository could replace, and one that says where it is started.
 	home := lookedUp(s.env, "HOME")
+	var servers, local, tables []string
+	for name, args := range map[string][]string{"packed": {"npx", "--offline", "own-server"}, "named": {"sh", "own-server"}, "placed": {"sh", "-c", "pwd >" + filepath.Join(home, "placed")}} {
+		command, _ := json.Marshal(args)
+		rest, _ := json.Marshal(args[1:])
+		servers = append(servers, fmt.Sprintf(`"%s":{"command":"%s","args":%s}`, name, args[0], rest))
+		local = append(local, fmt.Sprintf(`"%s":{"type":"local","command":%s}`, name, command))
+		tables = append(tables, fmt.Sprintf("[mcp_servers.%s]\ncommand=\"%s\"\nargs=%s\n", name, args[0], rest))
+	}
+	brought := `{"name":"brought","version":"1.0.0","mcpServers":{"extended":{"command":"npx","args":["--offline","extended"]}}}`
 	for name, content := range map[string]string{
-		".claude/settings.json":          `{"enableAllProjectMcpServers":true,"enabledMcpjsonServers":["evil"]}`,
-		".claude.json":                   `{"projects":{"` + s.dir + `":{"hasTrustDialogAccepted":true,"enabledMcpjsonServers":["evil"]}}}`,
-		".gemini/trustedFolders.json":    `{"` + s.dir + `":"TRUST_FOLDER"}`,
-		".config/opencode/opencode.json": `{"lsp":true,"formatter":true}`,
+		".gemini/extensions/brought/gemini-extension.json": brought,
+		".claude/settings.json":                            `{"enableAllProjectMcpServers":true,"enabledMcpjsonServers":["evil"]}`,
+		".claude.json":                                     `{"mcpServers":{` + strings.Join(servers, ",") + `},"projects":{"` + s.dir + `":{"hasTrustDialogAccepted":true,"enabledMcpjsonServers":["evil"],"mcpServers":{"here":{"command":"sh","args":["own-server"]}}}}}`,
+		".gemini/trustedFolders.json":                      `{"` + s.dir + `":"TRUST_FOLDER"}`,
+		".config/opencode/opencode.json":                   `{"lsp":true,"formatter":true,"mcp":{` + strings.Join(local, ",") + `}}`,
 	} {
 		s.write(t, filepath.Join(home, name), content)
 	}
-	if kind == "codex" {
+	switch kind {
+	case "gemini-cli":
+		file := filepath.Join(home, ".gemini", "settings.json")
+		settings, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.write(t, file, strings.Replace(string(settings), "{", `{"mcpServers":{`+strings.Join(servers, ",")+`},`, 1))
+	case "codex":
 		file := filepath.Join(home, ".codex", "config.toml")
 		config, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.write(t, file, string(config)+"[projects.\""+s.dir+"\"]\ntrust_level=\"trusted\"\n")
+		s.write(t, file, string(config)+"[projects.\""+s.dir+"\"]\ntrust_level=\"trusted\"\n"+strings.Join(tables, ""))
 	}
 	return s, func() (names []string) {
 		entries, err := os.ReadDir(dir)
@@ -159,6 +183,9 @@ func TestRealAgentsRunNothingOfARepository(t *testing.T) {
 			s.must(t, look, "I tried all.", "works outside of pawl's sandbox")
 			if names := flags(); len(names) > 0 {
 				t.Errorf("of the repository ran %q", names)
+			}
+			if got, err := os.ReadFile(filepath.Join(lookedUp(s.env, "HOME"), "placed")); err != nil || string(got) != "/\n" {
+				t.Errorf("a server of the person's own works in %q, %v", got, err)
 			}
 			for _, r := range s.model.Requests() {
 				body := strings.ReplaceAll(r.Body, "EVIL_ENV", "")

@@ -3,6 +3,7 @@ package external
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -47,7 +48,9 @@ func (claude) invoke(t Turn, conversation string, resume bool) (invocation, erro
 		args = append(args, "--append-system-prompt-file", file)
 	}
 	if len(t.Server.Command) > 0 {
-		config, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{ServerName: mcpServer{Type: "stdio", Command: t.Server.Command[0], Args: t.Server.Command[1:], Env: t.Server.Env, Always: true}}}) // of strings
+		servers := t.claudeServers()
+		servers[ServerName] = mcpServer{Type: "stdio", Command: t.Server.Command[0], Args: t.Server.Command[1:], Env: t.Server.Env, Always: true}
+		config, _ := json.Marshal(map[string]any{"mcpServers": servers}) // of strings and of what was JSON
 		file, err := t.file("mcp.json", config)
 		if err != nil {
 			return invocation{}, err
@@ -118,11 +121,20 @@ func (t Turn) hooks(unit int) matcher {
 }
 
 // hookSettings returns settings with which the program runs Hook before every use of a tool,
-// in subagents too, and also if the person's own settings turn hooks off.
+// in subagents too, and also if the person's own settings turn hooks off. Of servers on this machine it starts
+// those of the turn alone.
 func (t Turn) hookSettings() []byte {
+	// Commands that it has for servers elsewhere, as in plugins, would be started in the workspace.
+	started := []any{map[string]any{"serverUrl": "*"}, map[string]any{"serverCommand": t.Server.Command}}
+	servers := t.claudeServers()
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		s := servers[name].(map[string]any)
+		started = append(started, map[string]any{"serverCommand": append([]any{s["command"]}, s["args"].([]any)...)})
+	}
 	b, _ := json.Marshal(map[string]any{ // of strings and numbers
-		"disableAllHooks": false,
-		"hooks":           map[string]any{"PreToolUse": []matcher{t.hooks(1)}},
+		"disableAllHooks":   false,
+		"hooks":             map[string]any{"PreToolUse": []matcher{t.hooks(1)}},
+		"allowedMcpServers": started,
 	})
 	return b
 }

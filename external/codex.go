@@ -69,6 +69,9 @@ func (codex) invoke(t Turn, conversation string, resume bool) (invocation, error
 	if t.Model != DefaultModel {
 		args = append(args, "-m", t.Model)
 	}
+	if servers := t.codexServers(); len(servers) > 0 {
+		set("mcp_servers", servers)
+	}
 	var env []string
 	if len(t.Server.Command) > 0 {
 		key := "mcp_servers." + ServerName + "."

@@ -108,8 +108,11 @@ func (t Turn) geminiHome() (string, error) {
 			return "", err
 		}
 	}
+	theirServers, _ := settings["mcpServers"].(map[string]any)
+	servers := moved(merged(geminiExtensions(filepath.Join(theirs, "extensions")), theirServers))
 	server := mcpServer{Command: t.Server.Command[0], Args: t.Server.Command[1:], Env: t.Server.Env, Trust: true, Timeout: 86400000}
-	ours := map[string]any{"mcpServers": map[string]any{ServerName: server}, "advanced": map[string]any{"ignoreLocalEnv": true}}
+	servers[ServerName] = server
+	ours := map[string]any{"mcpServers": servers, "advanced": map[string]any{"ignoreLocalEnv": true}}
 	if len(t.Server.Hook) > 0 {
 		var before []any
 		if hooks, ok := settings["hooks"].(map[string]any); ok {

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -61,8 +62,14 @@ func TestHowEachProgramIsStarted(t *testing.T) {
 		} {
 			base := t.TempDir()
 			for name, content := range map[string]string{
-				".gemini/settings.json": "{\"theme\": \"dark\", // mine\n \"mcpServers\": {\"other\": {\"command\": \"x\"}, \"pawl\": {\"command\": \"old\"}}}",
-				".gemini/GEMINI.md":     "Mine.",
+				".gemini/settings.json":                                    "{\"theme\": \"dark\", // mine\n \"mcpServers\": {\"other\": {\"command\": \"x\"}, \"pawl\": {\"command\": \"old\"}}}",
+				".gemini/GEMINI.md":                                        "Mine.",
+				".gemini/extensions/mine/gemini-extension.json":            `{"mcpServers":{"other":{"command":"y"},"extended":{"command":"npx"},"placed":{"command":"npx","cwd":"${extensionPath}"}}}`,
+				".gemini/extensions/linked/.gemini-extension-install.json": `{"type":"link","source":"` + base + `/home/source"}`,
+				"source/gemini-extension.json":                             `{"mcpServers":{"linked":{"command":"npx"}}}`,
+				".claude.json": `{"mcpServers":{"own":{"command":"npx","args":["-y","own"],"env":{"KEY":"${KEY}"}},"remote":{"type":"http","url":"https://example.com"}},
+					"projects":{"/w":{"mcpServers":{"here":{"command":"uvx"}}},"/other":{"mcpServers":{"there":{"command":"uvx"}}}}}`,
+				".codex/config.toml": "[mcp_servers.'a.b']\ncommand = 'npx'\n[mcp_servers.placed]\ncommand = 'npx'\ncwd = '/x'\n[mcp_servers.remote]\nurl = 'https://example.com'\n",
 			} {
 				if err := errors.Join(os.MkdirAll(filepath.Join(base, "home", filepath.Dir(name)), 0o700), os.WriteFile(filepath.Join(base, "home", name), []byte(content), 0o600)); err != nil {
 					t.Fatal(err)
@@ -87,6 +94,9 @@ func TestHowEachProgramIsStarted(t *testing.T) {
 					return nil
 				}
 				content, rerr := os.ReadFile(path)
+				if errors.Is(rerr, syscall.EISDIR) { // of a link to a folder
+					rerr = nil
+				}
 				fmt.Fprintf(&all, "file %s %v %s\n", strings.TrimPrefix(path, turn.State), e.Type(), content)
 				return errors.Join(err, rerr)
 			})

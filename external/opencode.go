@@ -59,7 +59,8 @@ func (opencode) invoke(t Turn, conversation string, resume bool) (invocation, er
 	}
 	if len(t.Server.Hook) > 0 {
 		command, _ := json.Marshal(t.hookCommand()) // a string
-		file, err := t.file("opencode.js", []byte("const command = "+string(command)+", relaxes = "+strconv.FormatBool(t.Mode != "plan")+"\n"+opencodePlugin))
+		words, _ := json.Marshal(elsewhere)         // strings
+		file, err := t.file("opencode.js", []byte("const command = "+string(command)+", elsewhere = "+string(words)+", relaxes = "+strconv.FormatBool(t.Mode != "plan")+"\n"+opencodePlugin))
 		if err != nil {
 			return invocation{}, err
 		}

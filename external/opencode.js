@@ -7,6 +7,9 @@ export const Pawl = async ({ directory }) => {
       servers = Object.keys(config.mcp ?? {})
         .map((name) => [name, name.replace(/[^a-zA-Z0-9_-]/g, "_") + "_"])
         .sort(([, a], [, b]) => b.length - a.length) // "a_b_tool" is of a server a_b, if there is one, and not of a
+      for (const server of Object.values(config.mcp ?? {})) {
+        if (Array.isArray(server.command) && !server.cwd) server.command = [...elsewhere, ...server.command]
+      }
       if (relaxes) config.permission = "allow"
     },
     event: async ({ event }) => {
