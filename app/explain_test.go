@@ -53,11 +53,11 @@ func TestExplainJudgesACallAsARunDoes(t *testing.T) {
 			if diff := cmp.Diff(waiting[0].Explanation.String(), got.String()); diff != "" {
 				t.Errorf("explain (-run +explain):\n%s", diff)
 			}
-			requests, err := ws.Requests(run.State{})
+			judged, err := ws.Judgements(run.State{})
 			ok(t, err)
 			given, err := json.Marshal(args)
 			ok(t, err)
-			if diff := cmp.Diff(waiting[0].Request, requests(c.tool, run.Writes, string(given))); diff != "" {
+			if diff := cmp.Diff(waiting[0].Request, judged(nil, "", permission.Default, c.tool, run.Writes, string(given)).Request); diff != "" {
 				t.Errorf("the request (-run +explain):\n%s", diff)
 			}
 		})

@@ -85,15 +85,19 @@ func (w *Workspace) callEnv(of run.State) (*settings, tool.Env, error) {
 	return s, env, err
 }
 
-// Requests returns a function that returns a call as the rules look at it, with nothing of
-// a run but its folders; the zero state is that of no run. class is that of a tool which is not known here.
-func (w *Workspace) Requests(of run.State) (func(name string, class run.Class, arguments string) permission.Request, error) {
+// A Judging judges a call by rules, those of the policy if rules is nil. run "" means no run's rules. class is that of a
+// tool which is not known here.
+type Judging func(rules judge.Rules, id run.ID, mode permission.Mode, name string, class run.Class, arguments string) *judge.Judgement
+
+// Judgements returns a function that judges calls with nothing of a run but its folders; the zero state is that of
+// no run.
+func (w *Workspace) Judgements(of run.State) (Judging, error) {
 	s, env, err := w.callEnv(of)
 	if err != nil {
 		return nil, err
 	}
-	tools, j := registry(nil, s.shellOptions(), agent.Delegation{}), w.judge(s.policy)
-	return func(name string, class run.Class, arguments string) permission.Request {
+	tools := registry(nil, s.shellOptions(), agent.Delegation{})
+	return func(rules judge.Rules, id run.ID, mode permission.Mode, name string, class run.Class, arguments string) *judge.Judgement {
 		a := readArgs(arguments)
 		in := tool.Intent{Command: a.Command, URL: a.URL, Sandbox: a.Sandbox}
 		if a.Path != "" {
@@ -104,7 +108,11 @@ func (w *Workspace) Requests(of run.State) (func(name string, class run.Class, a
 				in, class = inspected, inspected.Class
 			}
 		}
-		return j.Of(judge.Call{Tool: name, Class: class, Intent: in, Args: json.RawMessage(arguments), Env: env}).Request
+		j := w.judge(s.policy)
+		if rules != nil {
+			j.Rules = rules
+		}
+		return j.Of(judge.Call{Run: id, Mode: mode, Tool: name, Class: class, Intent: in, Args: json.RawMessage(arguments), Env: env})
 	}, nil
 }
 
@@ -138,19 +146,15 @@ func (w *Workspace) Explain(ctx context.Context, id run.ID, mode permission.Mode
 	if err != nil { // unreachable: they are texts
 		panic(err)
 	}
-	p, err := w.Policy()
-	if err != nil {
-		return permission.Explanation{}, err
-	}
 	var of run.State
 	if id != "" {
 		if _, of, err = w.Load(ctx, id); err != nil {
 			return permission.Explanation{}, err
 		}
 	}
-	request, err := w.Requests(of)
+	judged, err := w.Judgements(of)
 	if err != nil {
 		return permission.Explanation{}, err
 	}
-	return p.Explain(id, mode, request(name, class, string(raw)))
+	return judged(nil, id, mode, name, class, string(raw)).Explain()
 }

@@ -1,11 +1,16 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
+	"strings"
 
 	"pawl/app"
+	"pawl/internal/stable"
+	"pawl/judge"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/runlog"
@@ -16,8 +21,28 @@ import (
 type Replay struct {
 	Runs    int            // that were read
 	Calls   int            // that were decided again
+	Asked   int            // of these, how many a person was asked about
+	Asks    int            // and how many would be asked about now
 	Changed []Otherwise    // those that would be decided differently
 	Ways    map[string]int // "was → now": how many
+	// Questions are what would be asked now, by the rules that would answer it; the most frequent first.
+	Questions []Question
+}
+
+// A Question is what would be asked now and the same rules would answer for good.
+type Question struct {
+	Rules     permission.Rules // none: no rule can
+	Why       string           // there is none
+	Calls     int
+	Tool      string // of the newest of these calls
+	Arguments string
+}
+
+// A Trial says what calls are decided again by.
+type Trial struct {
+	Rules permission.Rules // nil: those in force for each run
+	Mode  permission.Mode  // "": that in which each call was decided
+	Last  int              // of so many calls, those made last; 0: of all
 }
 
 // An Otherwise is a call that would be decided differently.
@@ -35,16 +60,15 @@ type Otherwise struct {
 	Reason    string          `json:"reason,omitempty"`
 }
 
-// Redecide decides the calls of runs again, by rules, or by those in force if rules is nil.
-// Without runs it takes all, the oldest first. Of a call that was decided on several times
-// the first decision counts: the later ones knew more than the rules.
-func Redecide(ctx context.Context, w *app.Workspace, which []string, rules permission.Rules) (Replay, error) {
+// Redecide decides the calls of runs again. Without runs it takes all. Of a call that was decided on several times the
+// first decision counts: the later ones knew more than the rules. It takes time in proportion to the calls.
+func Redecide(ctx context.Context, w *app.Workspace, which []string, by Trial) (Replay, error) {
 	r := Replay{Ways: map[string]int{}}
 	p, err := w.Policy()
 	if err != nil {
 		return r, err
 	}
-	request, err := w.Requests(run.State{})
+	judged, err := w.Judgements(run.State{})
 	if err != nil {
 		return r, err
 	}
@@ -52,19 +76,76 @@ func Redecide(ctx context.Context, w *app.Workspace, which []string, rules permi
 	if err != nil {
 		return r, err
 	}
-	r.Runs = len(ids)
-	for _, id := range ids {
-		inForce := rules
-		if rules == nil {
-			if inForce, err = p.Rules(id); err != nil {
+	var runs [][]recorded // the newest first
+	for _, id := range slices.Backward(ids) {
+		if by.Last > 0 && r.Calls >= by.Last {
+			break
+		}
+		calls, err := recordedCalls(ctx, w, id)
+		if err != nil {
+			return r, err
+		}
+		if over := r.Calls + len(calls) - by.Last; by.Last > 0 && over > 0 {
+			calls = calls[over:]
+		}
+		r.Calls += len(calls)
+		runs = append(runs, calls)
+	}
+	r.Runs = len(runs)
+	questions := map[string]*Question{}
+	for _, calls := range slices.Backward(runs) {
+		rules := by.Rules
+		if rules == nil && len(calls) > 0 {
+			if rules, err = p.Rules(calls[0].run); err != nil {
 				return r, err
 			}
 		}
-		if err := r.run(ctx, w, id, inForce, request); err != nil {
-			return r, err
+		for _, c := range calls {
+			if by.Mode != "" {
+				c.mode = by.Mode
+			}
+			r.add(c, judged(judge.Fixed(rules), c.run, c.mode, c.tool, c.class, c.call.Arguments), questions)
 		}
 	}
+	for _, key := range stable.Sorted(maps.Keys(questions), func(x, y string) int {
+		return cmp.Or(questions[y].Calls-questions[x].Calls, strings.Compare(x, y))
+	}) {
+		r.Questions = append(r.Questions, *questions[key])
+	}
 	return r, nil
+}
+
+// add takes in what a call was and would be.
+func (r *Replay) add(c recorded, j *judge.Judgement, questions map[string]*Question) {
+	now := j.Decision()
+	was, is := howDecided(c.decision), howNow(now.Verdict)
+	if was == askedWord {
+		r.Asked++
+	}
+	if is == askedWord {
+		r.Asks++
+		p := j.Propose()
+		var key strings.Builder
+		for _, rule := range p.Rules {
+			key.WriteString(rule.String() + "\x00" + string(rule.Sandbox) + "\x00")
+		}
+		if len(p.Rules) == 0 {
+			key.WriteString("\x00" + c.tool + "\x00" + j.Request.Command)
+		}
+		q := questions[key.String()]
+		if q == nil {
+			q = &Question{Rules: p.Rules, Why: p.Reason}
+			questions[key.String()] = q
+		}
+		q.Calls++
+		q.Tool, q.Arguments = c.tool, c.call.Arguments
+	}
+	if was == is || was == refusedWord && is == askedWord {
+		return // without a person an ask is a refusal: it would come out the same
+	}
+	r.Ways[was+" → "+is]++
+	r.Changed = append(r.Changed, Otherwise{Run: c.run, Call: c.call.ID, Tool: c.tool, Input: view.InputOf(c.call.Arguments), Arguments: c.call.Arguments, Was: was, Now: is,
+		Then: c.decision, Rule: now.Rule, Source: now.Source, Reason: now.Reason})
 }
 
 // named returns the runs that arguments mean; without any, all, the oldest first.
@@ -90,32 +171,22 @@ func named(ctx context.Context, w *app.Workspace, which []string) ([]run.ID, err
 	return ids, err
 }
 
-func (r *Replay) run(ctx context.Context, w *app.Workspace, id run.ID, rules permission.Rules, request func(string, run.Class, string) permission.Request) error {
+// A recorded is a call on which rules were asked.
+type recorded struct {
+	run      run.ID
+	call     run.Call
+	tool     string
+	class    run.Class
+	mode     permission.Mode
+	decision run.Decision
+}
+
+func recordedCalls(ctx context.Context, w *app.Workspace, id run.ID) (all []recorded, _ error) {
 	calls, asked, mode, copied := map[run.CallID]run.Call{}, map[run.CallID]run.CallInspected{}, permission.Default, int64(0)
 	names := app.ToolNames()
-	judge := func(call run.CallID, d run.Decision) {
-		f, ok := asked[call]
-		if !ok {
-			return
-		}
-		delete(asked, call)
-		c := calls[call]
-		if !slices.Contains(names, f.Tool) || d.Source == "inspection" || f.Problem != "" {
-			return // no rule was asked: it could not run, or was the result handed in
-		}
-		r.Calls++
-		now := rules.Decide(request(f.Tool, f.Class, c.Arguments), mode)
-		was, is := howDecided(d), howNow(now.Verdict)
-		if was == is || was == refusedWord && now.Verdict == permission.Ask {
-			return // without a person an ask is a refusal: it would come out the same
-		}
-		r.Ways[was+" → "+is]++
-		r.Changed = append(r.Changed, Otherwise{Run: id, Call: call, Tool: f.Tool, Input: view.InputOf(c.Arguments), Arguments: c.Arguments, Was: was, Now: is,
-			Then: d, Rule: now.Rule, Source: now.Source, Reason: now.Reason})
-	}
 	for e, err := range w.Events(ctx, id, 0) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, c := range view.CallsOf(e.Payload) {
 			calls[c.ID] = c
@@ -135,19 +206,27 @@ func (r *Replay) run(ctx context.Context, w *app.Workspace, id run.ID, rules per
 				asked[f.Call] = f
 			}
 		case run.CallDecided:
-			judge(f.Call, f.Decision)
+			in, ok := asked[f.Call]
+			delete(asked, f.Call)
+			if !ok || !slices.Contains(names, in.Tool) || f.Decision.Source == "inspection" || in.Problem != "" {
+				continue // no rule was asked: it could not run, or was the result handed in
+			}
+			all = append(all, recorded{id, calls[f.Call], in.Tool, in.Class, mode, f.Decision})
 		}
 	}
-	return nil
+	return all, nil
 }
 
-const refusedWord = "refused"
+const (
+	refusedWord = "refused"
+	askedWord   = "asked"
+)
 
 // howDecided says how a call was decided on.
 func howDecided(d run.Decision) string {
 	switch {
 	case d.Source == "person":
-		return "asked"
+		return askedWord
 	case d.Allows():
 		return "allowed"
 	}
@@ -159,7 +238,7 @@ func howNow(v permission.Verdict) string {
 	case permission.Allow:
 		return "allowed"
 	case permission.Ask:
-		return "asked"
+		return askedWord
 	}
 	return refusedWord
 }
