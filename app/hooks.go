@@ -99,7 +99,7 @@ func (w *Workspace) checkHook(p *policy.Policy, h *hook.Hook, workspace string) 
 		return nil
 	}
 	var changed []string
-	for _, name := range hook.Files([]hook.Hook{*h}) {
+	for _, name := range hook.Files([]hook.Hook{*h}, w.Dir) {
 		if !isFile(filepath.Join(workspace, name)) {
 			continue
 		}
@@ -123,7 +123,7 @@ func (w *Workspace) hookScripts() (names []string) {
 			continue
 		}
 		hooks, _, _ := hook.Parse(content, file, false) // what cannot be read names none
-		for _, name := range hook.Files(hooks) {
+		for _, name := range hook.Files(hooks, w.Dir) {
 			if isFile(filepath.Join(w.Dir, name)) {
 				names = append(names, name)
 			}

@@ -184,15 +184,16 @@ func matcher(text string) (func(name string) bool, error) {
 	return r.MatchString, nil
 }
 
-// Files returns the files below a workspace that the commands of hooks name, with slashes, so that they can be trusted
-// together with the hooks that run them.
-func Files(hooks []Hook) (names []string) {
+// Files returns what the commands of hooks name that could be a file below a workspace, with slashes, so that it can be
+// trusted together with the hooks that run it.
+func Files(hooks []Hook, workspace string) (names []string) {
 	for _, h := range hooks {
 		for _, word := range append(words(h.Command), h.Args...) {
-			for _, dir := range []string{"$CLAUDE_PROJECT_DIR/", "${CLAUDE_PROJECT_DIR}/", "./"} {
+			for _, dir := range []string{"$CLAUDE_PROJECT_DIR/", "${CLAUDE_PROJECT_DIR}/", workspace + "/"} {
 				word = strings.TrimPrefix(word, dir)
 			}
-			if name := path.Clean(word); strings.Contains(word, "/") && !path.IsAbs(name) && name != ".." && !strings.HasPrefix(name, "../") && !slices.Contains(names, name) {
+			name := path.Clean(word)
+			if name != "." && !path.IsAbs(name) && name != ".." && !strings.HasPrefix(name, "../") && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}

@@ -143,6 +143,7 @@ func TestTheStrictestAnswerCounts(t *testing.T) {
 		"deny over all":            {answers(run.PreToolUse, says("ask", ""), "echo no >&2; exit 2", says("allow", "")), "deny no"},
 		"defer is a question":      {answers(run.PreToolUse, says("defer", "")), "ask because"},
 		"the old words":            {answers(run.PreToolUse, `echo '{"decision":"block","reason":"old"}'`), "deny old"},
+		"a message is the reason":  {answers(run.PreToolUse, `echo '{"hookSpecificOutput":{"permissionDecision":"deny"},"systemMessage":"words"}'`), "deny words"},
 		"approve":                  {answers(run.PreToolUse, `echo '{"decision":"approve"}'`), "allow"},
 		"the reason is on stdout":  {answers(run.PreToolUse, "echo out; exit 2"), "deny out"},
 		"failed":                   {answers(run.PreToolUse, "echo broken >&2; exit 1"), " | it exited with 1: broken"},
@@ -238,9 +239,16 @@ func TestTheFilesThatHooksRunAreKnown(t *testing.T) {
 	s := parsed(t, `{"hooks":{"Stop":[{"hooks":[
 		{"type":"command","command":"\"$CLAUDE_PROJECT_DIR\"/.claude/hooks/a.sh --x=1"},
 		{"type":"command","command":"cd /tmp && python3 './scripts/b.py'; ../out.sh; X=sub/c.sh"},
+		{"type":"command","command":"python3 x.py /w/in/w.sh /etc/passwd"},
 		{"type":"command","command":"node","args":["${CLAUDE_PROJECT_DIR}/d/e.js"]}]}]}}`)
-	if got := Files(s.Hooks); !slices.Equal(got, []string{".claude/hooks/a.sh", "d/e.js", "scripts/b.py", "sub/c.sh"}) {
-		t.Errorf("%q", got)
+	got := Files(s.Hooks, "/w")
+	for _, name := range []string{".claude/hooks/a.sh", "d/e.js", "scripts/b.py", "sub/c.sh", "x.py", "in/w.sh"} {
+		if !slices.Contains(got, name) {
+			t.Errorf("%s is not among %q", name, got)
+		}
+	}
+	if slices.ContainsFunc(got, func(name string) bool { return strings.HasPrefix(name, "/") || strings.HasPrefix(name, "..") }) {
+		t.Errorf("%q leads out of the workspace", got)
 	}
 }
 

@@ -327,6 +327,9 @@ func (a *answer) read(m Moment, printed string) {
 			a.reason = cut(text, maxSaid)
 		}
 	}
+	if a.reason == "" && a.says == run.HookDenies {
+		a.reason = cut(out.SystemMessage, maxSaid)
+	}
 	a.context = cut(out.Specific.Context, maxSaid)
 	if a.input = out.Specific.Input; a.input == nil {
 		a.input = p.Input

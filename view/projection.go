@@ -309,6 +309,9 @@ func (p *Projection) dispatch(e run.Event, first run.Interrupted) {
 		case f.Call != "": // the call has its result
 			about = string(f.Call) + " · "
 		}
+		if f.Says == run.HookDenies && (f.Point == run.PreToolUse || f.Point == run.PermissionRequest) {
+			f.Says = run.HookPasses // the call says that it was refused, and why
+		}
 		for i, line := range HookWords(f) {
 			p.note(i+1, about+line, Note{Kind: NoteHook, Call: f.Call})
 		}
