@@ -3,8 +3,12 @@ package worker
 import (
 	"cmp"
 	"context"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"pawl/hook"
+	"pawl/judge"
 	"pawl/permission"
 	"pawl/run"
 )
@@ -36,19 +40,31 @@ func (w world) hooksFirst(s run.State, point run.HookPoint, id run.CallID) run.P
 	return nil
 }
 
-// byHooks returns what hooks make of a decision on a call: what is asked about although a rule allows it, and what no one
+// byHooks returns what hooks make of the decision on a call: what is asked about although a rule allows it, and what no one
 // has to be asked about. They lift no rule, no mode and nothing of the sandbox.
-func byHooks(s run.State, id run.CallID, d permission.Decision) permission.Decision {
+func byHooks(s run.State, id run.CallID, j *judge.Judgement) permission.Decision {
+	d := j.Decision()
 	for _, point := range []run.HookPoint{run.PreToolUse, run.PermissionRequest} {
 		says, reason, _ := s.Turn.Hooked(point, id)
 		switch {
 		case says == run.HookAsks && d.Verdict == permission.Allow:
 			d = permission.Decision{Verdict: permission.Ask, Source: byHook, Sandbox: d.Sandbox, Reason: "a hook asks: " + reason}
-		case says == run.HookAllows && d.Verdict == permission.Ask && d.Source == "default" && d.Sandbox == run.Confined:
+		case says == run.HookAllows && d.Verdict == permission.Ask && d.Source == "default" && d.Sandbox == run.Confined && staysInside(j.Request):
 			d = permission.Decision{Verdict: permission.Allow, Source: byHook, Sandbox: d.Sandbox, Reason: cmp.Or(reason, "a hook allows it")}
 		}
 	}
 	return d
+}
+
+// staysInside reports whether a call does nothing that hooks may not allow: a command stays in the sandbox, and another
+// call touches nothing outside of the workspace, no secret, nothing that programs obey, and not what later runs are told.
+func staysInside(r permission.Request) bool {
+	guarded := func(path string) bool { // a secret, or outside
+		in := func(folder string) bool { return strings.HasPrefix(path, folder+"/") }
+		return permission.SecretName(path) != "" || filepath.IsAbs(path) && !slices.ContainsFunc(r.Folders, in)
+	}
+	return r.Sandbox == run.Confined && !r.Outside && r.Tool != permission.MemoryTool &&
+		(r.Command != "" && r.Sandboxed || r.Command == "" && len(r.Obeyed) == 0 && !slices.ContainsFunc(r.Resolved, guarded))
 }
 
 // byHook is the source of a decision of hooks.

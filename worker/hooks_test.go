@@ -44,21 +44,25 @@ func TestAHookLiftsNothing(t *testing.T) {
 		rules permission.Decision
 		says  string
 		runs  bool
+		path  string
 	}{
-		"a question of the default is answered":     {ask("default", run.Confined), allows, true},
-		"also where only a person would be asked":   {ask("default", run.Confined), `{"decision":{"behavior":"allow"}}`, true},
-		"one about the network is not":              {ask("default", run.WithNetwork), allows, false},
-		"nor one about leaving the sandbox":         {ask("default", run.Unconfined), allows, false},
-		"an ask rule holds":                         {ask("user", run.Confined), allows, false},
-		"a mode holds":                              {ask("mode", run.Confined), allows, false},
-		"a deny rule holds":                         {permission.Decision{Verdict: permission.Deny, Source: "default", Reason: "why"}, allows, false},
-		"what rules allow it can have asked":        {permission.Decision{Verdict: permission.Allow}, `{"permissionDecision":"ask"}`, false},
-		"and refuse":                                {permission.Decision{Verdict: permission.Allow}, `{"permissionDecision":"deny"}`, false},
-		"a refusal when asked for permission holds": {ask("default", run.Confined), `{"decision":{"behavior":"deny","message":"no"}}`, false},
+		"a question of the default is answered":     {ask("default", run.Confined), allows, true, ""},
+		"also where only a person would be asked":   {ask("default", run.Confined), `{"decision":{"behavior":"allow"}}`, true, ""},
+		"also about a file of the workspace":        {ask("default", run.Confined), allows, true, "a.txt"},
+		"one about a secret is not":                 {ask("default", run.Confined), allows, false, ".env"},
+		"nor one about a file elsewhere":            {ask("default", run.Confined), allows, false, "/etc/x"},
+		"nor one about the network":                 {ask("default", run.WithNetwork), allows, false, ""},
+		"nor one about leaving the sandbox":         {ask("default", run.Unconfined), allows, false, ""},
+		"an ask rule holds":                         {ask("user", run.Confined), allows, false, ""},
+		"a mode holds":                              {ask("mode", run.Confined), allows, false, ""},
+		"a deny rule holds":                         {permission.Decision{Verdict: permission.Deny, Source: "default", Reason: "why"}, allows, false, ""},
+		"what rules allow it can have asked":        {permission.Decision{Verdict: permission.Allow}, `{"permissionDecision":"ask"}`, false, ""},
+		"and refuse":                                {permission.Decision{Verdict: permission.Allow}, `{"permissionDecision":"deny"}`, false, ""},
+		"a refusal when asked for permission holds": {ask("default", run.Confined), `{"decision":{"behavior":"deny","message":"no"}}`, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := hooked(t, `{"calls":[{"tool":"edit","args":{"do":"a"}}]}
+			r := hooked(t, `{"calls":[{"tool":"edit","args":{"do":"a","path":"`+c.path+`"}}]}
 {"text":"done"}`, func(permission.Request) permission.Decision { return c.rules }, func(string) string { return c.says })
 			s := r.run(r.create(), prompt("go"))
 			if ran := len(r.edit.ran) == 1; ran != c.runs || s.Turn.End.End != run.Completed {

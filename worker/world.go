@@ -46,7 +46,7 @@ func (w world) Decide(s run.State, c run.CallState) run.Payload {
 	if err != nil {
 		return refusedBy(source, c.ID, err.Error())
 	}
-	v := byHooks(s, c.ID, j.Decision())
+	v := byHooks(s, c.ID, j)
 	if v.Verdict == permission.Ask {
 		if p := w.hooksFirst(s, run.PermissionRequest, c.ID); p != nil {
 			return p
