@@ -152,7 +152,10 @@ func (w *Workspace) catalogue(s *settings, a agent.Agent, model string) string {
 // userSkills returns the folders of the person's own skills, the last first where names are the same. They need not be there.
 func (w *Workspace) userSkills() (dirs []string) {
 	if home := w.home(); home != "" {
-		dirs = append(dirs, filepath.Join(home, skillFolders[0]), filepath.Join(home, skillFolders[1]))
+		for _, folder := range []string{".gemini/skills", ".config/opencode/skills"} {
+			dirs = append(dirs, filepath.Join(home, folder))
+		}
+		dirs = append(dirs, filepath.Join(w.env.CodexDir(), "skills"), filepath.Join(home, skillFolders[0]), filepath.Join(home, skillFolders[1]))
 	}
 	return append(dirs, filepath.Join(w.env.UserDir(), "skills"))
 }

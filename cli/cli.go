@@ -70,7 +70,7 @@ func topCommands() []topCommand {
 		{"work", "run", runCommand, "runs"}, {"work", "runs", runsCommand, "run"}, {"work", "task", tasks.Command, "run"}, {"work", "serve", serveCommand, ""}, {"work", "board", boardCommand, ""},
 		{"work", "outputs", outputs.Command, ""}, {"work", "tool", toolCommand, ""}, {"work", "init", initCommand, ""}, {"work", "demo", demoCommand, ""},
 		{"settings", "config", configCommand, ""}, {"settings", "models", modelsCommand, ""}, {"settings", "agents", agentsCommand, ""}, {"settings", "skills", skillsCommand, ""}, {"settings", "hooks", hooksCommand, ""},
-		{"settings", "memory", memoryCommand, ""},
+		{"settings", "memory", memoryCommand, ""}, {"settings", "import", importCommand, ""},
 		{"settings", "permissions", permissions.Command, ""}, {"settings", "trust", permissions.TrustCommand, ""}, {"settings", "doctor", doctorCommand, ""},
 		{"other", "stats", statsCommand, ""}, {"other", "controller", controllerCommand, ""}, {"other", "mcp", mcpCommand, ""}, {"other", "debug", debugCommand, ""},
 		{"other", "completion", completionCommand, "*"}, {"other", "version", versionCommand, ""}, {"other", "man", manual.ManCommand, "*"},

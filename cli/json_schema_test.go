@@ -52,6 +52,7 @@ var jsonForms = map[string][]any{
 	"config set":          {forms.SettingForm{}},
 	"config unset":        {forms.SettingForm{}},
 	"doctor":              {report.Report{}},
+	"import":              {forms.List[forms.BroughtForm]{}},
 	"init":                {initForm{}},
 	"memory edit":         {forms.MemoryForm{}},
 	"memory list":         {forms.MemoryForm{}},

@@ -273,6 +273,10 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 	input = "- one\n- two\n"
 	is(pawl(0, "memory", "edit", "--json"), "on", false)
 	input = ""
+	write(".claude/settings.json", `{"permissions":{"allow":["Bash(git log:*)","Bash(ls*)"],"deny":["WebSearch"]}}`)
+	write(".claude/commands/fix.md", "Fix it.")
+	pawl(0, "import", "--json")
+	pawl(0, "import", "claude-code", "--yes", "--json")
 	pawl(0, "memory", "list", "--json")
 	pawl(0, "memory", "rm", "--all", "--json")
 	is(pawl(0, "agents", "add", "auditor", "--json"), "name", "auditor")

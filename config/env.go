@@ -40,6 +40,14 @@ func (e Env) ModelsFile() string { return filepath.Join(e.UserDir(), "models.tom
 // ProgramsDir returns the path of the user's folder of descriptions of external agents.
 func (e Env) ProgramsDir() string { return filepath.Join(e.UserDir(), "programs") }
 
+// CodexDir returns the folder of the user's configuration of Codex.
+func (e Env) CodexDir() string {
+	if dir := e.Get("CODEX_HOME"); filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(e.Get("HOME"), ".codex")
+}
+
 // StateDir returns the folder for everything pawl keeps.
 func (e Env) StateDir() string {
 	dir := e.Get("PAWL_STATE_DIR")

@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,7 +13,6 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"pawl/internal/lazy"
 	"pawl/internal/visible"
 	"pawl/mcp"
 )
@@ -24,7 +20,8 @@ import (
 // A ForeignServer is an MCP server in the configuration of another agent.
 type ForeignServer struct {
 	mcp.Definition
-	Why string // why it cannot be taken; empty: it can
+	Agent string
+	Why   string // why it cannot be taken; empty: it can
 }
 
 // a foreignFile is where another agent keeps the servers of its user. Source: their documentation and programs, as
@@ -41,7 +38,7 @@ func (e Env) foreignFiles() []foreignFile {
 	xdg := e.xdg("XDG_CONFIG_HOME", ".config")
 	return []foreignFile{
 		{"claude", []string{".claude.json"}, "mcpServers", nil},
-		{"codex", []string{filepath.Join(cmp.Or(e.Get("CODEX_HOME"), ".codex"), "config.toml")}, "mcp_servers", nil},
+		{"codex", []string{filepath.Join(e.CodexDir(), "config.toml")}, "mcp_servers", nil},
 		{"opencode", []string{filepath.Join(xdg, "opencode", "opencode.json"), filepath.Join(xdg, "opencode", "opencode.jsonc")}, "mcp", regexp.MustCompile(`\{env:(\w+)\}`)},
 		{"gemini", []string{filepath.Join(".gemini", "settings.json")}, "mcpServers", regexp.MustCompile(`\$([A-Za-z_]\w*)`)},
 	}
@@ -61,8 +58,8 @@ func (e Env) ForeignServers(agents ...string) (all []ForeignServer, notes []stri
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(e.Get("HOME"), path)
 			}
-			content, err := os.ReadFile(path)
-			if errors.Is(err, fs.ErrNotExist) {
+			content, err := readForeign(path)
+			if content == nil && err == nil {
 				continue
 			}
 			var found []ForeignServer
@@ -79,15 +76,13 @@ func (e Env) ForeignServers(agents ...string) (all []ForeignServer, notes []stri
 	return all, notes
 }
 
-var comment = lazy.Regexp(`(?m)^\s*//.*$`)
-
 func (f foreignFile) read(content []byte, path string) ([]ForeignServer, error) {
 	var file map[string]any
 	var err error
 	if strings.HasSuffix(path, ".toml") {
-		err = toml.Unmarshal(content, &file)
-	} else if err = json.Unmarshal(content, &file); err != nil { // some have lines that are comments
-		err = json.Unmarshal(comment().ReplaceAll(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")), nil), &file)
+		err = toml.Unmarshal(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")), &file)
+	} else {
+		err = json.Unmarshal(plainJSON(content), &file)
 	}
 	if err != nil {
 		return nil, err
@@ -100,7 +95,7 @@ func (f foreignFile) read(content []byte, path string) ([]ForeignServer, error) 
 		if err == nil {
 			s, err = f.server(raw)
 		}
-		s.Name, s.Source = name, path
+		s.Name, s.Source, s.Agent = name, path, f.agent
 		if err == nil && s.Why == "" {
 			err = s.Check()
 		}

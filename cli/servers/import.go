@@ -39,31 +39,20 @@ not have to your config.toml. Servers of repositories are not among them: pawl r
 		for _, note := range notes {
 			inv.Notice(note)
 		}
-		have, err := env.UserServers()
+		items, err := Import(env, found, *yes)
 		if err != nil {
 			return err
 		}
-		list := forms.List[forms.ImportForm]{Items: []forms.ImportForm{}}
+		list := forms.List[forms.ImportForm]{Items: items}
 		rows := [][]string{{"NAME", "FROM", "IS", ""}}
 		open, taken := 0, 0
-		for _, s := range found {
-			f := forms.ImportForm{Name: s.Name, Source: s.Source, Is: s.String(), Why: s.Why}
-			if slices.Contains(have, s.Name) {
-				f.Why = "you have one of that name"
-			}
+		for _, f := range items {
 			if f.Why == "" {
-				have = append(have, s.Name)
 				open++
-				if *yes {
-					if _, err := env.AddServer(s.Definition); err != nil {
-						f.Why = err.Error()
-					} else {
-						f.Taken = true
-						taken++
-					}
-				}
 			}
-			list.Items = append(list.Items, f)
+			if f.Taken {
+				taken++
+			}
 			rows = append(rows, []string{command.Visible(f.Name), command.Visible(f.Source), command.OneLine(f.Is, 100), importState(f, *yes)})
 		}
 		if *asJSON {
@@ -81,6 +70,33 @@ not have to your config.toml. Servers of repositories are not among them: pawl r
 		return inv.PrintLines(command.TableLines(rows, inv.TableWidth()))
 	}
 	return cmd
+}
+
+// Import says of each of the servers of other agents whether it is taken; with yes it adds it to the user's file.
+func Import(env config.Env, found []config.ForeignServer, yes bool) ([]forms.ImportForm, error) {
+	have, err := env.UserServers()
+	if err != nil {
+		return nil, err
+	}
+	items := []forms.ImportForm{}
+	for _, s := range found {
+		f := forms.ImportForm{Name: s.Name, Source: s.Source, Is: s.String(), Why: s.Why}
+		if slices.Contains(have, s.Name) {
+			f.Why = "you have one of that name"
+		}
+		if f.Why == "" {
+			have = append(have, s.Name)
+			if yes {
+				if _, err := env.AddServer(s.Definition); err != nil {
+					f.Why = err.Error()
+				} else {
+					f.Taken = true
+				}
+			}
+		}
+		items = append(items, f)
+	}
+	return items, nil
 }
 
 func importState(f forms.ImportForm, yes bool) string {
