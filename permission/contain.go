@@ -166,6 +166,7 @@ func (t *evaluation) mayBeRuled(s *script) bool {
 // What a command is known to need, in the words of a question.
 const (
 	needsNetwork  = "the network"
+	needsLoopback = "127.0.0.1 of the sandbox, where only commands of this workspace listen"
 	needsOutside  = "what is outside of the sandbox"
 	needsWriting  = "to write"
 	needsDeleting = "to delete"
@@ -173,16 +174,19 @@ const (
 
 // NeedsNetwork reports whether a command is known to need the network, and not that of the sandbox itself.
 func NeedsNetwork(command string) bool {
-	return (&evaluation{r: &Request{}}).needsMore(read(command)) == needsNetwork && !strings.Contains(command, "localhost") && !strings.Contains(command, "127.0.0.1") && !strings.Contains(command, "[::1]")
+	return (&evaluation{r: &Request{}}).needsMore(read(command)) == needsNetwork
 }
 
 // needsMore says what a command is known to need that it would not have; empty if nothing is known.
 func (t *evaluation) needsMore(s *script) string {
+	loopback := ""
 	for _, p := range s.parts {
 		if p.speculative {
 			continue
 		}
 		switch changes := p.changesRepository(); {
+		case p.isIn("network") && p.staysOnLoopback():
+			loopback = needsLoopback
 		case p.isIn("network"):
 			return needsNetwork
 		case p.isIn("outside"):
@@ -193,7 +197,34 @@ func (t *evaluation) needsMore(s *script) string {
 			return needsWriting
 		}
 	}
-	return ""
+	return loopback
+}
+
+// staysOnLoopback reports whether the hosts that p names are this machine's loopback, and it names one.
+func (p *simpleCommand) staysOnLoopback() bool {
+	named := false
+	for _, w := range p.words[1:] {
+		text := w.text
+		if w.kind == dynamic {
+			text = strings.Trim(w.source, `"`)
+		}
+		_, rest, address := strings.Cut(text, "://")
+		if !address {
+			rest = text
+		}
+		if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+			rest = rest[:i]
+		}
+		host, _ := cutPort(rest[strings.LastIndexByte(rest, '@')+1:])
+		addr, _ := looseAddr(strings.Trim(host, "[]"))
+		switch {
+		case host == "localhost" || strings.HasSuffix(host, ".localhost") || addr.IsLoopback():
+			named = true
+		case address:
+			return false
+		}
+	}
+	return named
 }
 
 // isIn reports whether p is in a section of needs.txt.

@@ -42,7 +42,7 @@ func TestFewEverydayCommandsAsk(t *testing.T) {
 				continue
 			}
 			asked[mode]++
-			if word := map[string]string{"network": "the network", "outside": "outside", "write": "write", "delete": "delete"}[columns[column]]; word == "" || !strings.Contains(d.Reason, word) {
+			if word := map[string]string{"network": "the network", "loopback": "127.0.0.1 of the sandbox", "outside": "outside", "write": "write", "delete": "delete"}[columns[column]]; word == "" || !strings.Contains(d.Reason, word) {
 				t.Errorf("%s in %s: the question does not say %q: %s", columns[2], mode, word, d.Reason)
 			}
 			if r.Sandbox = run.WithNetwork; columns[column] == "network" { // with which it is asked about; see [pawl/judge]
@@ -64,6 +64,24 @@ func TestFewEverydayCommandsAsk(t *testing.T) {
 	}
 	if most := len(commands) * 6 / 102; asked[permission.AcceptEdits] > most {
 		t.Errorf("in accept-edits %d ask, want at most %d", asked[permission.AcceptEdits], most)
+	}
+}
+
+// A command for a service on this machine is told whose loopback it would reach, and one that also names another host
+// that it needs the network.
+func TestTheLoopbackIsNoNetwork(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"http://127.0.0.1:8123/x", "http://localhost", "localhost:3000/a@b", "http://user@127.1/", "'http://[::1]:80/?u=http://example.com'", `"http://localhost:$PORT/x"`, "http://a.localhost/"} {
+		d := permission.Rules(nil).Decide(contained("curl -m 5 "+address), permission.Default)
+		if !strings.HasPrefix(d.Reason, "it needs 127.0.0.1 of the sandbox, where only commands of this workspace listen: ") || permission.NeedsNetwork("curl "+address) {
+			t.Errorf("%s: %s", address, d.Reason)
+		}
+	}
+	for _, words := range []string{"http://127.0.0.1.example.com/", "http://example.com/?to=localhost", "http://localhost@example.com/", "http://localhost/ http://example.com", "http://localhost/ && npm install", "$HOST"} {
+		d := permission.Rules(nil).Decide(contained("curl "+words), permission.Default)
+		if !strings.HasPrefix(d.Reason, "it needs the network: ") || !permission.NeedsNetwork("curl "+words) {
+			t.Errorf("%s: %s", words, d.Reason)
+		}
 	}
 }
 
