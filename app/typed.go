@@ -78,9 +78,12 @@ func (w *Workspace) Typed(ctx context.Context, words string) (Typed, error) {
 	return t, config.Errorf("there is no command %s%s; to send it as a message, begin it with a space%s", visible.Quote(name), why, text.DidYouMean(name, names))
 }
 
-// An Approve asks a person whether a shell command of a prompt may run; reason is why it needs approval. The error says
-// why it may not. A nil Approve means that no one can be asked.
-type Approve func(ctx context.Context, command, reason string) error
+// An Approve asks a person, once, whether the shell commands of a prompt that need approval may run. The error says
+// why they may not. A nil Approve means that no one can be asked.
+type Approve func(ctx context.Context, commands []PromptCommand) error
+
+// A PromptCommand is a shell command of a prompt, and why it needs approval.
+type PromptCommand struct{ Command, Reason string }
 
 // Parts returns what the agent of a run is given for what was typed: the words, or those that the command makes of its
 // arguments, and what they mention by @. The shell commands in it run now, each judged as a call of that run would be;
@@ -93,15 +96,25 @@ func (w *Workspace) Parts(ctx context.Context, t Typed, of run.State, approve Ap
 	if t.Command != nil {
 		pieces := t.Command.Pieces(t.arguments, map[string]string{"CLAUDE_SKILL_DIR": t.Command.Dir, "CLAUDE_SESSION_ID": string(of.Created.Run), "CLAUDE_EFFORT": of.Config.Effort})
 		runs := make([]func(context.Context) (string, error), len(pieces))
+		var ask []PromptCommand
 		failed := func(i int, err error) (Attachments, error) {
 			return Attachments{}, config.Errorf("/%s was not sent: `%s`: %w", t.Command.Name, text.OneLine(pieces[i].Text, 120), err)
 		}
 		for i, p := range pieces { // none runs unless all may
 			if p.Shell {
+				var reason string
 				var err error
-				if runs[i], err = w.permitted(ctx, p.Text, of, approve); err != nil {
+				if runs[i], reason, err = w.permitted(p.Text, of, approve != nil); err != nil {
 					return failed(i, err)
 				}
+				if c := (PromptCommand{p.Text, reason}); reason != "" && !slices.Contains(ask, c) {
+					ask = append(ask, c)
+				}
+			}
+		}
+		if len(ask) > 0 {
+			if err := approve(ctx, ask); err != nil {
+				return Attachments{}, config.Errorf("/%s was not sent: %w", t.Command.Name, err)
 			}
 		}
 		words, mentions = "", ""
@@ -139,17 +152,17 @@ func (w *Workspace) TypedText(ctx context.Context, words string, approve Approve
 	return said.Parts[0].Text, nil
 }
 
-// permitted returns what runs a shell command of a prompt as a call of the run would, and returns what it prints; an error
-// says why it may not run.
-func (w *Workspace) permitted(ctx context.Context, line string, of run.State, approve Approve) (func(context.Context) (string, error), error) {
+// permitted returns what runs a shell command of a prompt as a call of the run would, and returns what it prints. With a
+// reason it needs the approval of a person first, who can be asked; an error says why it may not run.
+func (w *Workspace) permitted(line string, of run.State, asks bool) (command func(context.Context) (string, error), reason string, err error) {
 	args, err := json.Marshal(map[string]string{"command": line})
 	if err != nil {
-		return nil, err // unreachable: it is a text
+		return nil, "", err // unreachable: it is a text
 	}
 	id := of.Created.Run
 	s, env, err := w.callEnv(of)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if env.Run = id; id == "" {
 		env.Run = runlog.NewID(time.Now()) // so that it is not taken for a command of the person
@@ -161,7 +174,7 @@ func (w *Workspace) permitted(ctx context.Context, line string, of run.State, ap
 	shell, _ := registry(rules, s.shellOptions(), agent.Delegation{}).Get("shell")
 	in, err := shell.Inspect(env, args)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	mode := permission.Mode(of.Config.Mode)
 	if id == "" {
@@ -171,28 +184,26 @@ func (w *Workspace) permitted(ctx context.Context, line string, of run.State, ap
 		mode = permission.Default
 	}
 	if err := mayBypass(mode, w.asRoot(), s.confinement); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	j := w.judge(s.policy).Of(judge.Call{Run: id, Mode: mode, Tool: "shell", Class: in.Class, Intent: in, Args: args, Env: env})
-	d, asked := j.Decision(), false
-	if d.Verdict == permission.Ask && approve != nil {
-		if err := approve(ctx, line, d.Reason); err != nil {
-			return nil, err
-		}
-		asked = true
-	}
+	d := j.Decision()
+	asked := d.Verdict == permission.Ask && asks
 	if d.Verdict == permission.Ask && !asked {
 		how := cmp.Or(s.toAllow(j, id))
 		if how != "" {
 			how = "; to allow it: " + how
 		}
-		return nil, fmt.Errorf("it needs approval (%s), and no one can be asked%s", d.Reason, how)
+		return nil, "", fmt.Errorf("it needs approval (%s), and no one can be asked%s", d.Reason, how)
 	}
 	if d.Verdict == permission.Deny {
-		return nil, fmt.Errorf("it is not allowed: %s", d.Reason)
+		return nil, "", fmt.Errorf("it is not allowed: %s", d.Reason)
 	}
 	env.Leads = j.Request.Resolved
 	call := tool.Call{Run: env.Run, ID: "typed", Args: args, Sandbox: d.Sandbox, Granted: asked}
+	if asked {
+		reason = cmp.Or(d.Reason, "it needs approval")
+	}
 	return func(ctx context.Context) (string, error) {
 		r, err := shell.Run(ctx, env.ForCall(), call)
 		switch {
@@ -202,7 +213,7 @@ func (w *Workspace) permitted(ctx context.Context, line string, of run.State, ap
 			return "", fmt.Errorf("it failed: %s", run.PlainText(r.Content))
 		}
 		return strings.TrimRight(run.PlainText(r.Content), "\n"), ctx.Err()
-	}, nil
+	}, reason, nil
 }
 
 // called returns a task with what the command asks for that begins it. What was given for the task or for this process

@@ -53,13 +53,13 @@ type backend struct {
 
 	loading sync.Mutex // held while is found out what the conversation waits for
 
-	mu     sync.Mutex
-	shells []context.CancelFunc // commands of the person that run
-	allow  map[string]bool      // commands that the person has allowed of the prompt that is about to be sent
-	open   conversation         // nil: none yet
-	n      int                  // counts conversations: messages of an earlier one are dropped
-	unfold context.CancelFunc
-	done   chan struct{} // closed when the open conversation is not followed any more
+	mu      sync.Mutex
+	shells  []context.CancelFunc // commands of the person that run
+	allowed string               // the prompt that is about to be sent, and its commands, which the person has allowed
+	open    conversation         // nil: none yet
+	n       int                  // counts conversations: messages of an earlier one are dropped
+	unfold  context.CancelFunc
+	done    chan struct{} // closed when the open conversation is not followed any more
 }
 
 // guard posts a panic of the goroutine that defers it: what ends the process has to give the
@@ -328,12 +328,12 @@ func (b *backend) parts(ctx context.Context, text string, before, pictures []run
 	if err != nil {
 		return nil, err
 	}
-	said, err := b.ws.Parts(ctx, typed, of, func(_ context.Context, command, reason string) error {
-		return b.approved(text, pictures, command, reason)
+	said, err := b.ws.Parts(ctx, typed, of, func(_ context.Context, commands []app.PromptCommand) error {
+		return b.approved(text, pictures, commands)
 	})
 	if err == nil {
 		b.mu.Lock()
-		b.allow = nil
+		b.allowed = ""
 		b.mu.Unlock()
 	}
 	for _, n := range said.Notes {
@@ -342,28 +342,39 @@ func (b *backend) parts(ctx context.Context, text string, before, pictures []run
 	return slices.Concat(before, said.Parts, pictures), err
 }
 
-// approved reports whether the person has allowed a command of the prompt that was typed, and asks them otherwise. If they
-// allow it then, the prompt is sent again.
-func (b *backend) approved(typed string, pictures []run.Part, command, reason string) error {
+// approved reports whether the person has allowed the commands of the prompt that was typed, and asks them otherwise. If
+// they allow them then, the prompt is sent again.
+func (b *backend) approved(typed string, pictures []run.Part, commands []app.PromptCommand) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.allow[typed+"\n"+command] {
+	all, title, it := typed, "Run the command of the prompt?", "it"
+	for _, c := range commands {
+		all += "\n" + c.Command
+	}
+	if b.allowed == all {
 		return nil
 	}
-	b.post(notice{"the prompt runs: " + command})
-	b.post(picked{picker: newDurable("Run the command of the prompt?", []entry{
+	reason := commands[0].Reason
+	if n := len(commands); n > 1 {
+		title, it, reason = fmt.Sprintf("Run all %d commands of the prompt?", n), "them", ""
+	}
+	for _, c := range commands {
+		text := "the prompt runs: " + c.Command
+		if reason == "" {
+			text += " (" + c.Reason + ")"
+		}
+		b.post(notice{text})
+	}
+	b.post(picked{picker: newDurable(title, []entry{
 		{text: "No", more: oneLine(reason), do: func(*model) []effect { return nil }},
-		{text: "Yes", more: "run it, and send the prompt with what it prints", do: func(m *model) []effect {
+		{text: "Yes", more: "run " + it + ", and send the prompt with what is printed", do: func(m *model) []effect {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			if b.allow == nil {
-				b.allow = map[string]bool{}
-			}
-			b.allow[typed+"\n"+command] = true
+			b.allowed = all
 			d := m.input.editor.Draft() // it came back, below what was typed since
 			m.input.editor.SetText(strings.TrimSuffix(strings.TrimSuffix(d.Text(), typed), "\n"), d.Images()...)
 			return m.send(typed, imagesOf(append([]run.Part{run.Text(typed)}, pictures...))...)
 		}},
 	})})
-	return errors.New("it needs your approval")
+	return errors.New("answer Yes to the question about what it runs to send it")
 }

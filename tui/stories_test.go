@@ -842,6 +842,24 @@ func TestAMessageThatComesBackHasItsPictures(t *testing.T) {
 	p.leaves()
 }
 
+// The commands of a prompt are asked about in one question, and one answer runs them and sends it.
+func TestTheCommandsOfAPromptAreOneQuestion(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	ownCommand(t, home, "state", "Made: !`touch a.txt && echo one` !`touch b.txt && echo two` !`touch a.txt && echo one`\n")
+	p := sit(t, `{"text": "I was told: {{prompt}}"}`, setting{home: home})
+	p.types("/state")
+	p.presses("enter")
+	p.sees("Run all 2 commands of the prompt?")
+	p.sees("the prompt runs: touch a.txt && echo one (")
+	p.sees("the prompt runs: touch b.txt && echo two (")
+	p.sees("/state was not sent: answer Yes to the question about what it runs to send it")
+	p.passes(standing)
+	p.presses("down", "enter")
+	p.sees("I was told: Made: one two one")
+	p.leaves()
+}
+
 // The flaws of the agent that this one replaces. Each had its own name.
 
 func TestFlawStopsAfterOneTool(t *testing.T) {

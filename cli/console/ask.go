@@ -114,14 +114,21 @@ func notTaken(lines []string) string {
 	return b.String()
 }
 
-// Approve returns what asks on the terminal whether a shell command of a prompt may run; nil unless a person is asked.
+// Approve returns what asks on the terminal whether the shell commands of a prompt may run; nil unless a person is asked.
 func Approve(inv *command.Invocation, asked bool) app.Approve {
 	if !asked {
 		return nil
 	}
-	return func(_ context.Context, line, reason string) error {
-		if !Confirm(inv, fmt.Sprintf("The prompt runs: %s\n  %s\nRun it? [y/N] ", command.Visible(line), command.Visible(reason))) {
-			return errors.New("you refused it")
+	return func(_ context.Context, commands []app.PromptCommand) error {
+		question, it := "", "it"
+		if len(commands) > 1 {
+			it = "them all"
+		}
+		for _, c := range commands {
+			question += fmt.Sprintf("The prompt runs: %s\n  %s\n", command.Visible(c.Command), command.Visible(c.Reason))
+		}
+		if !Confirm(inv, question+"Run "+it+"? [y/N] ") {
+			return errors.New("you refused to run " + it)
 		}
 		return nil
 	}
