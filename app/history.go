@@ -13,7 +13,7 @@ import (
 // somebody meant a year ago is not what they mean.
 const maxHistory = 20
 
-// A history knows the calls that were allowed in the newest runs of a workspace, those of the runs
+// A history knows the calls that a person or a rule allowed in the newest runs of a workspace, those of the runs
 // at work too. It reads what the logs have gained since it was asked last.
 type history struct {
 	w *Workspace
@@ -73,7 +73,8 @@ func (r *pastRun) add(e run.Event) {
 	}
 	c, known := r.calls[f.Call]
 	delete(r.calls, f.Call)
-	if known && f.Decision.Allows() {
+	// What a mode or the sandbox lets run was wanted by the agent, and is no word of a person's.
+	if known && f.Decision.Allows() && (f.Decision.Source == "person" || f.Decision.Rule != "") {
 		args := readArgs(c.Arguments)
 		a := permission.Allowed{Tool: c.Tool, Command: args.Command, URL: args.URL}
 		if args.Path != "" {

@@ -1,0 +1,35 @@
+package app
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pawl/permission"
+	"pawl/run"
+)
+
+// An agent that runs make three times where the sandbox bounds it has not been allowed to run make: what widens the
+// rule that is proposed is a person's word, or a rule of theirs.
+func TestOnlyWhatAPersonOrARuleAllowedWidensWhatIsProposed(t *testing.T) {
+	t.Parallel()
+	r := &pastRun{calls: map[run.CallID]run.Call{}}
+	for i, d := range []run.Decision{
+		{Answer: run.Allow, Source: "person"},
+		{Answer: run.Always, Source: "person"},
+		{Answer: run.Allow, Source: "workspace", Rule: "shell(make c2)"},
+		{Answer: run.Allow, Source: "sandbox", Sandbox: run.Trial},
+		{Answer: run.Allow, Source: "mode"},
+		{Answer: run.Allow, Source: "default"},
+		{Answer: run.Deny, Source: "person"},
+	} {
+		id := run.CallID(fmt.Sprintf("c_%d", i))
+		r.add(run.Event{Payload: run.CallReceived{Call: run.Call{ID: id, Tool: "shell", Arguments: fmt.Sprintf(`{"command":"make c%d"}`, i)}}})
+		r.add(run.Event{Payload: run.CallDecided{Call: id, Decision: d}})
+	}
+	want := []permission.Allowed{{Tool: "shell", Command: "make c0"}, {Tool: "shell", Command: "make c1"}, {Tool: "shell", Command: "make c2"}}
+	if diff := cmp.Diff(want, r.allowed); diff != "" {
+		t.Errorf("what was allowed (-want +got):\n%s", diff)
+	}
+}
