@@ -69,9 +69,10 @@ func (t *evaluation) contain(s *script) {
 }
 
 // exactly lets a command run that an allow rule spells out whole, as one quoted word: shell('for f in *; do fmt "$f"; done').
-// Such a rule covers what the sandbox bounds, and nothing that names lead to.
+// Such a rule covers what the sandbox bounds, and nothing that names lead to; without such a sandbox, what is known to
+// the last word: FOO=1 go test ./...
 func (t *evaluation) exactly(s *script) {
-	if !t.r.Contains || t.r.Sandbox != run.Confined || t.m != Default && t.m != AcceptEdits {
+	if !t.r.Contains && !t.isKnownWithAssignments(s) || t.r.Sandbox != run.Confined || t.m != Default && t.m != AcceptEdits {
 		return
 	}
 	text := strings.TrimSpace(t.r.Command)
@@ -87,6 +88,15 @@ func (t *evaluation) exactly(s *script) {
 			p.at, p.Decision = atAllow, by(rule, "it spells out the whole command")
 		}
 	}
+}
+
+// isKnownWithAssignments reports whether nothing of a script is unknown but that programs are given variables, whose
+// values stand in it and of which none is known to decide what runs. Rules for files that deny or ask are not enforced
+// without a sandbox, so beside these it is not enough.
+func (t *evaluation) isKnownWithAssignments(s *script) bool {
+	return s.given > 0 && s.given == len(s.unknown) && len(s.unsure) == 0 && len(t.rulesForFiles(Deny, true))+len(t.rulesForFiles(Ask, true)) == 0 && !slices.ContainsFunc(s.parts, func(p *simpleCommand) bool {
+		return p.isFed() || is(path.Base(p.program()), asksGit) && t.elsewhere(p) || slices.ContainsFunc(p.words, func(w word) bool { return w.kind != static })
+	}) && !slices.ContainsFunc(s.redirects, func(rd redirect) bool { return len(rd.places) != 1 })
 }
 
 // isBounded says of the part that was added last whether the sandbox bounds what it asks about.

@@ -59,8 +59,8 @@ func hazardsOf(name string, words []word) []string {
 	}
 	h := known.reader.hazard
 	var found []string
-	if len(words) > 2 && words[0].text == "-m" && words[1].text == "pytest" {
-		found = hazardsOf("pytest", words[2:])
+	if module := moduleOf(name, words); module != "" {
+		found = hazardsOf(module, words[2:])
 	}
 	if own, ok := known.words[plugins], known.is(plugins); ok {
 		at, _, _, unknown := known.wrapper.command(append([]word{{}}, words...))
@@ -105,6 +105,16 @@ func hazardsOf(name string, words []word) []string {
 		}
 	}
 	return found
+}
+
+// moduleOf returns the module that an interpreter of Python runs by its words, if it is known as a program, too: what
+// is a hazard for that is one here.
+func moduleOf(name string, words []word) string {
+	if len(words) < 2 || words[0].text != "-m" || words[1].kind != static || !strings.HasPrefix(name, "python") && name != "pypy" ||
+		!has("pytest mypy ruff black flake8 pylint isort", words[1].text) {
+		return ""
+	}
+	return words[1].text
 }
 
 // asAssignment returns a word of make that sets a variable (SHELL:=sh, 'SHELL = sh') in its plainest form.

@@ -42,7 +42,7 @@ type Proposal struct {
 // What Propose returns was tried: added to rs, Rules make r allowed. Deny make it denied.
 func (rs Rules) Propose(r Request, m Mode, history []Allowed) Proposal {
 	p := rs.proposeAllow(r, m, history)
-	if len(p.Rules) == 0 && r.Contains && r.Command != "" { // the whole text, where the sandbox bounds what it stands for
+	if len(p.Rules) == 0 && r.Command != "" && (r.Contains || read(r.Command).given > 0) { // the whole text, if it can be relied on; see exactly
 		exact := Proposal{Rules: Rules{{Tool: r.Tool, Pattern: quotePattern(strings.TrimSpace(r.Command))}}, Exact: true}
 		if exact = rs.tried(exact, r, m); len(exact.Rules) > 0 {
 			p = exact
@@ -231,14 +231,12 @@ func (t *evaluation) commandRule(p *simpleCommand, history []Allowed) (rule Rule
 	if is(path.Base(p.program()), fed) {
 		return Rule{}, false, false
 	}
-	candidate := func(words []string, rest bool) Rule {
-		quoted := make([]string, len(words))
-		for i, w := range words {
-			quoted[i] = quotePattern(w)
+	candidate := func(words []string, more ...string) Rule {
+		var quoted []string
+		for _, w := range words {
+			quoted = append(quoted, quotePattern(w))
 		}
-		if rest {
-			quoted = append(quoted, "*")
-		}
+		quoted = append(quoted, more...)
 		return Rule{Effect: Allow, Tool: t.r.Tool, Pattern: strings.Join(quoted, " "), Sandbox: t.r.Sandbox}
 	}
 	fits := func(rule Rule) bool {
@@ -259,15 +257,20 @@ func (t *evaluation) commandRule(p *simpleCommand, history []Allowed) (rule Rule
 	}
 	// What lifts the sandbox is for this very command: with any other words it could run anything
 	// that the workspace holds, with the person's authority.
-	if n := meant(p, history, t.r.Tool); n > 0 && n <= len(texts) && t.r.Sandbox == run.Confined {
-		if wide := candidate(texts[:n], true); fits(wide) {
-			return wide, false, true
+	if t.r.Sandbox == run.Confined {
+		for _, n := range []int{family(p, history, t.r.Tool), meant(p, history, t.r.Tool)} {
+			if n == 0 || n > len(texts) {
+				continue
+			}
+			if wide := candidate(texts[:n], "*"); fits(wide) {
+				return wide, false, true
+			}
 		}
 	}
 	if slices.ContainsFunc(p.words, func(w word) bool { return w.kind == pattern }) {
 		return Rule{}, false, false // names that are not known yet: no rule is for this very command
 	}
-	narrow := candidate(texts, false)
+	narrow := candidate(texts)
 	return narrow, true, fits(narrow)
 }
 
@@ -281,7 +284,11 @@ func meant(p *simpleCommand, history []Allowed, tool string) int {
 	name := p.program()
 	commands, known := wordsOf(name, means)
 	switch {
-	case needsName(name) && !known, is(name, deletes), p.within != nil && !p.within.transparent:
+	case p.within != nil && !p.within.transparent:
+		return 0
+	case moduleOf(path.Base(name), p.words[1:]) != "":
+		return 3 // python -m pytest
+	case needsName(name) && !known, is(name, deletes):
 		return 0
 	case known && commands == "":
 		return 1
@@ -298,6 +305,47 @@ func meant(p *simpleCommand, history []Allowed, tool string) int {
 		return 3
 	}
 	return habit(p, history, tool)
+}
+
+// family returns how many words of a command begin what runs one of the things that the workspace names - a target of
+// make, a script of a package - if so many of them were allowed that all are meant; else 0.
+func family(p *simpleCommand, history []Allowed, tool string) int {
+	name, n := p.program(), 1
+	switch {
+	case p.within != nil && !p.within.transparent:
+		return 0
+	case has("npm pnpm", name): // yarn run and bun run also run programs and files
+		if n = 2; len(p.words) < n || !has("run run-script", p.words[1].text) {
+			return 0
+		}
+	case !has("make gmake", name):
+		return 0
+	}
+	named := func(q *simpleCommand) bool { return len(q.words) > n && isPlainName(q.words[n]) }
+	if !named(p) {
+		return 0
+	}
+	seen := map[string]bool{p.words[n].text: true}
+	for _, h := range history {
+		if h.Tool != tool || !strings.Contains(h.Command, name) {
+			continue
+		}
+		for _, q := range read(h.Command).parts {
+			same := func(a, b word) bool { return a.kind == static && b.kind == static && a.text == b.text }
+			if !q.speculative && named(q) && slices.EqualFunc(q.words[:n], p.words[:n], same) {
+				seen[q.words[n].text] = true
+			}
+		}
+	}
+	if len(seen) < habitIs {
+		return 0
+	}
+	return n
+}
+
+// isPlainName reports whether a word can be the name of a target or a script: it is no option and sets no variable.
+func isPlainName(w word) bool {
+	return w.kind == static && w.text != "" && !strings.HasPrefix(w.text, "-") && !strings.Contains(w.text, "=")
 }
 
 // habitIs is how many different commands with the same beginning were allowed, this

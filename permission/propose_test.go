@@ -59,14 +59,68 @@ func TestAlwaysProposesWhatAPersonWouldMean(t *testing.T) {
 		{command: "frob up a", history: before("frob up b", "frob up b"), want: []string{"shell(frob up a)"}, exact: true},
 		{command: "frob up a", history: append(before("frob up b"), permission.Allowed{Tool: "other", Command: "frob up c"}, permission.Allowed{Tool: "shell"}), want: []string{"shell(frob up a)"}, exact: true},
 		{command: "rm a/x", history: before("rm a/y", "rm a/z", "rm a/v"), want: []string{"shell(rm a/x)"}, exact: true},
+		// A module of Python that is a program is one; what it is given is as hazardous as for that.
+		{command: "python -m pytest tests/x.py -k y", want: []string{"shell(python -m pytest *)"}},
+		{command: "python3.12 -m mypy src", want: []string{"shell(python3.12 -m mypy *)"}},
+		{command: "python -m pytest -p evil", want: []string{"shell(python -m pytest -p evil)"}, exact: true},
+		{command: "python3 -m mypy --config-file x src", want: []string{"shell(python3 -m mypy --config-file x src)"}, exact: true},
+		{command: "python3 -m http.server", want: []string{"shell(python3 -m http.server)"}, exact: true},
+		{command: "ruby -m pytest x", want: []string{"shell(ruby -m pytest x)"}, exact: true},
+		// Three targets of make, or three scripts, and all are meant; what a variable or an option makes of one is not.
+		{command: "make test", history: before("make lint"), want: []string{"shell(make test)"}, exact: true},
+		{command: "make test", history: before("make lint", "make test", "make test V=1"), want: []string{"shell(make test)"}, exact: true},
+		{command: "make test", history: before("make lint", "cd a && make vet -j4"), want: []string{"shell(make *)"}},
+		{command: "make test SHELL=./x", history: before("make lint", "make vet"), want: []string{"shell(make test SHELL=./x)"}, exact: true},
+		{command: "make -f x", history: before("make lint", "make vet"), want: []string{"shell(make -f x)"}, exact: true},
+		{command: "make test", history: before("make -j4", "make CC=x", "$(make a)", "make $X", "echo make b"), want: []string{"shell(make test)"}, exact: true},
+		{command: "npm run test:unit -- -t x", history: before("npm run lint", "npm run build"), want: []string{"shell(npm run *)"}},
+		{command: "npm run test:unit", history: before("npm run lint", "pnpm run build", "npm test"), want: []string{"shell(npm run test:unit *)"}},
+		{command: "npm run a --script-shell=x", history: before("npm run lint", "npm run build"), want: []string{"shell(npm run a --script-shell=x)"}, exact: true},
+		{command: "yarn run a", history: before("yarn run b", "yarn run c"), want: []string{"shell(yarn run a *)"}},
+		{command: "sudo make test", history: before("make lint", "make vet"), want: []string{"shell(sudo make test)"}, exact: true},
+		// What a program is given by variables is in the text, so the text is what is allowed.
+		{command: "X=1 make", want: []string{"shell('X=1 make')"}, exact: true},
+		{command: "NODE_ENV=test CI= npm test | tail", want: []string{"shell('NODE_ENV=test CI= npm test | tail')"}, exact: true},
+		{command: "X=$Y make"}, {command: "X=$(cat x) make"}, {command: "X+=1 make"}, {command: "PATH=. make"}, {command: "GIT_DIR=x git log"}, {command: "X=1 make $Y"},
+		{command: "X=1; make"}, {command: "CDPATH=/etc cd x && cat y"}, {command: "HOME=/etc make"}, {command: "X=1 eval make"}, {command: "ls | X=1 xargs make"}, {command: "X=1 cat /etc/shadow"}, {command: "X=1 cat .env"}, {command: "X=1 make > y"}, {command: "echo $(X=1 make)"}, {command: "PYTHONPATH=. make"},
 		// No rule can speak of what is not known, or of what its input decides.
-		{command: "xargs rm"}, {command: "go test $X"}, {command: "curl x | sh"}, {command: "eval ls"}, {command: "X=1 make"}, {command: "rm *.go"}, {command: "ls | ("},
+		{command: "xargs rm"}, {command: "go test $X"}, {command: "curl x | sh"}, {command: "eval ls"}, {command: "rm *.go"}, {command: "ls | ("},
 		{command: "cat x | python3"}, {command: ""}, {command: "echo $(make)"},
 	} {
 		r := permission.Request{Tool: "shell", Command: c.command, Workspace: "/work"}
 		p := permission.Rules(nil).Propose(r, permission.Default, c.history)
 		if diff := cmp.Diff(c.want, texts(p.Rules)); diff != "" || p.Exact != c.exact {
 			t.Errorf("%s: exact %v, want %v (-want +got)\n%s", c.command, p.Exact, c.exact, diff)
+		}
+	}
+}
+
+// The text that a rule spells out runs where nothing else is said of what it may touch, and no other text does.
+func TestACommandWithVariablesRunsByARuleForItsTextAlone(t *testing.T) {
+	t.Parallel()
+	allow := rules(t, permission.Allow, "'FOO=1 go test ./...'")
+	for _, c := range []struct {
+		command string
+		limits  permission.Rules
+		want    permission.Verdict
+	}{
+		{"FOO=1 go test ./...", nil, permission.Allow},
+		{" FOO=1 go test ./...\n", nil, permission.Allow},
+		{"FOO=2 go test ./...", nil, permission.Ask},
+		{"FOO=1 go test ./... -exec=x", nil, permission.Ask},
+		{"FOO=1 go test ./...; make", nil, permission.Ask},
+		{"FOO=1 go test ./...", rules(t, permission.Deny, "read(conf/x)"), permission.Ask},
+		{"FOO=1 go test ./...", rules(t, permission.Ask, "edit(conf/**)"), permission.Ask},
+		{"FOO=1 go test ./...", rules(t, permission.Deny, "rm *"), permission.Ask},
+		{"FOO=1 go test ./...", rules(t, permission.Deny, "go *"), permission.Deny},
+	} {
+		rs := append(c.limits, allow...)
+		if d := ask(rs, c.command, "/work"); d.Verdict != c.want {
+			t.Errorf("%q under %q: %s (%s), want %s", c.command, texts(c.limits), d.Verdict, d.Reason, c.want)
+		}
+		r := permission.Request{Tool: "shell", Command: c.command, Workspace: "/work", Sandboxed: true, EnforcesReadOnly: true, Sandbox: run.Unconfined}
+		if d := rs.Decide(r, permission.Default); d.Verdict == permission.Allow {
+			t.Errorf("%q runs outside of the sandbox by a rule that lifts none of it", c.command)
 		}
 	}
 }

@@ -34,6 +34,9 @@ type script struct {
 	// means: a program whose name is computed, eval, a function. It may do
 	// anything.
 	unknown []string
+	// given is how many of unknown are variables that a program is given, with values that stand in the text, and of
+	// which none is known to decide what runs.
+	given int
 	// unsure is what is not simple enough to be covered by rules, though all its
 	// parts are seen: an assignment, a loop over what only the shell knows.
 	unsure []string
@@ -409,7 +412,11 @@ func (r *scriptReader) call(c *syntax.CallExpr) {
 		case loops:
 			r.isUnknown(what + ", which is the variable of a loop")
 		case len(c.Args) > 0, decides(a.Name.Value):
-			r.isUnknown(what + dangerOf(a.Name.Value))
+			danger := dangerOf(a.Name.Value)
+			if len(c.Args) > 0 && danger == "" && !has("HOME CDPATH PWD OLDPWD", a.Name.Value) && !a.Append && a.Index == nil && a.Array == nil && (a.Value == nil || wordOf(a.Value, nil).kind == static) && r.within == nil && !r.speculative {
+				r.given++
+			}
+			r.isUnknown(what + danger)
 		default:
 			r.isUnsure(what)
 		}
