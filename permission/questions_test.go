@@ -85,6 +85,55 @@ func TestTheLoopbackIsNoNetwork(t *testing.T) {
 	}
 }
 
+// A week's task, as agents work on one: each question is answered for good, and what was answered is not asked again.
+// Where nothing bounds what a command does, the rules that were stored do.
+func TestATaskOfThirtyStepsAsksThreeTimes(t *testing.T) {
+	t.Parallel()
+	steps := []string{
+		"git status --short && git log --oneline -5", "rg -n 'parseDate' src tests", "sed -n '1,120p' src/dates.py", "git checkout -b fix/dates", "pip install -r requirements.txt",
+		"python -m pytest tests/test_dates.py -q", "python -m pytest tests/test_dates.py -k leap --tb=short 2>&1 | tail -30", "python3 -c 'import src.dates; print(src.dates.parse(\"2024-02-29\"))'",
+		"for f in src/*.py; do python -m py_compile $f; done", "TZ=UTC python -m pytest tests/test_dates.py -q", "TZ=Asia/Tokyo python -m pytest tests/test_dates.py -q", "ruff check src tests", "ruff check --fix src",
+		"mypy src", "git diff --stat", "git add -A && git commit -m 'dates: leap days'", "make lint", "make test 2>&1 | tail -5", "make docs", "mkdir -p tests/data && cp tests/x.json tests/data/y.json", "npm run lint",
+		"cd web && npm run build", "cd web && npm run test:unit -- --watch=false", "find . -name '*.pyc' | xargs ls -l", "wc -l $(git diff --name-only main)", "rm -rf build", "python -m pytest -q", "TZ=UTC python -m pytest tests/test_dates.py -q",
+		"git commit -am 'dates: time zones'", "git push origin fix/dates",
+	}
+	if len(steps) != 30 {
+		t.Fatalf("there are %d steps", len(steps))
+	}
+	for _, c := range []struct {
+		mode     permission.Mode
+		contains bool
+		most     int // questions
+	}{{permission.AcceptEdits, true, 3}, {permission.Default, true, 8}, {permission.AcceptEdits, false, 21}} {
+		var stored permission.Rules
+		var history []permission.Allowed
+		var asked []string
+		for _, command := range steps {
+			r := contained(command)
+			if r.Contains = c.contains; c.contains && permission.NeedsNetwork(command) {
+				r.Sandbox = run.WithNetwork // with which it is asked about; see [pawl/judge]
+			}
+			if stored.Decide(r, c.mode).Verdict == permission.Allow {
+				continue
+			}
+			asked = append(asked, command)
+			p := stored.Propose(r, c.mode, history)
+			if len(p.Rules) == 0 && c.contains {
+				t.Errorf("%s in %s: no rule answers it: %s", command, c.mode, p.Reason)
+			}
+			stored = permission.Merge(stored, p.Rules)
+			history = append(history, permission.Allowed{Tool: "shell", Command: command})
+			if d := stored.Decide(r, c.mode); len(p.Rules) > 0 && d.Verdict != permission.Allow {
+				t.Errorf("%s in %s is asked about again: %s", command, c.mode, d.Reason)
+			}
+		}
+		t.Logf("%s, contained %v: %d questions", c.mode, c.contains, len(asked))
+		if len(asked) > c.most {
+			t.Errorf("%s, contained %v: %d questions, want at most %d: %q", c.mode, c.contains, len(asked), c.most, asked)
+		}
+	}
+}
+
 // What a rule that denies or asks might speak of is asked about as it would be without a sandbox that bounds it.
 func TestARuleThatMightSpeakOfItKeepsTheQuestion(t *testing.T) {
 	t.Parallel()
