@@ -2,7 +2,7 @@
 
 import { board, step, verbs } from "./board.js";
 import { get, onConnection, send } from "./client.js";
-import { ask, button, byId, fill, h, said, trying } from "./dom.js";
+import { ask, button, byId, code, fill, h, said, trying } from "./dom.js";
 import { newTask } from "./form.js";
 import { strip } from "./needs.js";
 import { outputPage } from "./outputs.js";
@@ -109,7 +109,7 @@ function loginPage(/** @type {string} */ failed) {
   nav.hidden = true;
   fill(main, h("div", "page login", h("h1", null, "pawl"),
     failed && h("p", "warn", "The browser is not logged in: " + failed),
-    h("p", null, "This is the board of one folder. To log this browser in, run ", h("code", null, "pawl serve link"), " in that folder and open the address that it prints.")));
+    h("p", null, "This is the board of one folder. To log this browser in, run ", code("pawl serve link"), " in that folder and open the address that it prints.")));
 }
 
 async function start() {

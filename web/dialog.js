@@ -1,7 +1,7 @@
 // What an agent asks of a person: permission for a call, or an answer. The same elements stand in the strip of the board
 // and beside the task.
 
-import { button, fill, h, once, said, submits, trying } from "./dom.js";
+import { button, code, fill, h, once, said, submits, trying } from "./dom.js";
 import { inline } from "./markdown.js";
 import { answer } from "./tasks.js";
 
@@ -127,7 +127,7 @@ export function approval(task, call, done = () => {}) {
     const words = h("textarea", { rows: 1, placeholder: "words for the agent (may be empty)", "aria-label": "words for the agent" });
     fill(more,
       h("p", null, rules.length > 1 ? "These rules are stored:" : answer === "always" ? "Allow, from now on, whatever this rule covers:" : "Never allow what this rule covers:"),
-      rules.length > 1 ? h("ul", null, rules.map((/** @type {any} */ r) => h("li", null, h("code", null, r.rule)))) : h("p", null, rule),
+      rules.length > 1 ? h("ul", null, rules.map((/** @type {any} */ r) => h("li", null, code(r.rule)))) : h("p", null, rule),
       lifts && h("p", "warn", "What the rule allows " + lifts + "."),
       answer === "always" && call.exact && h("p", "quiet", "It covers exactly this call."),
       h("p", null, scope),
@@ -147,7 +147,7 @@ export function approval(task, call, done = () => {}) {
   const e = standing(h("div", { class: "dialog approve", "data-dialog": "", tabIndex: -1, "aria-label": "permission for " + call.title,
     onkeydown: keys({ y: "Allow once", n: "No", a: "Always…", w: "Stop and say…" }) },
   outside(call.sandbox) && h("p", "warn", "▲ It " + outside(call.sandbox) + "."),
-  h("ul", "reasons", asking.length > 0 ? asking.map((p) => h("li", null, !p.reason.includes(p.text) && [h("code", null, p.text), " "], inline(p.reason))) : h("li", null, inline(call.reason || "no rule covers it"))),
+  h("ul", "reasons", asking.length > 0 ? asking.map((p) => h("li", null, !p.reason.includes(p.text) && [code(p.text), " "], inline(p.reason))) : h("li", null, inline(call.reason || "no rule covers it"))),
   whole,
   call.dir && h("p", "quiet", "in " + call.dir),
   h("p", "choices",

@@ -159,8 +159,15 @@ export const code = (...words) => h("code", null, ...words);
 /** wide makes a table that can scroll. @param {string} name its class @param {...Child} children */
 export const wide = (name, ...children) => h("div", { class: "wide", tabIndex: 0 }, h("table", name, ...children));
 
+/** bars shows figures by name. @param {[name: string, n: number][]} of */
+export const bars = (of) => h("table", "bars", of.map(([name, n]) => h("tr", null, h("th", null, name),
+  h("td", null, h("meter", { max: Math.max(1, ...of.map((o) => o[1])), value: n })), h("td", "n", count(n)))));
+
+/** count says a number. @param {number} n */
+export const count = (n) => n.toLocaleString("en");
+
 /** plural says a number of things. @param {number} n @param {string} one @param {string} [many] */
-export const plural = (n, one, many = one + "s") => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+export const plural = (n, one, many = one + "s") => `${count(n)} ${n === 1 ? one : many}`;
 
 /** said shows a sentence for a moment, and tells a screen reader. @param {string} text @param {boolean} [bad] */
 export function said(text, bad = false) {

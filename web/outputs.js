@@ -1,7 +1,7 @@
 // The explorer of stored outputs: what a result has in it, and questions to it in JSONPath.
 
 import { get, send } from "./client.js";
-import { button, bytes, fill, h, plural, submits, trying, wide } from "./dom.js";
+import { bars, button, bytes, code, count, fill, h, plural, submits, trying, wide } from "./dom.js";
 
 /** outputPage shows one output. @param {HTMLElement} place @param {string} run @param {string} id */
 export async function outputPage(place, run, id) {
@@ -9,7 +9,7 @@ export async function outputPage(place, run, id) {
   const path = h("input", { value: "$", size: 50, spellcheck: false, "aria-label": "JSONPath" });
   const result = h("div", "result"), shape = h("div", "shape");
   const title = h("p", "status");
-  const command = h("code");
+  const command = code();
   const run1 = (/** @type {string} */ op, /** @type {() => any} */ body, /** @type {(r: any) => any} */ view) => trying(async () => {
     const sent = body();
     command.textContent = `pawl outputs ${op} ${run} ${id} '${path.value.replaceAll("'", "'\\''")}'`;
@@ -17,16 +17,16 @@ export async function outputPage(place, run, id) {
   });
   const extract = () => run1("extract", () => ({ paths: [path.value], limit: 200 }), (r) => table(Array.isArray(r.extracted) ? r.extracted : Object.values(r.extracted || {})[0]));
   const group = h("input", { placeholder: "$.status", size: 20, spellcheck: false, "aria-label": "group by" });
-  place.append(h("div", "outputs", h("p", null, h("a", { href: "#/runs/" + run }, "← the run")), h("h1", null, "Output ", h("code", null, id)), title,
+  place.append(h("div", "outputs", h("p", null, h("a", { href: "#/runs/" + run }, "← the run")), h("h1", null, "Output ", code(id)), title,
     h("form", { class: "ask", onsubmit: submits(extract) }, path, h("button", "act", "Show"),
-      button("Count", () => run1("count", () => ({ counts: [{ path: path.value }] }), (r) => h("p", "figures", h("span", null, h("b", null, r.total.toLocaleString("en")), " selected")))),
+      button("Count", () => run1("count", () => ({ counts: [{ path: path.value }] }), (r) => h("p", "figures", h("span", null, h("b", null, count(r.total)), " selected")))),
       button("Sample", () => run1("sample", () => ({ path: path.value, size: 10 }), (r) => table(r.sample))),
-      group, button("Count by", () => run1("aggregate", () => ({ path: path.value, op: "count", ...(group.value ? { group_by: group.value } : {}) }), bars)),
+      group, button("Count by", () => run1("aggregate", () => ({ path: path.value, op: "count", ...(group.value ? { group_by: group.value } : {}) }), groups)),
       button("As text", () => run1("read", () => ({ limit: 20000 }), (r) => h("pre", { tabIndex: 0 }, r.text)))),
     h("p", "quiet", command), h("div", "two", shape, result)));
   await trying(async () => {
     const s = await ask("stats", {});
-    fill(title, `${s.format} · ${bytes(s.size.bytes)}${s.lines ? ` · ${s.lines.toLocaleString("en")} lines` : ""} · ${s.structure.total_values.toLocaleString("en")} values`);
+    fill(title, [s.format, bytes(s.size.bytes), s.lines && plural(s.lines, "line"), plural(s.structure.total_values, "value")].filter(Boolean).join(" · "));
     const choose = (/** @type {any} */ p) => button(p, () => { path.value = p; extract(); }, "path");
     fill(shape, h("h2", null, "Shape"), h("ul", "plain",
       (s.arrays || []).map((/** @type {any} */ a) => h("li", null, choose(a.path + "[*]"), h("small", "quiet", ` ${plural(a.length, "item")}`))),
@@ -48,12 +48,5 @@ function table(values) {
     h("tbody", null, values.map((v) => h("tr", null, names.length ? names.map((n) => cell(v?.[n])) : cell(v)))));
 }
 
-/** bars shows figures by group. @param {any} r */
-function bars(r) {
-  const groups = r.groups || [r.all];
-  const most = Math.max(...groups.map((/** @type {any} */ g) => Number(g.value ?? g.count)), 1);
-  return h("table", "bars", groups.map((/** @type {any} */ g) => {
-    const n = Number(g.value ?? g.count);
-    return h("tr", null, h("th", null, g.group === undefined ? "all" : typeof g.group === "string" ? g.group : JSON.stringify(g.group)), h("td", null, h("meter", { min: 0, max: most, value: n })), h("td", "n", n.toLocaleString("en")));
-  }));
-}
+/** groups shows figures by group. @param {any} r */
+const groups = (r) => bars((r.groups || [r.all]).map((/** @type {any} */ g) => [g.group === undefined ? "all" : typeof g.group === "string" ? g.group : JSON.stringify(g.group), Number(g.value ?? g.count)]));

@@ -2,7 +2,7 @@
 
 import { get, post, send } from "./client.js";
 import { standing } from "./dialog.js";
-import { ago, ask, button, code, fill, h, money, plural, put, said, submits, trying, wide } from "./dom.js";
+import { ago, ask, bars, button, code, count, fill, h, money, plural, put, said, submits, trying, wide } from "./dom.js";
 import { logOut } from "./session.js";
 import { transcript } from "./transcript.js";
 
@@ -20,7 +20,7 @@ export async function runs(place, signal) {
     const { items } = await get("/runs", { limit: 200, all: all.checked }, signal);
     const here = (/** @type {any} */ r) => !all.checked || r.workspace === folder.textContent;
     fill(list, rows(["run", ...(all.checked ? ["folder"] : []), "what", "model", "state", "steps", "cost", "used"], items.map((r) => [
-      here(r) ? h("a", { href: "#/runs/" + r.run }, code(r.run)) : code(r.run), ...(all.checked ? [r.workspace || ""] : []), r.name || r.title || "", r.model || "", [r.state, r.end].filter(Boolean).join(" · "), r.steps, money(r.usage?.cost), ago(r.updated_at)])));
+      here(r) ? h("a", { href: "#/runs/" + r.run }, code(r.run)) : code(r.run), ...(all.checked ? [r.workspace || ""] : []), r.name || r.title || "", code(r.model || ""), [r.state, r.end].filter(Boolean).join(" · "), r.steps, money(r.usage?.cost), ago(r.updated_at)])));
   };
   const all = h("input", { type: "checkbox", onchange: () => trying(load) });
   const folder = code((await get("/workspaces", {}, signal)).items[0].path);
@@ -46,7 +46,7 @@ export async function runPage(place, run, signal) {
 export async function outputs(place, run, signal) {
   const { items } = await get(`/runs/${run}/outputs`, { limit: 200 }, signal);
   put(place, h("p", null, h("a", { href: "#/runs/" + run }, "← the run")), h("h1", null, "Outputs"), rows(["output", "tool", "what", "bytes"], items.map((o) => [
-    h("a", { href: `#/runs/${run}/outputs/${encodeURIComponent(o.id)}` }, code(o.id)), o.tool, o.summary, o.bytes.toLocaleString("en")])));
+    h("a", { href: `#/runs/${run}/outputs/${encodeURIComponent(o.id)}` }, code(o.id)), o.tool, o.summary, count(o.bytes)])));
 }
 
 /** @type {Page} */
@@ -54,9 +54,8 @@ export async function agents(place, signal) {
   const list = h("div");
   const load = async () => {
     const { items } = await get("/agents", { limit: 500 }, signal);
-    fill(list, rows(["agent", "kind", "model", "from", "", ""], items.map((a) => [
-      [h("b", null, a.name), a.description && h("p", "quiet", a.description)], a.kind || "pawl", a.model || "", a.source, a.valid ? "ready" : h("span", "need failed", a.why || "cannot run"),
-      h("a", { class: "button", href: "#/agents/" + a.name }, "Edit")])));
+    fill(list, rows(["agent", "kind", "model", "from"], items.map((a) => [
+      [h("b", null, h("a", { href: "#/agents/" + a.name }, a.name)), a.description && h("p", "quiet", a.description), !a.valid && h("p", "need failed", "✕ ", a.why || "cannot run")], a.kind || "pawl", code(a.model || ""), a.source])));
   };
   const name = h("input", { placeholder: "its name: a-z, 0-9, -", pattern: "[a-z0-9][a-z0-9\\-]*", required: true, "aria-label": "name of a new agent" });
   place.append(h("h1", null, "Agents"), h("form", { class: "ask", onsubmit: submits(() => { location.hash = "#/agents/" + name.value; }) }, name, h("button", null, "New agent")), list);
@@ -105,7 +104,7 @@ export async function agentPage(place, name, signal) {
 export async function models(place, signal) {
   const { items } = await get("/models", {}, signal);
   put(place, h("h1", null, "Models"), rows(["model", "window", "in, out ($ per million tokens)", ""], items.map((m) => [
-    code(m.name), m.window ? m.window.toLocaleString("en") : "", m.price.input || m.price.output ? `${m.price.input}, ${m.price.output}` : "", m.usable ? "ready" : h("span", "quiet", "no key")])));
+    code(m.name), m.window ? count(m.window) : "", m.price.input || m.price.output ? `${m.price.input}, ${m.price.output}` : "", m.usable ? "ready" : h("span", "quiet", "no key")])));
 }
 
 /** @type {Page} */
@@ -113,8 +112,8 @@ export async function rules(place, signal) {
   const list = h("div"), found = h("div");
   const load = async () => {
     const { items } = await get("/permissions", {}, signal);
-    fill(list, rows(["", "rule", "where", "since", "why", ""], items.map((r) => [
-      h("b", "need " + (r.effect === "allow" ? "" : "failed"), r.effect), [code(r.rule), r.sandbox === "none" && h("p", "warn", "without the sandbox"), r.idle && h("p", "quiet", r.idle)], r.scope || r.source || "", r.at ? ago(r.at) + (r.by ? " by " + r.by : "") : "", r.why || "",
+    fill(list, rows(["", "rule", "where", ""], items.map((r) => [
+      h("b", { allow: "", ask: "warn", deny: "need failed" }[/** @type {string} */ (r.effect)], r.effect), [code(r.rule), r.sandbox === "none" && h("p", "warn", "without the sandbox"), h("p", "quiet", [r.why, r.at && ago(r.at) + (r.by ? " by " + r.by : ""), r.idle].filter(Boolean).join(" · "))], r.scope || r.source || "",
       r.scope && button("Remove", async () => { await send("DELETE", `/permissions?${new URLSearchParams({ rule: r.rule, effect: r.effect, scope: r.scope })}`); said("Removed."); load(); })])));
   };
   const call = h("input", { size: 50, placeholder: "npm install", "aria-label": "a command" });
@@ -146,15 +145,14 @@ export async function usage(place, signal) {
   const list = h("div");
   const load = (/** @type {string} */ since) => trying(async () => {
     const u = /** @type {any} */ (await get("/usage", { since }, signal));
-    const most = Math.max(1, ...Object.values(u.ends).map(Number));
     fill(list,
       h("p", "figures", [[plural(u.runs, "run"), ""], [plural(u.turns, "turn"), ""], [plural(u.calls, "call"), ""], [money(u.cost) || "–", "cost"], [String(u.reminders), "reminders"], [u.steps_per_turn.mean.toFixed(1), "steps a turn"]].map(([n, what]) => h("span", null, h("b", null, n), " ", what))),
       u.days.length > 0 && [h("h2", null, "By day"), h("div", "plots", /** @type {[string, (d: any) => number, (n: number) => string][]} */ ([
         ["cost", (d) => d.cost, money], ["turns", (d) => d.turns, String], ["not completed", (d) => d.failed, String],
         ["reminders", (d) => d.reminders, String], ["seconds a turn", (d) => d.turns ? d.driven_ms / d.turns / 1000 : 0, (n) => n.toFixed(1)],
       ]).map(([name, of, say]) => plot(name, u.days, of, say)))],
-      h("h2", null, "How turns ended"), h("table", "bars", Object.entries(u.ends).map(([name, n]) => h("tr", null, h("th", null, name), h("td", null, h("meter", { min: 0, max: most, value: Number(n) })), h("td", "n", Number(n).toLocaleString("en"))))),
-      h("h2", null, "Models"), rows(["model", "requests", "tokens in", "tokens out", "cost"], (u.models || []).map((/** @type {any} */ m) => [m.model, m.requests, (m.usage.input_tokens + m.usage.cache_read_tokens).toLocaleString("en"), m.usage.output_tokens.toLocaleString("en"), money(m.usage.cost)])),
+      h("h2", null, "How turns ended"), bars(Object.entries(u.ends)),
+      h("h2", null, "Models"), rows(["model", "requests", "tokens in", "tokens out", "cost"], (u.models || []).map((/** @type {any} */ m) => [code(m.model), m.requests, count(m.usage.input_tokens + m.usage.cache_read_tokens), count(m.usage.output_tokens), money(m.usage.cost)])),
       u.denials?.length > 0 && [h("h2", null, "Refused"), rows(["tool", "rule", "count"], u.denials.map((/** @type {any} */ d) => [d.tool, d.rule || d.source || "", d.count]))]);
   });
   const since = h("select", { "aria-label": "since", onchange: () => load(since.value) }, [["", "ever"], ["24h", "the last day"], ["168h", "the last week"], ["720h", "the last month"]].map(([value, name]) => h("option", { value }, name)));
@@ -167,7 +165,7 @@ export async function settings(place, signal) {
   const [c, v] = await Promise.all([get("/config", {}, signal), get("/version", {}, signal)]);
   put(place, h("h1", null, "Settings"), h("p", "quiet", `pawl ${v.version}, state in `, code(c.state_dir)), c.notes.map((n) => h("p", "warn", n)),
     h("p", null, "Settings are read when the server starts. ", code("pawl config set"), " changes them."),
-    rows(["setting", "value", "from"], Object.entries(c.values).map(([name, s]) => [code(name), code(s.value), s.source])),
+    rows(["setting", "value", "from"], Object.entries(c.values).map(([name, all]) => [code(name), all.map((/** @type {any} */ s) => h("div", null, code(s.value))), all[0]?.source || ""])),
     h("p", null, button("Log out", logOut)),
     h("p", null, h("a", { href: "/api/v1/docs" }, "The API: its operations, and a form for each")));
 }

@@ -2,7 +2,7 @@
 
 import { get, post, send } from "./client.js";
 import { answers, approval, draft, standing } from "./dialog.js";
-import { ago, ask, button, bytes, fill, h, keyed, money, plural, said, submits, trying } from "./dom.js";
+import { ago, ask, button, bytes, code, count, fill, h, keyed, money, plural, said, submits, trying } from "./dom.js";
 import { markdown } from "./markdown.js";
 import { verbs } from "./board.js";
 import { live, onTask, unmerged } from "./tasks.js";
@@ -118,18 +118,21 @@ function side(rail, task, load, signal) {
       m.state === "queued" && button("Take back", async () => { await send("DELETE", `/tasks/${task.id}/messages/${m.id}`); load(); }))))),
     section("Files", attachments(task, load)),
     section("About", h("dl", "facts",
-      task.labels.length > 0 && [h("dt", null, "labels"), h("dd", null, task.labels.join(", "))],
-      task.depends_on.length > 0 && [h("dt", null, "after"), h("dd", null, task.depends_on.map((d) => [h("a", { href: "#/tasks/" + d }, d), " "]).flat())],
-      task.copy && [h("dt", null, "branch"), h("dd", null, h("code", null, task.copy.branch), task.copy.merged ? " (merged)" : "")],
-      [h("dt", null, "added"), h("dd", null, ago(task.created_at), task.source.user ? " by " + task.source.user : "")],
-      [h("dt", null, "tokens"), h("dd", null, `${(task.usage.input_tokens + task.usage.cache_read_tokens).toLocaleString("en")} in, ${task.usage.output_tokens.toLocaleString("en")} out`)],
-      [h("dt", null, "id"), h("dd", null, h("code", null, task.id))])),
+      task.labels.length > 0 && fact("labels", task.labels.join(", ")),
+      task.depends_on.length > 0 && fact("after", task.depends_on.map((d) => [h("a", { href: "#/tasks/" + d }, d), " "]).flat()),
+      task.copy && fact("branch", code(task.copy.branch), task.copy.merged ? " (merged)" : ""),
+      fact("added", ago(task.created_at), task.source.user ? " by " + task.source.user : ""),
+      fact("tokens", `${count(task.usage.input_tokens + task.usage.cache_read_tokens)} in, ${count(task.usage.output_tokens)} out`),
+      fact("id", code(task.id)))),
     h("details", { ontoggle: async (/** @type {Event} */ e) => {
       if (!(/** @type {HTMLDetailsElement} */ (e.target).open)) return;
       const { items } = await get(`/tasks/${task.id}/history`, { limit: 500 }, signal);
       fill(history, items.map((l) => h("li", null, h("time", { dateTime: l.at }, new Date(l.at).toLocaleTimeString()), " ", l.type.replaceAll("_", " "), l.by ? " · " + l.by : "", l.data.detail ? " · " + l.data.detail : "")));
     } }, h("summary", null, "History"), history));
 }
+
+/** @param {string} name @param {...any} of */
+const fact = (name, ...of) => [h("dt", null, name), h("dd", null, of)];
 
 /** @param {string} name @param {...any} children */
 const section = (name, ...children) => h("section", null, h("h2", null, name), ...children);

@@ -3,17 +3,20 @@
 import { ansi } from "./ansi.js";
 import { follow, get, Problem } from "./client.js";
 import { patch } from "./diff.js";
-import { button, bytes, fill, h, keyed, money, plural, took } from "./dom.js";
+import { button, bytes, code, fill, h, keyed, money, plural, took } from "./dom.js";
 import { markdown } from "./markdown.js";
 import { oneAtATime, onFrame } from "./timing.js";
 
 /** What is shown open, by id: it stays open when it is drawn again. @type {Set<string>} */
 const opened = new Set();
 
+/** What pawl writes for an agent: a task, or a review. */
+const given = /<(task id|review comments)=/;
+
 /** @param {any} item @param {string} run */
 function element(item, run) {
   switch (item.kind) {
-    case "message": return h("li", "message", h("details", { open: Boolean(item.message?.by) || !item.text.includes("<task id=") }, h("summary", null, item.message?.by ? "said by " + item.message.by : item.text.includes("<task id=") ? "what the agent was given" : "said"), h("div", "prose", markdown(item.text))));
+    case "message": return h("li", "message", h("details", { open: Boolean(item.message?.by) || !given.test(item.text) }, h("summary", null, item.message?.by ? "said by " + item.message.by : given.test(item.text) ? "what the agent was given" : "said"), h("div", "prose", markdown(item.text))));
     case "text": return h("li", "prose", markdown(item.text));
     case "thinking": return h("li", "thinking", h("details", null, h("summary", null, "thought"), h("div", "prose quiet", item.text)));
     case "call": return call(item, run);
@@ -43,7 +46,7 @@ function call(item, run) {
   };
   const e = h("details", { open: opened.has(key), ontoggle: () => {
     if (e.open) { opened.add(key); load(); } else opened.delete(key);
-  } }, h("summary", null, h("span", "mark", c.state !== "settled" ? "○" : failed ? "✕" : "●"), " ", h("code", null, c.title), " ",
+  } }, h("summary", null, h("span", "mark", c.state !== "settled" ? "○" : failed ? "✕" : "●"), " ", code(c.title), " ",
     h("span", "quiet", [state, files, c.duration_ms > 0 ? took(c.duration_ms) : ""].filter(Boolean).join(" · "))), body);
   if (e.open) load();
   return h("li", "call" + (failed ? " failed" : c.state === "settled" ? "" : " open"), e);
