@@ -16,6 +16,12 @@ func (s *Server) copyOperations() {
 		TaskInput
 		Since string `query:"since" pattern:"^[0-9a-f]{40,64}$" patternDescription:"tree of an earlier diff" doc:"Only what was changed since then: tree of an earlier diff, or of a review"`
 	}
+	type mergeInput struct {
+		TaskInput
+		Body *struct {
+			Tree string `json:"tree,omitempty" pattern:"^[0-9a-f]{40,64}$" patternDescription:"tree of a diff or a preview" doc:"What was looked at: if the copy was changed since, nothing is merged"`
+		}
+	}
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/diff", id: "diff-task", tag: tagTasks,
 		summary: "Get what was changed in the copy of a task", more: "Since the copy was made, or since it had a tree; committed or not."},
 		func(ctx context.Context, in *diffInput) (board.TaskDiffForm, error) {
@@ -30,8 +36,12 @@ func (s *Server) copyOperations() {
 		summary: "Fetch the branch of a task's copy into the repository",
 		more: "What is left uncommitted in the copy is committed first. No file and no other branch of the repository is changed; " +
 			"the response says whether the branch conflicts with what is checked out."},
-		func(ctx context.Context, in *TaskInput) (board.TaskMergeForm, error) {
-			return s.board.Merge(context.WithoutCancel(ctx), in.Task, app.Person()) // it is not left half done
+		func(ctx context.Context, in *mergeInput) (board.TaskMergeForm, error) {
+			seen := ""
+			if in.Body != nil {
+				seen = in.Body.Tree
+			}
+			return s.board.Merge(context.WithoutCancel(ctx), in.Task, app.Person(), seen) // it is not left half done
 		})
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/discard", id: "discard-task", tag: tagTasks,
 		summary: "Remove the copy of a task, with what was not merged", more: "The next start of the task makes another."},

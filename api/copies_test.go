@@ -98,8 +98,16 @@ func TestWhatATaskChangedInItsCopyIsShownMergedAndDiscarded(t *testing.T) {
 	if met := s.do("GET", path+"/merge", "").is(200); met.text("into") != "main" || met.at("known") != true || met.at("unchanged") != false || len(met.items("conflicts"))+len(met.items("uncommitted")) > 0 {
 		t.Errorf("a merge would meet %+v", met.v)
 	}
-	merged := s.do("POST", path+"/merge", "").is(200)
-	if merged.text("branch") != "pawl/"+id || merged.text("into") != "main" || merged.at("unchanged") != false || merged.at("contained") != false ||
+	if p := s.do("POST", path+"/merge", `{"tree":"`+strings.Repeat("1", 40)+`"}`).problem(409, "GIT"); !strings.Contains(p.text("error"), "was changed since") {
+		t.Errorf("a merge of what is not there any more: %+v", p.v)
+	}
+	s.do("POST", path+"/merge", `{"tree":"HEAD"}`).problem(422, "INVALID_INPUT")
+	tree := s.do("GET", path+"/diff", "").is(200).text("tree")
+	if met := s.do("GET", path+"/merge", "").is(200); met.text("tree") != tree {
+		t.Errorf("a merge would be of %s, and what is shown is %s", met.text("tree"), tree)
+	}
+	merged := s.do("POST", path+"/merge", `{"tree":"`+tree+`"}`).is(200)
+	if merged.text("branch") != "pawl/"+id || merged.text("into") != "main" || merged.at("unchanged") != false || merged.at("contained") != false || merged.at("known") != true ||
 		len(merged.items("conflicts")) != 0 || merged.text("commit") != s.git("rev-parse", "pawl/"+id) {
 		t.Errorf("merged %+v", merged.v)
 	}
@@ -191,4 +199,40 @@ func TestAReviewIsSentAsOneMessageAndAnsweredCommentByComment(t *testing.T) {
 	}
 	s.do("GET", path+"/diff?since="+strings.Repeat("1", 40), "").problem(409, "GIT")
 	s.do("GET", path+"/diff?since=HEAD", "").problem(422, "INVALID_INPUT")
+}
+
+// What a person merges on the board is what they saw: what was changed since is shown first. What cannot be known of a
+// merge is said with its reason.
+func TestAMergeIsOfWhatWasShown(t *testing.T) {
+	t.Parallel()
+	s := serve(t, reviewReplies)
+	s.repository()
+	s.env["PAWL_MODE"] = "accept-edits"
+	s.start()
+	s.drive()
+	id := s.do("POST", "/tasks", `{"description":"Write the list.","isolation":"clone","start":true}`).is(201).text("id")
+	dir := s.wait(id, "completed").text("copy.dir")
+	b := s.browse(1400)
+	b.open("#/tasks/" + id + "/review")
+	b.sees("No conflicts with main.")
+	must(t, os.WriteFile(filepath.Join(dir, "late.txt"), []byte("late\n"), 0o600))
+	b.click("Merge")
+	b.sees("was changed since")
+	b.sees("late.txt")
+	if branches := s.git("branch", "--list", "pawl/*"); branches != "" {
+		t.Errorf("the repository has %s", branches)
+	}
+	index := filepath.Join(s.dir, ".git", "index")
+	must(t, os.Rename(index, index+".kept"))
+	must(t, os.WriteFile(index, []byte("damaged"), 0o600))
+	b.open("#/")
+	b.sees("1 thing needs you")
+	b.open("#/tasks/" + id + "/review")
+	b.sees("What a merge would meet is not known: ")
+	must(t, os.Rename(index+".kept", index))
+	b.click("Merge")
+	b.sees("The branch is in your repository")
+	if got := s.git("show", "pawl/"+id+":late.txt"); got != "late" {
+		t.Errorf("the branch has %q", got)
+	}
 }

@@ -90,7 +90,7 @@ func (b Board) MergePreview(ctx context.Context, id task.ID) (TaskMergePreviewFo
 		return TaskMergePreviewForm{}, err
 	}
 	m, err := c.Meets(ctx)
-	f := TaskMergePreviewForm{id, m.Into, m.Head, errors.Is(err, gitcopy.ErrNothing), m.Contained, append([]string{}, m.Changed...), append([]string{}, m.Conflicts...), m.Known}
+	f := TaskMergePreviewForm{id, m.Into, m.Head, errors.Is(err, gitcopy.ErrNothing), m.Contained, append([]string{}, m.Changed...), append([]string{}, m.Conflicts...), m.Known, m.Tree}
 	if f.Unchanged {
 		f.Known, err = true, nil
 	}
@@ -98,8 +98,9 @@ func (b Board) MergePreview(ctx context.Context, id task.ID) (TaskMergePreviewFo
 }
 
 // Merge commits what is left in the copy of a task and fetches its branch into the
-// person's repository, whose files are not changed. The task must not be at work.
-func (b Board) Merge(ctx context.Context, id task.ID, by string) (TaskMergeForm, error) {
+// person's repository, whose files are not changed. The task must not be at work. If seen is not
+// empty, the copy must still have that tree, which [Board.Diff] and [Board.MergePreview] have.
+func (b Board) Merge(ctx context.Context, id task.ID, by, seen string) (TaskMergeForm, error) {
 	s, c, err := b.copyOfTask(ctx, id)
 	if err != nil {
 		return TaskMergeForm{}, err
@@ -112,8 +113,8 @@ func (b Board) Merge(ctx context.Context, id task.ID, by string) (TaskMergeForm,
 		return TaskMergeForm{}, err
 	}
 	defer lease.Release()
-	m, err := c.Merge(ctx, s.Title())
-	f := TaskMergeForm{id, m.Branch, m.Commit, m.Into, m.Head, errors.Is(err, gitcopy.ErrNothing), m.Contained, append([]string{}, m.Changed...), append([]string{}, m.Conflicts...)}
+	m, err := c.Merge(ctx, s.Title(), seen)
+	f := TaskMergeForm{id, m.Branch, m.Commit, m.Into, m.Head, errors.Is(err, gitcopy.ErrNothing), m.Contained, append([]string{}, m.Changed...), append([]string{}, m.Conflicts...), m.Known}
 	if err != nil {
 		if f.Unchanged {
 			err = nil
@@ -169,6 +170,7 @@ type TaskMergePreviewForm struct {
 	Uncommitted []string `json:"uncommitted"`    // files of the person's with changes that are not committed
 	Conflicts   []string `json:"conflicts"`      // files in which the branch conflicts with what is checked out
 	Known       bool     `json:"known"`          // conflicts has all of them; before git 2.38 it is not known
+	Tree        string   `json:"tree,omitempty"` // what would be merged: a merge can be of this alone
 }
 
 // A TaskMergeForm is what came of the merge of a copy, as JSON.
@@ -182,4 +184,5 @@ type TaskMergeForm struct {
 	Contained   bool     `json:"contained"`      // what is checked out has all of it already
 	Uncommitted []string `json:"uncommitted"`    // files of the person's with changes that are not committed
 	Conflicts   []string `json:"conflicts"`      // files in which the branch conflicts with what is checked out
+	Known       bool     `json:"known"`          // conflicts has all of them; before git 2.38 it is not known
 }

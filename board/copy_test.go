@@ -87,7 +87,7 @@ func TestTwoTasksWorkInCopiesOfOneRepositoryAtOnce(t *testing.T) {
 		if len(d.Files) != 1 || d.Files[0].Name != file || d.Files[0].Added != 1 {
 			t.Errorf("the diff of %s: %+v", id, d.Files)
 		}
-		m, err := board.Of(ws).Merge(t.Context(), id, "anna")
+		m, err := board.Of(ws).Merge(t.Context(), id, "anna", "")
 		ok(t, err)
 		if s, err = board.Of(ws).Load(t.Context(), id); err != nil || s.Copy.Merged != m.Commit {
 			t.Errorf("%+v, %v", s.Copy, err)
@@ -178,7 +178,7 @@ func TestATaskIsNotStartedWhereThereCanBeNoCopy(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"diff":    second(board.Of(ws).Diff(t.Context(), id, "")),
-		"merge":   second(board.Of(ws).Merge(t.Context(), id, "anna")),
+		"merge":   second(board.Of(ws).Merge(t.Context(), id, "anna", "")),
 		"discard": second(board.Of(ws).Discard(t.Context(), id, "anna")),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "has no copy") {

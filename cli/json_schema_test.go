@@ -122,7 +122,7 @@ var jsonForms = map[string][]any{
 	"task diff":           {board.TaskDiffForm{}},
 	"task discard":        {forms.TaskForm{}},
 	"task handoff":        {forms.TaskLine{}, tasks.TaskResultForm{}, forms.TaskForm{}},
-	"task merge":          {board.TaskMergeForm{}},
+	"task merge":          {board.TaskMergeForm{}, board.TaskMergePreviewForm{}},
 	"tool call":           {forms.ToolResult{}},
 	"tool help":           {forms.List[forms.ToolForm]{}},
 	"trust":               {forms.TrustForm{}, forms.RevokeForm{}, forms.List[forms.TrustRecord]{}},

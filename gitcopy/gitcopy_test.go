@@ -131,7 +131,7 @@ func TestTwoCopiesOfOneRepositoryAreMerged(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	for _, c := range []Copy{one, two} {
-		m, err := c.Merge(t.Context(), "The title")
+		m, err := c.Merge(t.Context(), "The title", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +153,7 @@ func TestTwoCopiesOfOneRepositoryAreMerged(t *testing.T) {
 	if p.read(p.dir, "a.txt") != "one\nmore\n" || p.read(p.dir, "b.txt") != "two\n" {
 		t.Error("the merge has not both changes")
 	}
-	if m, err := one.Merge(t.Context(), "again"); err != nil || !m.Contained {
+	if m, err := one.Merge(t.Context(), "again", ""); err != nil || !m.Contained {
 		t.Errorf("merged again: %+v, %v", m, err)
 	}
 	for _, c := range []Copy{one, two} {
@@ -171,14 +171,14 @@ func TestWhatIsMergedTwiceOnlyMovesForward(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
 	c, _ := p.copy("t-x")
-	if _, err := c.Merge(t.Context(), "nothing"); !errors.Is(err, ErrNothing) {
+	if _, err := c.Merge(t.Context(), "nothing", ""); !errors.Is(err, ErrNothing) {
 		t.Errorf("nothing was changed: %v", err)
 	}
 	var last string
 	step := func(what string, change func()) {
 		t.Helper()
 		change()
-		m, err := c.Merge(t.Context(), what)
+		m, err := c.Merge(t.Context(), what, "")
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -206,11 +206,11 @@ func TestWhatIsMergedTwiceOnlyMovesForward(t *testing.T) {
 	p.write(p.dir, "own.txt", "the person's\n")
 	p.git("add", ".")
 	p.git("commit", "-qm", "the person's")
-	if _, err := c.Merge(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "has commits that the copy does not have") {
+	if _, err := c.Merge(t.Context(), "x", ""); err == nil || !strings.Contains(err.Error(), "has commits that the copy does not have") {
 		t.Errorf("the branch has other commits: %v", err)
 	}
 	p.git("reset", "-q", "--hard", "main")
-	if _, err := c.Merge(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "is checked out") {
+	if _, err := c.Merge(t.Context(), "x", ""); err == nil || !strings.Contains(err.Error(), "is checked out") {
 		t.Errorf("the branch is checked out: %v", err)
 	}
 }
@@ -229,7 +229,7 @@ func TestWhatGitRefusesOfOthersIsNotMerged(t *testing.T) {
 				p.in(c.work(), "add", ".")
 				p.in(c.work(), "commit", "-qm", "bad")
 			}
-			if _, err := c.Merge(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "gitmodulesUrl") {
+			if _, err := c.Merge(t.Context(), "x", ""); err == nil || !strings.Contains(err.Error(), "gitmodulesUrl") {
 				t.Errorf("a submodule whose address is an option: %v", err)
 			}
 			if got := p.git("branch", "--list", "pawl/*"); got != "" {
@@ -241,7 +241,7 @@ func TestWhatGitRefusesOfOthersIsNotMerged(t *testing.T) {
 			if err := os.Remove(filepath.Join(c.work(), ".gitmodules")); err != nil {
 				t.Fatal(err)
 			}
-			if m, err := c.Merge(t.Context(), "x"); err != nil || p.git("ls-tree", "--name-only", m.Commit) != "a.txt\nb.txt" {
+			if m, err := c.Merge(t.Context(), "x", ""); err != nil || p.git("ls-tree", "--name-only", m.Commit) != "a.txt\nb.txt" {
 				t.Errorf("without it: %+v, %v", m, err)
 			}
 		})
@@ -267,7 +267,7 @@ func TestConflictsAndChangedFilesAreSaid(t *testing.T) {
 	if after := p.in(c.own().dir, "for-each-ref", "refs/heads") + p.git("for-each-ref"); after != before {
 		t.Errorf("what was only asked has changed a branch:\n%s\n%s", before, after)
 	}
-	m, err := c.Merge(t.Context(), "x")
+	m, err := c.Merge(t.Context(), "x", "")
 	if err != nil || !slices.Equal(m.Changed, []string{"a.txt"}) || m.Commit == "" {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -313,7 +313,7 @@ func TestConflictsAreSolvedInTheCopy(t *testing.T) {
 	p.write(c.work(), "a.txt", "the agent's\n")
 	p.write(p.dir, "a.txt", "the person's\n")
 	p.git("commit", "-qam", "mine")
-	m, err := c.Merge(t.Context(), "x")
+	m, err := c.Merge(t.Context(), "x", "")
 	if err != nil || m.Head != p.git("rev-parse", "HEAD") {
 		t.Fatalf("%+v, %v", m, err)
 	}
@@ -321,7 +321,7 @@ func TestConflictsAreSolvedInTheCopy(t *testing.T) {
 	p.in(c.work(), "merge", "--quiet", "--no-commit", "--strategy-option=ours", m.Head)
 	p.write(c.work(), "a.txt", "both\n")
 	p.in(c.work(), "commit", "-qam", "solved")
-	m, err = c.Merge(t.Context(), "x")
+	m, err = c.Merge(t.Context(), "x", "")
 	if err != nil || len(m.Conflicts) > 0 || p.git("show", m.Commit+":a.txt") != "both" {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -406,7 +406,7 @@ func TestNothingThatAConfigurationNamesRuns(t *testing.T) {
 	}
 	p.write(filepath.Join(p.dir, ".git"), "HEAD", "ref: refs/heads/main\n")
 	p.notThere(ran, "a program ran when it was asked what a merge would meet")
-	_, err := c.Merge(t.Context(), "x")
+	_, err := c.Merge(t.Context(), "x", "")
 	if err == nil || !strings.Contains(err.Error(), "transport 'ext' not allowed") {
 		t.Errorf("the address of the copy became a program: %v", err)
 	} else if !strings.Contains(err.Error(), "the setting url.ext::"+program+" %S .insteadof = / of your repository") {
@@ -414,7 +414,7 @@ func TestNothingThatAConfigurationNamesRuns(t *testing.T) {
 	}
 	p.notThere(ran, "a program ran at diff or merge")
 	p.git("config", "--remove-section", "url.ext::"+program+" %S ")
-	if _, err := c.Merge(t.Context(), "x"); err != nil {
+	if _, err := c.Merge(t.Context(), "x", ""); err != nil {
 		t.Fatal(err)
 	}
 	p.notThere(ran, "a program ran at merge")
@@ -446,7 +446,7 @@ func TestObjectsOfACopySurviveAGCOfThePersonsRepository(t *testing.T) {
 	p.in(c.work(), "add", ".")
 	p.in(c.work(), "commit", "-qm", "more")
 	p.in(c.work(), "fsck", "--full")
-	if m, err := c.Merge(t.Context(), "x"); err != nil || p.git("merge-base", m.Commit, made.Base) != made.Base {
+	if m, err := c.Merge(t.Context(), "x", ""); err != nil || p.git("merge-base", m.Commit, made.Base) != made.Base {
 		t.Errorf("%+v, %v", m, err)
 	}
 }
@@ -593,7 +593,7 @@ func TestOfWhatACopyIsMade(t *testing.T) {
 				t.Errorf("a fresh copy differs: %+v, %v", d, err)
 			}
 			p.write(m.Folder, "added.txt", "new\n")
-			merged, err := made.Merge(t.Context(), "x")
+			merged, err := made.Merge(t.Context(), "x", "")
 			if err != nil {
 				t.Fatal(err)
 			}

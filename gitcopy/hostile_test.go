@@ -33,7 +33,7 @@ func TestARepositoryInACopyRunsNothing(t *testing.T) {
 	if err != nil || !strings.Contains(d.Patch, "+Subproject commit") || !strings.Contains(d.Patch, "+new") {
 		t.Errorf("%v, %s", err, d.Patch)
 	}
-	if _, err := c.Merge(t.Context(), "x"); err != nil {
+	if _, err := c.Merge(t.Context(), "x", ""); err != nil {
 		t.Error(err)
 	}
 	p.notThere(ran, "a program of a repository in the copy ran")
@@ -96,7 +96,7 @@ func TestACopyLeadsToNoOtherRepository(t *testing.T) {
 			plant(p, filepath.Join(c.work(), ".git"), filepath.Join(other, ".git"))
 			p.write(c.work(), "b.txt", "new\n")
 			d, diffErr := c.Diff(t.Context(), "")
-			_, mergeErr := c.Merge(t.Context(), "x")
+			_, mergeErr := c.Merge(t.Context(), "x", "")
 			t.Log(diffErr, mergeErr)
 			if strings.Contains(d.Patch, "private") || strings.Contains(p.git("log", "--all", "--format=%s%n%H"), "private") {
 				t.Error("what is in another repository came into this one")
@@ -171,7 +171,7 @@ func TestWhatWasDoneToFilesIsSeen(t *testing.T) {
 	if err := os.Chmod(filepath.Join(w, "program"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Merge(t.Context(), "a \x1b[31mtitle\u202e"); err != nil {
+	if _, err := c.Merge(t.Context(), "a \x1b[31mtitle\u202e", ""); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.git("log", "-1", "--format=%s", "pawl/t-x"); got != `a \u001b[31mtitle\u202e` {

@@ -12,8 +12,15 @@ import (
 )
 
 // collect brings the branch in the repository of pawl's own up to what is in the copy. It returns the branch's commit.
-func (c Copy) collect(ctx context.Context, message string) (string, error) {
+// It is an error if the copy does not have the tree seen; empty: whatever it has.
+func (c Copy) collect(ctx context.Context, message, seen string) (string, error) {
 	tip, next, err := c.commit(ctx, c.own(), message)
+	if err == nil && seen != "" {
+		var tree string
+		if tree, err = c.own().run(ctx, "rev-parse", next+"^{tree}"); err == nil && tree != seen {
+			err = stateError("the copy %s was changed since its tree was %.12s: look at what was changed, and merge again", c.name(), seen)
+		}
+	}
 	if err == nil {
 		_, err = c.own().run(ctx, "update-ref", heads(c.branch()), next, tip)
 	}
@@ -149,6 +156,7 @@ type Meeting struct {
 	Conflicts []string
 	// Known: there are no other conflicts. Before git 2.38 it is not known.
 	Known bool
+	Tree  string // what is merged: that of a Diff, if nothing was changed since
 }
 
 // replaced adds to the error of a fetch from the copy the setting of the person's repository, if
@@ -172,14 +180,15 @@ var ErrNothing = errors.New("nothing was changed in the copy")
 
 // Merge commits what is left in the copy, with title as the first line of the message, and
 // fetches the branch into the person's repository, where nothing else is changed. If the
-// branch there has other commits, it is an error.
-func (c Copy) Merge(ctx context.Context, title string) (m Merged, err error) {
+// branch there has other commits, it is an error; so it is if the copy does not have the tree
+// seen, unless that is empty.
+func (c Copy) Merge(ctx context.Context, title, seen string) (m Merged, err error) {
 	m.Branch = c.branch()
 	before, err := c.own().run(ctx, "rev-parse", heads(m.Branch))
 	if err != nil {
 		return m, err
 	}
-	if m.Commit, err = c.collect(ctx, leftMessage(c.name(), title)); err != nil {
+	if m.Commit, err = c.collect(ctx, leftMessage(c.name(), title), seen); err != nil {
 		return m, err
 	}
 	own, person := c.own(), c.person()
@@ -234,6 +243,9 @@ func (c Copy) Meets(ctx context.Context) (Meeting, error) {
 // meets returns what a commit in the repository of pawl's own meets in the person's.
 func (c Copy) meets(ctx context.Context, commit string) (m Meeting, err error) {
 	own, person := c.own(), c.person()
+	if m.Tree, err = own.run(ctx, "rev-parse", commit+"^{tree}"); err != nil {
+		return m, err
+	}
 	if m.Into, err = person.run(ctx, "symbolic-ref", "--quiet", "--short", "HEAD"); err != nil {
 		m.Into = ""
 	}

@@ -6,7 +6,7 @@ import { sleep } from "./timing.js";
 
 const prefix = "/api/v1";
 
-/** @typedef {Record<"items" | "messages" | "runs" | "parts" | "questions" | "attachments" | "labels" | "depends_on" | "may" | "files" | "checks" | "notes", any[]> & Record<string, any>} Answer what the server says */
+/** @typedef {Record<"items" | "messages" | "runs" | "parts" | "questions" | "attachments" | "labels" | "depends_on" | "may" | "files" | "checks" | "notes" | "arrays" | "objects", any[]> & Record<string, any>} Answer what the server says */
 
 /** A Problem is an error that the server answered with. */
 export class Problem extends Error {
@@ -82,7 +82,7 @@ async function ask(path, options) {
   }
 }
 
-/** get returns the resource at a path. @param {string} path @param {Record<string, string | number | boolean | string[] | undefined>} [query] @param {AbortSignal} [signal] @returns {Promise<Answer>} */
+/** get returns the resource at a path. @param {string} path @param {Record<string, any>} [query] @param {AbortSignal} [signal] @returns {Promise<Answer>} */
 export async function get(path, query = {}, signal = undefined) {
   const q = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {

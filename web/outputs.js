@@ -29,24 +29,27 @@ export async function outputPage(place, run, id) {
     fill(title, [s.format, bytes(s.size.bytes), s.lines && plural(s.lines, "line"), plural(s.structure.total_values, "value")].filter(Boolean).join(" · "));
     const choose = (/** @type {any} */ p) => button(p, () => { path.value = p; extract(); }, "path");
     fill(shape, h("h2", null, "Shape"), h("ul", "plain",
-      (s.arrays || []).map((/** @type {any} */ a) => h("li", null, choose(a.path + "[*]"), h("small", "quiet", ` ${plural(a.length, "item")}`))),
-      (s.objects || []).map((/** @type {any} */ o) => h("li", null, choose(o.path), h("small", "quiet", " " + (o.keys || []).slice(0, 8).join(", "))))));
+      (s.arrays || []).map((a) => h("li", null, choose(a.path + "[*]"), h("small", "quiet", ` ${plural(a.length, "item")}`))),
+      (s.objects || []).map((o) => h("li", null, choose(o.path), h("small", "quiet", " " + (o.keys || []).slice(0, 8).join(", "))))));
     if (s.structure.root_type === "array" || s.structure.root_type === "object") extract();
     else run1("read", () => ({ limit: 20000 }), (r) => h("pre", { tabIndex: 0 }, r.text));
   });
 }
 
+/** @param {any} value @param {number} [space] */
+const text = (value, space) => typeof value === "string" ? value : JSON.stringify(value, null, space);
+
 /** @param {any} value */
-const raw = (value) => h("pre", { tabIndex: 0 }, typeof value === "string" ? value : JSON.stringify(value, null, 2));
+const raw = (value) => h("pre", { tabIndex: 0 }, text(value, 2));
 
 /** table shows values in a table whose columns are found. @param {any} values */
 function table(values) {
   if (!Array.isArray(values) || values.length === 0) return raw(values);
   const names = [...new Set(values.slice(0, 50).flatMap((v) => v && typeof v === "object" && !Array.isArray(v) ? Object.keys(v) : []))].slice(0, 12);
-  const cell = (/** @type {any} */ v) => h("td", null, v === undefined ? "" : typeof v === "string" ? v.slice(0, 300) : JSON.stringify(v).slice(0, 300));
+  const cell = (/** @type {any} */ v) => h("td", null, v === undefined ? "" : text(v).slice(0, 300));
   return wide("", h("thead", null, h("tr", null, names.length ? names.map((n) => h("th", null, n)) : h("th", null, "value"))),
     h("tbody", null, values.map((v) => h("tr", null, names.length ? names.map((n) => cell(v?.[n])) : cell(v)))));
 }
 
 /** groups shows figures by group. @param {any} r */
-const groups = (r) => bars((r.groups || [r.all]).map((/** @type {any} */ g) => [g.group === undefined ? "all" : typeof g.group === "string" ? g.group : JSON.stringify(g.group), Number(g.value ?? g.count)]));
+const groups = (r) => bars((r.groups || [r.all]).map((/** @type {any} */ g) => [g.group === undefined ? "all" : text(g.group), Number(g.value ?? g.count)]));

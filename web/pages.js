@@ -31,15 +31,15 @@ export async function runs(place, signal) {
 /** @type {PageOf} */
 export async function runPage(place, run, signal) {
   const [r, why] = await Promise.all([get("/runs/" + run, {}, signal), get(`/runs/${run}/why`, {}, signal)]);
-  const words = h("textarea", { rows: 2, placeholder: "Say something to the agent", "aria-label": "say something to the agent" });
+  const e = h("div", "run"), words = h("textarea", { rows: 2, placeholder: "Say something to the agent", "aria-label": "say something to the agent" });
   put(place, h("div", "task", h("header", null, h("p", null, h("a", { href: "#/runs" }, "← Runs")), h("h1", null, r.name || r.title || run), h("p", "status", why.text, why.next ? " · " + why.next : ""),
     h("div", "actions", r.state === "working" && button("Stop", () => post(`/runs/${run}/interrupt`)), h("a", { class: "button", href: `#/runs/${run}/outputs` }, "Outputs"))),
-  h("div", "main", h("div", "run"), h("form", { class: "say stand", onsubmit: submits(async () => {
+  h("div", "main", e, h("form", { class: "say stand", onsubmit: submits(async () => {
     const text = words.value.trim();
     if (text) await post(`/runs/${run}/prompt`, { text });
     if (words.value.trim() === text) words.value = "";
   }) }, words, h("div", null, h("button", "act", "Say"))))));
-  transcript(/** @type {HTMLElement} */ (place.querySelector(".run")), run, signal);
+  transcript(e, run, signal);
 }
 
 /** @type {PageOf} */

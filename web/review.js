@@ -72,7 +72,7 @@ export async function reviewPage(place, id, signal) {
       const looks = reviews.filter((r) => r.tree && r.tree !== diff?.tree);
       from.hidden = looks.length === 0 && !since;
       fill(from, h("option", { value: "" }, "all changes"), looks.map((r) => h("option", { value: r.tree, selected: r.tree === since }, "since the review of " + at(r))));
-      fill(meets, unmerged(task) && meeting(await get(`/tasks/${id}/merge`, {}, signal).catch(() => ({ conflicts: [], uncommitted: [] }))));
+      fill(meets, unmerged(task) && meeting(await get(`/tasks/${id}/merge`, {}, signal).catch((error) => ({ why: error.message }))));
       fill(past, attempts.length > 1 && attemptsView(attempts, runs), reviews.map((r, i) => reviewView(r, i === 0)));
       draw();
     } catch (error) {
@@ -162,7 +162,7 @@ export async function reviewPage(place, id, signal) {
       await load();
       said("Sent. The agent continues with it.");
     }, { disabled: comments.length === 0, class: comments.length ? "act" : "" }),
-    unmerged(task) && button("Merge", () => merge(task), comments.length ? "" : "act"),
+    unmerged(task) && button("Merge", () => merge(task, diff.tree).finally(load), comments.length ? "" : "act"),
     task.copy && button("Discard…", () => {
       ask("Remove the copy?", [h("p", null, "What was not merged is removed with it. The task stays.")], "Remove it", async () => {
         await post(`/tasks/${id}/discard`);
@@ -204,16 +204,17 @@ const attemptsView = (attempts, diffs) => h("details", "past", h("summary", null
 function meeting(m) {
   const into = m.into || "your branch";
   const names = (/** @type {string[]} */ all) => code(all.slice(0, 9).join(", ") + (all.length > 9 ? ` and ${all.length - 9} more` : ""));
+  if (m.why) return h("span", "warn", "What a merge would meet is not known: ", m.why);
   if (m.unchanged || m.contained) return "";
   return h("span", m.conflicts.length || m.uncommitted.length ? "warn" : "quiet",
     m.conflicts.length ? [`Conflicts with ${into}: `, names(m.conflicts)] : m.known ? `No conflicts with ${into}.` : `Whether it conflicts with ${into} is not known.`,
     m.uncommitted.length > 0 && [" Not committed in your folder: ", names(m.uncommitted)]);
 }
 
-/** merge fetches the branch of a task and says what stands in the way. @param {any} task */
-async function merge(task) {
+/** merge fetches the branch of a task and says what stands in the way. @param {any} task @param {string} tree what was looked at */
+async function merge(task, tree) {
   await trying(async () => {
-    const m = await post(`/tasks/${task.id}/merge`);
+    const m = await post(`/tasks/${task.id}/merge`, { tree });
     const into = m.into || "your branch";
     const dialog = ask(m.unchanged ? "Nothing was changed" : "The branch is in your repository", [
       h("p", null, code(m.branch), " is at ", code(m.commit.slice(0, 12)), m.contained ? ` and is part of ${into} already.` : "."),

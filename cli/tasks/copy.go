@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -64,22 +65,25 @@ func taskMergeCommand(inv *command.Invocation) *cobra.Command {
 this repository. Nothing else is changed here: no file, no other branch; a branch that has
 other commits is not overwritten. What is printed says how to merge the branch, and whether
 it conflicts with what is checked out.`,
-		Example: "  pawl task merge last && git merge pawl/t-k3f9xy",
+		Example: "  pawl task merge last --dry-run\n  pawl task merge last && git merge pawl/t-k3f9xy",
 	}
+	dry := cmd.Flags().Bool("dry-run", false, "only say what a merge would meet now; fetch nothing")
 	asJSON := command.JSONFlag(cmd)
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
+		if *dry {
+			return previewMerge(ctx, inv, ws, id, *asJSON)
+		}
 		if _, err := atRest(ctx, ws, id); err != nil {
 			return err
 		}
-		m, err := board.Of(ws).Merge(ctx, id, app.Person())
+		m, err := board.Of(ws).Merge(ctx, id, app.Person(), "")
 		switch {
 		case err != nil:
 			return err
 		case *asJSON:
 			return inv.Encode(m)
 		case m.Unchanged:
-			_, err := fmt.Fprintf(inv.Stdout, "nothing was changed in the copy of task %s\n", id)
-			return err
+			return inv.PrintLines([]string{unchanged(id)})
 		}
 		if _, err := fmt.Fprintln(inv.Stdout, command.Visible(strings.Join(mergeLines(m), "\n"))); err != nil {
 			return err
@@ -91,18 +95,53 @@ it conflicts with what is checked out.`,
 	})
 }
 
+// previewMerge says what a merge of the copy of a task would meet.
+func previewMerge(ctx context.Context, inv *command.Invocation, ws *app.Workspace, id tasks.ID, asJSON bool) error {
+	m, err := board.Of(ws).MergePreview(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case asJSON:
+		return inv.Encode(m)
+	case m.Unchanged:
+		return inv.PrintLines([]string{unchanged(id)})
+	}
+	lines := meetingLines(m)
+	if len(m.Conflicts) == 0 && !m.Contained {
+		lines = append([]string{conflictsLine(m)}, lines...)
+	}
+	return inv.PrintLines(lines)
+}
+
+func unchanged(id tasks.ID) string {
+	return fmt.Sprintf("nothing was changed in the copy of task %s", id)
+}
+
+// conflictsLine says of a merge without a known conflict whether there is none.
+func conflictsLine(m board.TaskMergePreviewForm) string {
+	if m.Known {
+		return "it does not conflict with " + intoOf(m)
+	}
+	return "whether it conflicts with " + intoOf(m) + " is not known: git 2.38 or later can say it"
+}
+
+func intoOf(m board.TaskMergePreviewForm) string {
+	return cmp.Or(m.Into, "the commit that is checked out")
+}
+
 // mergeLines says what came of a merge.
 func mergeLines(m board.TaskMergeForm) []string {
-	into := m.Into
-	if into == "" {
-		into = "the commit that is checked out"
-	}
-	lines := []string{fmt.Sprintf("the branch %s is in this repository, at %.12s", m.Branch, m.Commit)}
+	return append([]string{fmt.Sprintf("the branch %s is in this repository, at %.12s", m.Branch, m.Commit)},
+		meetingLines(board.TaskMergePreviewForm{Into: m.Into, Contained: m.Contained, Conflicts: m.Conflicts, Uncommitted: m.Uncommitted})...)
+}
+
+// meetingLines says what stands in the way of a merge.
+func meetingLines(m board.TaskMergePreviewForm) (lines []string) {
 	if m.Contained {
-		return append(lines, into+" has all of it already")
+		return []string{intoOf(m) + " has all of it already"}
 	}
 	if len(m.Conflicts) > 0 {
-		lines = append(lines, fmt.Sprintf("it conflicts with %s in %s: git merge stops there for you to resolve them", into, report.SomeOf(m.Conflicts, len(m.Conflicts))))
+		lines = append(lines, fmt.Sprintf("it conflicts with %s in %s: git merge stops there for you to resolve them", intoOf(m), report.SomeOf(m.Conflicts, len(m.Conflicts))))
 	}
 	if len(m.Uncommitted) > 0 {
 		lines = append(lines, fmt.Sprintf("you have uncommitted changes in %s: commit or stash them first", report.SomeOf(m.Uncommitted, len(m.Uncommitted))))
