@@ -276,6 +276,22 @@ func TestOfTwoBrowsersThatAnswerTheFirstCounts(t *testing.T) {
 	one.until(`document.querySelector(".dialog") === null`)
 }
 
+// A task that no process drives is not said to be at work.
+func TestACardSaysThatNoProcessDrivesItsTask(t *testing.T) {
+	t.Parallel()
+	s := serve(t, boardReplies)
+	id := s.add("Write the list")
+	s.do("POST", "/tasks/"+id+"/plan", "").is(200)
+	b := s.browse(360)
+	b.sees("no process drives it")
+	if text := b.value(`document.querySelector(".card .does").textContent + document.getElementById("working").textContent`).(string); strings.Contains(text, "work") {
+		t.Errorf("the page says %q", text)
+	}
+	s.drive()
+	b.sees("Which list?")
+	b.until(`!document.body.innerText.includes("no process drives it")`)
+}
+
 // The palette reaches every page, task and action by typing; the pages beside the board say what they are asked for.
 func TestThePaletteAndThePagesBesideTheBoard(t *testing.T) {
 	t.Parallel()
@@ -310,6 +326,10 @@ func TestThePaletteAndThePagesBesideTheBoard(t *testing.T) {
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.click("of all folders")
 	b.sees(s.ws.Dir)
+
+	find("settings")
+	b.do(chromedp.KeyEvent(kb.Enter))
+	b.until(`[...document.querySelectorAll("tr")].some((r) => /^model\s+script\/\S+\s+environment PAWL_MODEL$/.test(r.innerText.trim()))`)
 
 	find("agents")
 	b.do(chromedp.KeyEvent(kb.Enter))

@@ -59,7 +59,7 @@ function showHelp() {
 }
 
 let before = "";
-const places = /** @type {Record<string, string>} */ ({ b: "#/", r: "#/runs", a: "#/agents", m: "#/models", p: "#/rules", t: "#/trust", u: "#/usage", s: "#/settings" });
+const places = /** @type {Record<string, string>} */ ({ b: "", r: "runs", a: "agents", m: "models", p: "rules", t: "trust", u: "usage", s: "settings" });
 
 /** openPalette opens the palette with the pages, and what can be done with the task that is shown. */
 const openPalette = () => palette([{ name: "Board", run: () => { location.hash = "#/"; } }, ...Object.entries(side).map(([page, [name]]) => ({ name, about: "page", run: () => { location.hash = "#/" + page; } })),
@@ -86,10 +86,10 @@ function key(e) {
     j: () => step(0, 1), k: () => step(0, -1), l: () => step(1, 0), h: () => step(-1, 0),
     "/": () => { location.hash = "#/"; requestAnimationFrame(() => search.focus()); },
     n: () => newTask(), "?": showHelp, g: () => { before = "g"; },
-    d: () => { const first = /** @type {HTMLElement | null} */ (document.querySelector(".dialog") || document.querySelector(".needs button")); first?.focus(); },
+    d: () => /** @type {HTMLElement | null} */ (document.querySelector(".dialog") || document.querySelector(".needs button"))?.focus(),
     Escape: () => { if (location.hash.replace(/^#\/?/, "")) history.back(); },
   });
-  const act = after === "g" && places[e.key] ? () => { location.hash = places[e.key]; } : actions[e.key];
+  const act = after === "g" && e.key in places ? () => { location.hash = "#/" + places[e.key]; } : actions[e.key];
   if (!act) return;
   e.preventDefault();
   act();
@@ -133,7 +133,7 @@ async function start() {
     if (c === "away") { tick(); ticking = setInterval(tick, 1000); }
   });
   onChange(() => {
-    const n = [...cards.values()].filter((c) => c.status === "active" && !c.waits_for && !c.queued || c.status === "planning" && !c.queued).length;
+    const n = [...cards.values()].filter((c) => !c.queued && !c.undriven && (c.status === "active" && !c.waits_for || c.status === "planning")).length;
     byId("working").textContent = n ? n + " working" : "";
   }, new AbortController().signal);
   begin();

@@ -61,7 +61,7 @@ function card(c) {
 /** stateOf says in a line what a task does now. @param {Card} c */
 function stateOf(c) {
   switch (c.status) {
-    case "planning": case "active": return [c.agent, !c.queued && (doing.get(c.id) || (c.waits_for === "permission" ? "asks for permission" : "works")), ...live(c)].filter(Boolean).join(" · ");
+    case "planning": case "active": return [c.agent, !c.queued && !c.undriven && (doing.get(c.id) || (c.waits_for === "permission" ? "asks for permission" : "works")), ...live(c)].filter(Boolean).join(" · ");
     case "awaiting_input": return (c.agent || "the planner") + " asked";
     case "waiting": return c.detail || (c.until ? "continues at " + new Date(c.until).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) : "paused");
     case "failed": return c.detail || "";

@@ -4,7 +4,7 @@
 import { follow, get, send } from "./client.js";
 import { bytes, once, said } from "./dom.js";
 
-/** @typedef {{id: string, title: string, status: string, agent?: string, run?: string, waits_for?: string, labels?: string[], priority: number, created_at: string, updated_at: string, seq: number, detail?: string, until?: string, depends_on?: string[], starts?: boolean, branch?: string, merged?: boolean, queued?: string, memory_bytes?: number, usage: {cost: number | null, input_tokens: number, output_tokens: number}}} Card a task in the list; queued is what its agent waits for before it begins, memory_bytes what the processes of its agent take */
+/** @typedef {Record<"id" | "title" | "status" | "updated_at", string> & Record<"priority" | "seq", number> & Partial<Record<"agent" | "run" | "waits_for" | "detail" | "until" | "branch" | "queued", string> & Record<"labels" | "depends_on", string[]> & Record<"starts" | "merged" | "undriven", boolean>> & {memory_bytes?: number, usage: {cost: number | null}}} Card a task in the list; queued is what its agent waits for before it begins, memory_bytes what the processes of its agent take; undriven: no process works on it */
 
 /** @type {Map<string, Card>} */
 export const cards = new Map();
@@ -60,7 +60,7 @@ export function needs(c) {
 export const unmerged = (task) => task.copy && (!task.copy.merged || task.copy.worked_on);
 
 /** live says what a task does now that its history does not have. @param {any} c as the API has it */
-export const live = (c) => [c.queued && "queued: " + c.queued, c.memory_bytes && bytes(c.memory_bytes)].filter(Boolean);
+export const live = (c) => [c.undriven && "no process drives it: pawl task watch", c.queued && "queued: " + c.queued, c.memory_bytes && bytes(c.memory_bytes)].filter(Boolean);
 
 const dismissed = new Set(JSON.parse(localStorage.getItem("pawl-dismissed") || "[]"));
 
@@ -127,9 +127,9 @@ const working = (c) => c.status === "active" || c.status === "planning";
 export const refresh = once(async () => {
   if (![...cards.values()].some(working)) return;
   try {
-    for (const { id, queued, memory_bytes } of (await get("/tasks", { status: ["active", "planning"], limit: 500 })).items) {
+    for (const { id, queued, memory_bytes, undriven } of (await get("/tasks", { status: ["active", "planning"], limit: 500 })).items) {
       const card = cards.get(id);
-      if (card) Object.assign(card, { queued, memory_bytes });
+      if (card) Object.assign(card, { queued, memory_bytes, undriven });
     }
     changed(null);
   } catch { /* it is asked again */ }
@@ -150,7 +150,10 @@ export function begin() {
       said(`${cards.get(event.task)?.title}: answered elsewhere by ${event.by}: ${event.data.answer || event.data.answers.join(", ")}`);
     }
     if (event.type === "tool_executed") doing.set(event.task, event.data.detail || event.data.tool);
-    if (event.type === "agent_started" || event.type === "planning_started") doing.set(event.task, "begins");
+    if (event.type === "agent_started" || event.type === "planning_started") {
+      doing.set(event.task, "begins");
+      if (!document.hidden) setTimeout(refresh, 1000); // it may have to wait first
+    }
     if (event.card) { // which does not have what refresh has found
       const { run, status, queued, memory_bytes } = cards.get(event.task) || {};
       take(run === event.card.run && status === event.card.status ? { queued: event.type === "tool_executed" ? "" : queued, memory_bytes, ...event.card } : event.card);
