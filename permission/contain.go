@@ -80,7 +80,9 @@ func (t *evaluation) exactly(s *script) {
 		words := r.split()
 		return len(words) == 1 && words[0] == text && strings.ContainsAny(text, " \n") && r.Sandbox == run.Confined
 	})
-	if !ok || slices.ContainsFunc(t.parts, func(p Part) bool { return p.Verdict == Deny || p.Verdict == Ask && !p.bounded }) || t.mayBeRuled(s) {
+	// Where a redirection writes may be somewhere else by then; only the sandbox bounds that.
+	bounded := func(p Part) bool { return p.bounded && (t.r.Contains || p.Kind != kindRedirect) }
+	if !ok || slices.ContainsFunc(t.parts, func(p Part) bool { return p.Verdict == Deny || p.Verdict == Ask && !bounded(p) }) || t.mayBeRuled(s) {
 		return
 	}
 	for i := range t.parts {

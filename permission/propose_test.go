@@ -125,6 +125,21 @@ func TestACommandWithVariablesRunsByARuleForItsTextAlone(t *testing.T) {
 	}
 }
 
+// What runs first may put a link where a redirection then writes: without a sandbox the text alone does not say where.
+func TestARuleForTheTextCoversNoRedirectionThatALinkMayLeadAway(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]permission.Verdict{
+		"X=1 make; echo y > out": permission.Ask,
+		"X=1 make > out":         permission.Allow, // opened before make runs
+		"X=1 make 2>/dev/null":   permission.Allow,
+	} {
+		r := permission.Request{Tool: "shell", Command: command, Workspace: "/work"}
+		if d := rules(t, permission.Allow, "'"+command+"'").Decide(r, permission.AcceptEdits); d.Verdict != want {
+			t.Errorf("%s: %s (%s), want %s", command, d.Verdict, d.Reason, want)
+		}
+	}
+}
+
 func TestAlwaysProposesAFileThenItsFolderAndAHost(t *testing.T) {
 	t.Parallel()
 	edit := func(path string) permission.Request {
