@@ -41,7 +41,7 @@ func (w *Workspace) findHooks(p *policy.Policy) (f hooksFound) {
 	own := filepath.Join(w.env.UserDir(), OwnHooksFile)
 	switch content, err := readBounded(own, maxHooksFile); {
 	case err == nil:
-		f.add(own, content, true)
+		f.add(p, own, content, "")
 	case !errors.Is(err, fs.ErrNotExist):
 		f.problems = append(f.problems, fmt.Sprintf("%s: %v", own, err))
 	}
@@ -53,7 +53,7 @@ func (w *Workspace) findHooks(p *policy.Policy) (f hooksFound) {
 		for _, name := range policy.HookFiles {
 			files, others := p.TrustedFilesOf(dir, name)
 			for _, file := range files {
-				f.add(filepath.Join(dir, filepath.FromSlash(file.Name)), file.Content, false)
+				f.add(p, filepath.Join(dir, filepath.FromSlash(file.Name)), file.Content, dir)
 			}
 			for _, other := range others {
 				f.untrusted = append(f.untrusted, filepath.Join(dir, filepath.FromSlash(other)))
@@ -63,11 +63,21 @@ func (w *Workspace) findHooks(p *policy.Policy) (f hooksFound) {
 	return f
 }
 
-// add adds the hooks in a file.
-func (f *hooksFound) add(file string, content []byte, own bool) {
-	hooks, problems, err := hook.Parse(content, file, own)
+// add adds the hooks in a file of a folder; of "" it is the person's own.
+func (f *hooksFound) add(p *policy.Policy, file string, content []byte, dir string) {
+	hooks, problems, err := hook.Parse(content, file, dir == "")
 	if err != nil {
 		problems = append(problems, err.Error())
+	}
+	for i := range hooks {
+		if hooks[i].Project = dir; dir == "" {
+			continue
+		}
+		for _, name := range hook.Files(hooks[i:i+1], dir) {
+			if isFile(filepath.Join(dir, name)) || p.WasTrusted(dir, name) {
+				hooks[i].Files = append(hooks[i].Files, name)
+			}
+		}
 	}
 	f.all, f.problems = append(f.all, hooks...), append(f.problems, problems...)
 }
@@ -84,33 +94,33 @@ func readBounded(file string, most int64) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// hookSet returns the hooks of runs in a workspace, which may be a copy; nil: there are none.
+// hookSet returns the hooks of runs; nil: there are none.
 func (w *Workspace) hookSet(s *settings) *hook.Set {
 	f := s.hooks()
 	if len(f.all) == 0 {
 		return nil
 	}
-	return &hook.Set{Hooks: f.all, Options: s.shellOptions(), Check: func(h *hook.Hook, workspace string) error { return w.checkHook(s.policy, h, workspace) }}
+	return &hook.Set{Hooks: f.all, Options: s.shellOptions(), Workspace: w.Dir,
+		Check: func(h *hook.Hook, project string) error { return checkHook(s.policy, h, project) }}
 }
 
-// checkHook returns an error if a hook of the repository would run a file of it that no one has trusted as it is.
-func (w *Workspace) checkHook(p *policy.Policy, h *hook.Hook, workspace string) error {
-	if h.Own {
+// checkHook returns an error if a hook of a project would run without a file that it names, or with one that no one has
+// trusted as it is. The project may be a copy.
+func checkHook(p *policy.Policy, h *hook.Hook, project string) error {
+	if len(h.Files) == 0 {
 		return nil
 	}
-	var changed []string
-	for _, name := range hook.Files([]hook.Hook{*h}, w.Dir) {
-		if !isFile(filepath.Join(workspace, name)) {
-			continue
-		}
-		others, err := p.Unreviewed(workspace, w.Dir, []string{name})
-		if err != nil {
-			return err
-		}
-		changed = append(changed, others...)
-	}
-	if len(changed) > 0 {
+	changed, err := p.Unreviewed(project, h.Project, h.Files)
+	switch {
+	case err != nil:
+		return err
+	case len(changed) > 0:
 		return fmt.Errorf("%s is not trusted as it is: review it with `pawl trust`", strings.Join(changed, ", "))
+	}
+	for _, name := range h.Files {
+		if _, err := os.Lstat(filepath.Join(project, name)); err != nil {
+			return fmt.Errorf("%s, which it runs, is not there", name)
+		}
 	}
 	return nil
 }
@@ -118,14 +128,12 @@ func (w *Workspace) checkHook(p *policy.Policy, h *hook.Hook, workspace string) 
 // hookScripts returns the files of the workspace that its hooks run, trusted or not: they are reviewed with them.
 func (w *Workspace) hookScripts() (names []string) {
 	for _, file := range policy.HookFiles {
-		content, err := readBounded(filepath.Join(w.Dir, filepath.FromSlash(file)), maxHooksFile)
-		if err != nil {
-			continue
-		}
-		hooks, _, _ := hook.Parse(content, file, false) // what cannot be read names none
-		for _, name := range hook.Files(hooks, w.Dir) {
-			if isFile(filepath.Join(w.Dir, name)) {
-				names = append(names, name)
+		if content, err := readBounded(filepath.Join(w.Dir, filepath.FromSlash(file)), maxHooksFile); err == nil {
+			hooks, _, _ := hook.Parse(content, file, false) // what cannot be read names none
+			for _, name := range hook.Files(hooks, w.Dir) {
+				if isFile(filepath.Join(w.Dir, name)) {
+					names = append(names, name)
+				}
 			}
 		}
 	}

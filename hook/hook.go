@@ -36,8 +36,12 @@ type Hook struct {
 	Once       bool // once in a run
 	Blocks     bool // that it fails is a refusal
 
-	Source  string // its file
-	Own     bool   // a person's own for pawl: it may leave the sandbox
+	Source string // its file
+	Own    bool   // a person's own for pawl: it may leave the sandbox
+	// Project is the folder whose file has it, the workspace or one above it; empty: it is a person's. Files are those of
+	// the folder that it names: they were reviewed with it.
+	Project string
+	Files   []string
 	Sandbox run.Confinement
 
 	matches func(name string) bool
@@ -184,12 +188,12 @@ func matcher(text string) (func(name string) bool, error) {
 	return r.MatchString, nil
 }
 
-// Files returns what the commands of hooks name that could be a file below a workspace, with slashes, so that it can be
+// Files returns what the commands of hooks name that could be a file below a project, with slashes, so that it can be
 // trusted together with the hooks that run it.
-func Files(hooks []Hook, workspace string) (names []string) {
+func Files(hooks []Hook, project string) (names []string) {
 	for _, h := range hooks {
 		for _, word := range append(words(h.Command), h.Args...) {
-			for _, dir := range []string{"$CLAUDE_PROJECT_DIR/", "${CLAUDE_PROJECT_DIR}/", workspace + "/"} {
+			for _, dir := range []string{"$CLAUDE_PROJECT_DIR/", "${CLAUDE_PROJECT_DIR}/", project + "/"} {
 				word = strings.TrimPrefix(word, dir)
 			}
 			name := path.Clean(word)

@@ -252,6 +252,20 @@ func TestTheFilesThatHooksRunAreKnown(t *testing.T) {
 	}
 }
 
+// A hook of the repository's root works there, and in a copy at the root of the copy.
+func TestAHookKnowsItsProject(t *testing.T) {
+	t.Parallel()
+	s := &Set{Workspace: "/r/sub/x"}
+	for _, c := range [][3]string{
+		{"", "/r/sub/x", "/r/sub/x"}, {"/r", "/r/sub/x", "/r"}, {"/r/sub/x", "/r/sub/x", "/r/sub/x"}, {"/r", "/copy/sub/x", "/copy"},
+		{"/r/sub/x", "/copy", "/copy"}, {"/r", "/copy", "/copy"}, {"/home", "/r/sub/x", "/r/sub/x"},
+	} {
+		if got := s.project(&Hook{Project: c[0]}, c[1]); got != c[2] {
+			t.Errorf("of %q in %s: %s, want %s", c[0], c[1], got, c[2])
+		}
+	}
+}
+
 func TestAHookRunsOnceWhereItSaysSo(t *testing.T) {
 	t.Parallel()
 	s := parsed(t, `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true","once":true},{"type":"command","command":"true","once":true}]}]}}`)

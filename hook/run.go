@@ -24,9 +24,11 @@ import (
 type Set struct {
 	Hooks   []Hook
 	Options tool.ShellOptions
-	// Check returns why a hook must not run now, such as a file that it runs and no one has trusted as it is; nil: all
-	// may.
-	Check func(h *Hook, workspace string) error
+	// Workspace is where the hooks were found; runs may work in copies of it.
+	Workspace string
+	// Check returns why a hook must not run now in a project, such as a file that it runs and no one has trusted as it is;
+	// nil: all may.
+	Check func(h *Hook, project string) error
 
 	mu   sync.Mutex
 	done map[string]bool // hooks that run once, by run
@@ -187,7 +189,7 @@ type answer struct {
 // one runs one hook.
 func (s *Set) one(ctx context.Context, env tool.Env, m Moment, h *Hook, given []byte) (a answer) {
 	if s.Check != nil {
-		if err := s.Check(h, env.Workspace); err != nil {
+		if err := s.Check(h, s.project(h, env.Workspace)); err != nil {
 			return answer{problem: err, strict: true}
 		}
 	}
@@ -202,9 +204,18 @@ func (s *Set) one(ctx context.Context, env tool.Env, m Moment, h *Hook, given []
 	return a
 }
 
+// project returns the folder of a hook's project for a run that works in a workspace: of a copy it is in the copy.
+func (s *Set) project(h *Hook, workspace string) string {
+	below, inside := strings.CutPrefix(s.Workspace, h.Project)
+	if top, ok := strings.CutSuffix(workspace, below); h.Project != "" && inside && ok {
+		return top
+	}
+	return workspace
+}
+
 func (s *Set) command(ctx context.Context, env tool.Env, m Moment, h *Hook, given []byte) (a answer) {
 	c := tool.Command{Line: h.Command, Stdin: given, Limit: h.Timeout, Most: maxPrinted, Sandbox: h.Sandbox, Options: s.Options,
-		Env: []string{"CLAUDE_PROJECT_DIR=" + env.Workspace}}
+		Env: []string{"CLAUDE_PROJECT_DIR=" + s.project(h, env.Workspace)}}
 	if h.Args != nil {
 		c.Line, c.Argv = "", append([]string{h.Command}, h.Args...)
 	}

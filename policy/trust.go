@@ -114,6 +114,20 @@ func (p *Policy) Unreviewed(dir, of string, names []string) ([]string, error) {
 	return found, nil
 }
 
+// WasTrusted reports whether a file of the workspace, or of a folder above it, was trusted as something, whether or not it
+// is there.
+func (p *Policy) WasTrusted(dir, name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	root, uid, err := enter(dir)
+	if err != nil {
+		return false
+	}
+	root.Close() // nothing was written
+	p.trust.refresh()
+	return p.trust.of(dir, uid).sumOf(name) != ""
+}
+
 // Trust stores a person's word that changes, which they were shown, may count. From
 // when it returns they do.
 func (p *Policy) Trust(changes []Change) error {
