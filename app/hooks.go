@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -23,6 +24,7 @@ const maxHooksFile = 1 << 20
 type hooksFound struct {
 	all       []hook.Hook // in the order in which their files count
 	problems  []string    // which do not run, and why
+	unseen    []string    // those of them that would run elsewhere: it is said at the start of runs
 	untrusted []string    // files that a person has to review first
 }
 
@@ -34,14 +36,14 @@ func (w *Workspace) Hooks() (all []hook.Hook, untrusted, problems []string, err 
 		return nil, nil, nil, err
 	}
 	f := s.hooks()
-	return f.all, f.untrusted, f.problems, nil
+	return f.all, f.untrusted, slices.Concat(f.problems, f.unseen), nil
 }
 
 func (w *Workspace) findHooks(p *policy.Policy) (f hooksFound) {
 	own := filepath.Join(w.env.UserDir(), OwnHooksFile)
 	switch content, err := readBounded(own, maxHooksFile); {
 	case err == nil:
-		f.add(p, own, content, "")
+		f.add(p, w.Dir, own, content, "")
 	case !errors.Is(err, fs.ErrNotExist):
 		f.problems = append(f.problems, fmt.Sprintf("%s: %v", own, err))
 	}
@@ -53,7 +55,7 @@ func (w *Workspace) findHooks(p *policy.Policy) (f hooksFound) {
 		for _, name := range policy.HookFiles {
 			files, others := p.TrustedFilesOf(dir, name)
 			for _, file := range files {
-				f.add(p, filepath.Join(dir, filepath.FromSlash(file.Name)), file.Content, dir)
+				f.add(p, w.Dir, filepath.Join(dir, filepath.FromSlash(file.Name)), file.Content, dir)
 			}
 			for _, other := range others {
 				f.untrusted = append(f.untrusted, filepath.Join(dir, filepath.FromSlash(other)))
@@ -64,21 +66,29 @@ func (w *Workspace) findHooks(p *policy.Policy) (f hooksFound) {
 }
 
 // add adds the hooks in a file of a folder; of "" it is the person's own.
-func (f *hooksFound) add(p *policy.Policy, file string, content []byte, dir string) {
+func (f *hooksFound) add(p *policy.Policy, workspace, file string, content []byte, dir string) {
 	hooks, problems, err := hook.Parse(content, file, dir == "")
 	if err != nil {
 		problems = append(problems, err.Error())
 	}
 	for i := range hooks {
-		if hooks[i].Project = dir; dir == "" {
+		h := &hooks[i]
+		if h.Project = dir; dir == "" {
 			continue
 		}
 		for _, name := range hook.Files(hooks[i:i+1], dir) {
 			if isFile(filepath.Join(dir, name)) || p.WasTrusted(dir, name) {
-				hooks[i].Files = append(hooks[i].Files, name)
+				h.Files = append(h.Files, name)
 			}
 		}
 	}
+	hooks = slices.DeleteFunc(hooks, func(h hook.Hook) bool {
+		unseen := len(h.Files) > 0 && dir != workspace && h.URL == ""
+		if unseen {
+			f.unseen = append(f.unseen, fmt.Sprintf("%s: %s: it runs %s, which commands of runs in %s do not see: run pawl in %s", file, h.Point, h.Files[0], workspace, dir))
+		}
+		return unseen
+	})
 	f.all, f.problems = append(f.all, hooks...), append(f.problems, problems...)
 }
 
@@ -97,6 +107,9 @@ func readBounded(file string, most int64) ([]byte, error) {
 // hookSet returns the hooks of runs; nil: there are none.
 func (w *Workspace) hookSet(s *settings) *hook.Set {
 	f := s.hooks()
+	for _, problem := range f.unseen {
+		w.opt.Notice("a hook does not run: " + problem)
+	}
 	if len(f.all) == 0 {
 		return nil
 	}
