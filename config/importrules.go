@@ -221,7 +221,7 @@ func (e Env) ForeignRules(agents ...string) (all []Foreign, notes []string) {
 	return all, notes
 }
 
-// limit leaves rules that allow what a rule limits which is not taken.
+// limit leaves rules that allow what a rule limits which is not taken, or not known.
 func (im *importer) limit() {
 	var rules []*permission.Imported
 	var given []permission.Given
@@ -231,6 +231,11 @@ func (im *importer) limit() {
 		given = append(given, permission.Given{Effect: f.Effect, Tool: f.tool, Text: f.Name})
 	}
 	permission.LimitImported(rules, given)
+	for i, r := range rules {
+		if len(im.notes) > 0 && given[i].Effect == permission.Allow && len(r.Rules) > 0 {
+			*r = permission.Imported{Why: "a file of " + im.agent + " cannot be read, and may have rules that limit it"}
+		}
+	}
 }
 
 func (im *importer) claude(path string) {
