@@ -50,7 +50,7 @@ func newDescribedSite(t *testing.T, name string, answer func(externaltest.Reques
 	s.write(t, filepath.Join(programs, name+".toml"), documented(t, "`"+name+".toml`", "toml"))
 	s.write(t, filepath.Join(bins, "line-counter"), documented(t, "`line-counter`, an executable", "sh"))
 	s.write(t, filepath.Join(lookedUp(s.env, "HOME"), ".qwen", "settings.json"),
-		`{"security":{"auth":{"selectedType":"openai"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true,"enableAutoUpdate":false}}`)
+		`{"security":{"auth":{"selectedType":"openai"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true,"enableAutoUpdate":false},"mcpServers":{"own":{"command":"sh","args":["own-server"]}}}`)
 	if err := os.Chmod(filepath.Join(bins, "line-counter"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -164,6 +164,7 @@ func TestRealQwenCodeIsDescribed(t *testing.T) {
 			}
 			return externaltest.Reply{Text: "Submitted."}
 		})
+		s.write(t, filepath.Join(s.dir, "own-server"), "touch started\n") // it would be started in the place of the person's
 		s.must(t, []string{"task", "add", "Look around"})
 		s.must(t, []string{"task", "plan", "last"}, "Look.")
 		if made := s.made("made"); len(made) > 0 {
@@ -171,7 +172,7 @@ func TestRealQwenCodeIsDescribed(t *testing.T) {
 		}
 		s.must(t, []string{"task", "start", "last"})
 		s.must(t, []string{"task", "show", "last"}, "completed", "Looked.", "builder")
-		if made := s.made("made"); made != "made" {
+		if made := s.made("made", "started"); made != "made" {
 			t.Errorf("the worker made %q", made)
 		}
 		if len(refused) != 2 || !strings.Contains(refused[0], "409") || !strings.Contains(refused[1], "409") {
