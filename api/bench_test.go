@@ -2,9 +2,12 @@ package api_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 
 	"pawl/board"
 	"pawl/task"
@@ -44,5 +47,90 @@ func BenchmarkAChangeReachesFiftyStreams(b *testing.B) {
 			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms-median")
 			b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "ms-max")
 		})
+	}
+}
+
+// How long a browser takes until a board with many tasks has cards, and until it knows all of them.
+func BenchmarkABoardOpens(b *testing.B) {
+	for _, n := range []int{1000, 10000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := serve(b, "")
+			for i := range n {
+				if _, err := board.Of(s.ws).Add(b.Context(), "anna", task.Created{Description: fmt.Sprintf("Task %d", i)}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			page := s.browse(1400)
+			since := func(expression string) float64 { // the page was asked for
+				v, err := chromedp.Run(page.ctx, chromedp.Poll[float64](expression+" && performance.now()", chromedp.WithPollingTimeout(0)))
+				must(b, err)
+				return v
+			}
+			var drawn, known []float64
+			for b.Loop() {
+				page.do(chromedp.Navigate("about:blank"), chromedp.Navigate(s.url+"/"))
+				drawn = append(drawn, since(`document.querySelector(".card")`))
+				known = append(known, since(fmt.Sprintf(`document.querySelector(".count")?.textContent === "%d"`, n)))
+			}
+			slices.Sort(drawn)
+			slices.Sort(known)
+			b.ReportMetric(drawn[len(drawn)/2], "ms-cards")
+			b.ReportMetric(known[len(known)/2], "ms-all")
+		})
+	}
+}
+
+// A change until a page shows it, beside nineteen other streams.
+func BenchmarkAChangeIsShown(b *testing.B) {
+	s := serve(b, "")
+	id := s.add("One.")
+	for range 19 {
+		stream := s.follow("/events", 0)
+		go func() {
+			for {
+				if _, err := stream.next(); err != nil {
+					return
+				}
+			}
+		}()
+	}
+	page := s.browse(1400)
+	page.sees("One.")
+	var took []time.Duration
+	for n := 0; b.Loop(); n++ {
+		began := time.Now()
+		s.do("PATCH", "/tasks/"+id, fmt.Sprintf(`{"labels":["l%d"]}`, n)).is(200)
+		page.sees(fmt.Sprintf("l%d", n))
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms-median")
+	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "ms-max")
+}
+
+// The memory of an open page's stream: of the server and of its client, which is in the same process.
+func BenchmarkMemoryOfAnOpenPage(b *testing.B) {
+	const pages = 100
+	for b.Loop() {
+		s := serve(b, "")
+		for i := range 1000 {
+			if _, err := board.Of(s.ws).Add(b.Context(), "anna", task.Created{Description: fmt.Sprintf("Task %d", i)}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		used := func() uint64 {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc + m.StackInuse
+		}
+		before := used()
+		for range pages {
+			stream := s.follow("/events", 0)
+			if _, err := stream.next(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(used()-before)/pages/1024, "KB/page")
 	}
 }
