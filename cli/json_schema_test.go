@@ -364,7 +364,7 @@ func inDialect(of, field, name string, member map[string]any) (string, map[strin
 // payloads are the types of events.
 var payloads = []run.Payload{run.Created{}, run.Configured{}, run.Prompted{}, run.Said{}, run.Withdrawn{}, run.RequestStarted{}, run.RequestFailed{}, run.Replied{},
 	run.Observed{}, run.CallReceived{}, run.CallInspected{}, run.CallDecided{}, run.ApprovalInvalidated{}, run.CallStarted{}, run.CallAsked{}, run.CallAnswered{}, run.CallSettled{}, run.Resumed{},
-	run.Told{}, run.Submitted{}, run.Interrupted{}, run.Compacted{}, run.Synthesized{}, run.Ended{}}
+	run.Told{}, run.Submitted{}, run.Interrupted{}, run.Compacted{}, run.Synthesized{}, run.Ended{}, run.HookStarted{}, run.HookSettled{}}
 
 // events adds the data of each type of event to the schema of its line.
 func (s schemas) events() {
