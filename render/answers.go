@@ -103,6 +103,32 @@ func RuleText(r permission.Rule) string {
 	return text
 }
 
+// RuleSpans returns a rule that is about to be stored: its text, marked where it lifts the sandbox, and what it covers.
+func RuleSpans(r permission.Rule) []Span {
+	text := Span{Text: RuleText(r), Paint: Accent}
+	if r.Sandbox != run.Confined {
+		text.Paint = Warning
+	}
+	if covers := Covers(r); covers != "" {
+		return []Span{text, {Text: "  " + covers, Paint: Faint}}
+	}
+	return []Span{text}
+}
+
+// Covers says what a rule for commands with any words at their end covers; empty: the rule spells it out.
+func Covers(r permission.Rule) string {
+	words, any := strings.CutSuffix(r.Pattern, " *")
+	switch {
+	case r.Tool != "shell" || !any:
+		return ""
+	case words == "make" || words == "gmake":
+		return "every target of the Makefile"
+	case words == "npm run" || words == "pnpm run":
+		return "every script of the package"
+	}
+	return visible.Escape(words) + ", whatever follows"
+}
+
 // RuleTexts returns rules, one after the other.
 func RuleTexts(rules permission.Rules) string {
 	var texts []string

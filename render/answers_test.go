@@ -51,6 +51,20 @@ func TestAnAnswerIsExactlyWhatIsOffered(t *testing.T) {
 	}
 }
 
+// A rule for a family says in words what it covers.
+func TestARuleSaysWhatItCovers(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"shell(make *)": "every target of the Makefile", "shell(npm run *)": "every script of the package", "shell(python -m pytest *)": "python -m pytest, whatever follows",
+		"shell(go test ./...)": "", "shell(rm -rf dist)": "", "shell": "", "write(a/**)": "", "shell('FOO=1 go test *')": "",
+	} {
+		r, err := permission.ParseRule(text)
+		if got := render.Covers(r); err != nil || got != want {
+			t.Errorf("%s: %q, want %q (%v)", text, got, want, err)
+		}
+	}
+}
+
 // The end of a turn lists each refused call once, with the flag that would allow it, and not all of many.
 func TestTheEndListsWhatWasRefused(t *testing.T) {
 	t.Parallel()

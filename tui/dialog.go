@@ -496,11 +496,7 @@ func (d *dialog) ruleLines(m *model, width int) []string {
 	s := d.storing
 	lines := []string{"  " + m.Paint(render.Bold, render.Label(s.answer)) + ":"}
 	for _, r := range s.rules {
-		paint := render.Accent
-		if r.Sandbox != run.Confined {
-			paint = render.Warning
-		}
-		lines = append(lines, render.Hang("    ", m.Wrap([]render.Span{{Text: render.RuleText(r), Paint: paint}}, width-4, true))...)
+		lines = append(lines, render.Hang("    ", m.Wrap(render.RuleSpans(r), width-4, true))...)
 	}
 	return lines
 }

@@ -236,7 +236,7 @@ func (a *Asker) storing(call app.Approval, choice render.Choice, elsewhere *else
 	}
 	lines := []string{"  " + choice.Label + ":"}
 	for _, r := range rules {
-		lines = append(lines, render.Hang("    ", a.Style.Wrap([]render.Span{{Text: render.RuleText(r), Paint: render.Accent}}, width-4, true))...)
+		lines = append(lines, render.Hang("    ", a.Style.Wrap(render.RuleSpans(r), width-4, true))...)
 	}
 	var numbers []string
 	for i, scope := range render.Scopes {

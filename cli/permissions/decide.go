@@ -191,6 +191,11 @@ func proposedWords(p permission.Proposal) string {
 	}
 	words := render.RuleTexts(p.Rules)
 	if !p.Exact {
+		for _, r := range p.Rules {
+			if covers := render.Covers(r); covers != "" {
+				words += " (" + covers + ")"
+			}
+		}
 		return words
 	}
 	which := "this exact command"
