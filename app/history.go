@@ -64,9 +64,7 @@ func (h *history) allowed() (all []permission.Allowed) {
 
 func (r *pastRun) add(e run.Event) {
 	r.seq = e.Seq
-	for _, c := range view.CallsOf(e.Payload) {
-		r.calls[c.ID] = c
-	}
+	view.Remember(r.calls, e.Payload)
 	f, ok := e.Payload.(run.CallDecided)
 	if !ok {
 		return

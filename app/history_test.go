@@ -28,7 +28,15 @@ func TestOnlyWhatAPersonOrARuleAllowedWidensWhatIsProposed(t *testing.T) {
 		r.add(run.Event{Payload: run.CallReceived{Call: run.Call{ID: id, Tool: "shell", Arguments: fmt.Sprintf(`{"command":"make c%d"}`, i)}}})
 		r.add(run.Event{Payload: run.CallDecided{Call: id, Decision: d}})
 	}
-	want := []permission.Allowed{{Tool: "shell", Command: "make c0"}, {Tool: "shell", Command: "make c1"}, {Tool: "shell", Command: "make c2"}}
+	// What a hook has made of a call is what was allowed.
+	for _, p := range []run.Payload{
+		run.CallReceived{Call: run.Call{ID: "c_9", Tool: "shell", Arguments: `{"command":"make c9"}`}},
+		run.HookSettled{Point: run.PreToolUse, Call: "c_9", Arguments: `{"command":"make d"}`},
+		run.CallDecided{Call: "c_9", Decision: run.Decision{Answer: run.Allow, Source: "person"}},
+	} {
+		r.add(run.Event{Payload: p})
+	}
+	want := []permission.Allowed{{Tool: "shell", Command: "make c0"}, {Tool: "shell", Command: "make c1"}, {Tool: "shell", Command: "make c2"}, {Tool: "shell", Command: "make d"}}
 	if diff := cmp.Diff(want, r.allowed); diff != "" {
 		t.Errorf("what was allowed (-want +got):\n%s", diff)
 	}

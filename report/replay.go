@@ -188,9 +188,7 @@ func recordedCalls(ctx context.Context, w *app.Workspace, id run.ID) (all []reco
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range view.CallsOf(e.Payload) {
-			calls[c.ID] = c
-		}
+		view.Remember(calls, e.Payload)
 		switch f := e.Payload.(type) {
 		case run.Created:
 			mode = permission.ModeOf(f.Config.Mode)

@@ -84,6 +84,12 @@ func (c *consequences) event(e run.Event, later []run.Event) error {
 		}
 	case run.CallReceived:
 		c.calls[p.Call.ID] = called{p.Call.Tool, p.Call.Arguments, p.Key}
+	case run.HookSettled:
+		if p.Arguments != "" {
+			made := c.called(p.Call)
+			made.args = p.Arguments
+			c.calls[p.Call] = made
+		}
 	case run.CallSettled:
 		made := c.called(p.Call)
 		if made.tool == c.s.Config.Output.Tool {

@@ -153,6 +153,19 @@ func InputOf(arguments string) json.RawMessage {
 	return json.RawMessage("{}")
 }
 
+// Remember takes note of the calls that an event brings, and of what hooks make of them.
+func Remember(calls map[run.CallID]run.Call, p run.Payload) {
+	for _, c := range CallsOf(p) {
+		calls[c.ID] = c
+	}
+	if f, ok := p.(run.HookSettled); ok && f.Arguments != "" {
+		if c, known := calls[f.Call]; known {
+			c.Arguments = f.Arguments
+			calls[f.Call] = c
+		}
+	}
+}
+
 // CallsOf returns the calls that an event brings.
 func CallsOf(p run.Payload) []run.Call {
 	var calls []run.Call
