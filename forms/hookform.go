@@ -1,10 +1,6 @@
 package forms
 
-import (
-	"strings"
-
-	"pawl/hook"
-)
+import "pawl/hook"
 
 // A HookForm is a hook as JSON.
 type HookForm struct {
@@ -20,10 +16,10 @@ type HookForm struct {
 
 // HookFormOf returns a hook as JSON.
 func HookFormOf(h hook.Hook) HookForm {
-	f := HookForm{Event: string(h.Point), Matcher: h.Matcher, If: h.If, Type: "command", Runs: strings.Join(append([]string{h.Command}, h.Args...), " "),
-		Timeout: h.Timeout.Seconds(), Sandbox: string(h.Sandbox), File: h.Source}
+	f := HookForm{Event: string(h.Point), Matcher: h.Matcher, If: h.If, Type: "command", Runs: h.Runs(), Timeout: h.Timeout.Seconds(),
+		Sandbox: string(h.Sandbox), File: h.Source}
 	if h.URL != "" {
-		f.Type, f.Runs = "http", h.URL
+		f.Type = "http"
 	}
 	return f
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pawl/internal/stable"
+	"pawl/internal/text"
 	"pawl/run"
 )
 
@@ -47,13 +48,15 @@ type Hook struct {
 	matches func(name string) bool
 }
 
-// Name says where a hook stands and what it runs.
-func (h *Hook) Name() string {
-	what := strings.Join(append([]string{h.Command}, h.Args...), " ")
+// Name says where a hook stands and what it runs, on one line: it is in each of its events.
+func (h *Hook) Name() string { return h.Source + ": " + text.OneLine(h.Runs(), 200) }
+
+// Runs returns the command with its arguments, or the address.
+func (h *Hook) Runs() string {
 	if h.URL != "" {
-		what = h.URL
+		return h.URL
 	}
-	return h.Source + ": " + what
+	return strings.Join(append([]string{h.Command}, h.Args...), " ")
 }
 
 // Time limits, as Claude Code has them.
@@ -173,15 +176,15 @@ func (h *Hook) complete(c handler) (problem string) {
 
 // matcher returns what a matcher matches: all names if it is empty or *, those that it lists with | or a comma, or what
 // its regular expression finds something in.
-func matcher(text string) (func(name string) bool, error) {
-	if text == "" || text == "*" {
+func matcher(pattern string) (func(name string) bool, error) {
+	if pattern == "" || pattern == "*" {
 		return func(string) bool { return true }, nil
 	}
-	if !strings.ContainsFunc(text, func(c rune) bool { return strings.ContainsRune(`.*+?()[]{}^$\`, c) }) {
-		names := strings.FieldsFunc(text, func(c rune) bool { return c == '|' || c == ',' || c == ' ' })
+	if !strings.ContainsFunc(pattern, func(c rune) bool { return strings.ContainsRune(`.*+?()[]{}^$\`, c) }) {
+		names := strings.FieldsFunc(pattern, func(c rune) bool { return c == '|' || c == ',' || c == ' ' })
 		return func(name string) bool { return slices.Contains(names, name) }, nil
 	}
-	r, err := regexp.Compile(text)
+	r, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, err
 	}

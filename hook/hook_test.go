@@ -197,6 +197,7 @@ func TestAHookThatMisbehavesIsHeld(t *testing.T) {
 func TestAHookCanBeARequest(t *testing.T) {
 	t.Setenv("HOOK_WORD", "w")
 	t.Setenv("HOOK_OTHER", "o")
+	t.Setenv("HOOK_TOKEN", "secret")
 	var body map[string]any
 	var header http.Header
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -214,6 +215,16 @@ func TestAHookCanBeARequest(t *testing.T) {
 	p := ran(t, run.PreToolUse, `{"hooks":{"PreToolUse":[{"hooks":[{"type":"http","url":"`+srv.URL+`/","headers":{"X-A":"$HOOK_WORD-$HOOK_OTHER"},"allowedEnvVars":["HOOK_WORD"]}]}]}}`)
 	if p.Says != run.HookDenies || p.Reason != "by the server" || body["tool_name"] != "Bash" || header.Get("X-A") != "w-" {
 		t.Errorf("%+v, given %v with %v", p, body, header)
+	}
+	// A person's own may send a secret on purpose, and one of a repository may not.
+	for own, want := range map[bool]string{true: "secret", false: ""} {
+		s := parsed(t, `{"hooks":{"Stop":[{"hooks":[{"type":"http","url":"`+srv.URL+`/","headers":{"X-A":"$HOOK_TOKEN"},"allowedEnvVars":["HOOK_TOKEN"]}]}]}}`)
+		s.Hooks[0].Own = own
+		m := Moment{Hook: run.Hook{Point: run.Stop}}
+		s.Run(t.Context(), tool.Env{Workspace: "/w", Session: &tool.Session{}}, m, s.For(m, "/w"))
+		if got := header.Get("X-A"); got != want {
+			t.Errorf("own %t: it sends %q", own, got)
+		}
 	}
 	p = ran(t, run.PreToolUse, `{"hooks":{"PreToolUse":[{"hooks":[{"type":"http","url":"`+srv.URL+`/moved"},{"type":"http","url":"http://127.0.0.1:1/"}]}]}}`)
 	if p.Says != run.HookPasses || !strings.Contains(p.Runs[0].Problem, "302") || !strings.Contains(p.Runs[1].Problem, "refused") {

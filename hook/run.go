@@ -104,7 +104,7 @@ func (s *Set) may(h *Hook, m Moment) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.done[string(m.Run)+h.Name()]
+	return !s.done[string(m.Run)+h.Source+h.Runs()]
 }
 
 func (s *Set) ran(h *Hook, m Moment) {
@@ -116,7 +116,7 @@ func (s *Set) ran(h *Hook, m Moment) {
 	if s.done == nil {
 		s.done = map[string]bool{}
 	}
-	s.done[string(m.Run)+h.Name()] = true
+	s.done[string(m.Run)+h.Source+h.Runs()] = true
 }
 
 // ruleMatches reports whether a call fits the rule of a hook: Tool, or Tool(pattern). It only saves the start of a hook
@@ -150,13 +150,19 @@ const (
 	maxSaid    = 16_000 // bytes of what the model and people are told
 )
 
+// maxAtOnce is how many hooks of a moment run at once.
+const maxAtOnce = 20
+
 // Run runs the hooks of a moment at once and returns what they come to.
 func (s *Set) Run(ctx context.Context, env tool.Env, m Moment, hooks []*Hook) run.HookSettled {
 	given, err := json.Marshal(told(m, env.Workspace))
 	answers := make([]answer, len(hooks))
 	var wg sync.WaitGroup
+	room := make(chan struct{}, maxAtOnce)
 	for i, h := range hooks {
 		wg.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
 			began := time.Now()
 			a := answer{problem: err}
 			if err == nil {
@@ -194,7 +200,7 @@ func (s *Set) one(ctx context.Context, env tool.Env, m Moment, h *Hook, given []
 		}
 	}
 	if h.URL != "" {
-		a = post(ctx, m, h, given)
+		a = s.post(ctx, m, h, given)
 	} else {
 		a = s.command(ctx, env, m, h, given)
 	}
@@ -250,7 +256,7 @@ func (s *Set) command(ctx context.Context, env tool.Env, m Moment, h *Hook, give
 // client makes the requests of hooks. What redirects is not followed: the hook names where it sends what it is told.
 var client = http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
-func post(ctx context.Context, m Moment, h *Hook, given []byte) (a answer) {
+func (s *Set) post(ctx context.Context, m Moment, h *Hook, given []byte) (a answer) {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, fmt.Errorf("its time limit of %v was over", h.Timeout))
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(given))
@@ -260,10 +266,11 @@ func post(ctx context.Context, m Moment, h *Hook, given []byte) (a answer) {
 	r.Header.Set("Content-Type", "application/json")
 	for name, value := range h.Headers {
 		r.Header.Set(name, os.Expand(value, func(variable string) string {
-			if slices.Contains(h.AllowedEnv, variable) {
-				return os.Getenv(variable)
+			value := os.Getenv(variable)
+			if !slices.Contains(h.AllowedEnv, variable) || !h.Own && len(s.Options.Withheld([]string{variable + "=" + value})) > 0 {
+				return "" // of a repository's hook no secret is sent anywhere
 			}
-			return ""
+			return value
 		}))
 	}
 	resp, err := client.Do(r)
