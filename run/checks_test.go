@@ -23,7 +23,9 @@ type ledger struct {
 	then        bool   // words that were said with an interrupt wait
 	thenParts   []Part // these
 	hooks       map[string]bool
-	refused     []string // ids of messages that hooks refused
+	shown       []string // to the hooks of UserPromptSubmit that ran last
+	unscreened  []string // these, while none have let them pass
+	refused     []string // words that hooks refused
 }
 
 type callRecord struct {
@@ -93,19 +95,18 @@ func (l *ledger) add(e Event) error {
 		case l.hooks == nil:
 			l.hooks = map[string]bool{}
 		}
-		l.hooks[key] = true
-	case HookSettled:
-		if i := l.s.Turn.hook(p.Point, p.Call); p.Point == UserPromptSubmit && p.Says == HookDenies && i >= 0 {
-			for _, w := range l.s.Turn.Words {
-				if !w.own && (l.s.Turn.hooks[i].Through != l.s.Turn.prompt) {
-					l.refused = append(l.refused, w.Parts[0].Text)
-				}
-				if w.ID == l.s.Turn.hooks[i].Through {
-					break
-				}
+		if l.hooks[key] = true; p.Point == UserPromptSubmit {
+			parts, _ := l.s.Unscreened()
+			l.shown = nil
+			for _, part := range parts {
+				l.shown = append(l.shown, part.Text)
 			}
-			if i := l.s.unscreenedPrompt(); i >= 0 {
-				l.refused = append(l.refused, l.s.Messages[i].Parts[0].Text)
+			l.unscreened = l.shown
+		}
+	case HookSettled:
+		if p.Point == UserPromptSubmit && l.s.Turn.Phase != Interrupting {
+			if l.unscreened = nil; p.Says == HookDenies {
+				l.refused = append(l.refused, l.shown...)
 			}
 		}
 	case RequestStarted:
@@ -189,8 +190,8 @@ func (l *ledger) delivered(w Words) bool {
 func (l *ledger) history() error {
 	for _, m := range l.s.Messages {
 		for _, p := range m.Parts {
-			if m.Role == User && strings.HasPrefix(p.Text, "words ") && slices.Contains(l.refused, p.Text) {
-				return fmt.Errorf("words that a hook refused go out: %q", p.Text)
+			if m.Role == User && slices.Contains(slices.Concat(l.refused, l.unscreened), p.Text) && strings.ContainsAny(p.Text, "0123456789") {
+				return fmt.Errorf("words that a hook refused, or has not let pass, go out: %q", p.Text)
 			}
 		}
 	}

@@ -106,7 +106,8 @@ type hooking struct {
 	halt     Ended       // how the turn has to end, as a hook wants it
 }
 
-// maxStopBlocks is how often in a row hooks may keep a turn from ending (as Claude Code has it: facts of 2026-11-23).
+// maxStopBlocks is how often in a row hooks may keep a turn from ending: the number of Claude Code (anthropics/claude-code
+// CHANGELOG, read 2026-11-23).
 const maxStopBlocks = 8
 
 // hook returns the index of the hooks of a point, or -1.
@@ -152,12 +153,14 @@ func (t *Turn) refused(call CallID) (reason string, yes bool) {
 	return "", false
 }
 
-// Unscreened returns the person's words that the next request would deliver and UserPromptSubmit has not seen, and the
-// id of the last of them; "" if there are none.
+// Unscreened returns the person's words that the next request would deliver and UserPromptSubmit has not let pass, and
+// the id of the last of them; "" if there are none. Prompts of turns that ended before a request are among them.
 func (s *State) Unscreened() (parts []Part, through string) {
 	t := &s.Turn
-	if i := s.unscreenedPrompt(); i >= 0 {
-		parts, through = append(parts, s.Messages[i].Parts...), t.prompt
+	for _, m := range s.Messages {
+		if slices.Contains(s.undelivered, m.ID) {
+			parts, through = append(parts, m.Parts...), m.ID
+		}
 	}
 	words := t.Words
 	if i := indexWords(words, t.screened); t.screened != "" && i >= 0 {
@@ -171,22 +174,10 @@ func (s *State) Unscreened() (parts []Part, through string) {
 	return parts, through
 }
 
-// unscreenedPrompt returns the index of the turn's prompt in the context, or -1 if it began without words of the
-// person's, or UserPromptSubmit has seen them.
-func (s *State) unscreenedPrompt() int {
-	t := &s.Turn
-	if t.screened != "" || t.Steps > 0 {
-		return -1
-	}
-	return slices.IndexFunc(s.Messages, func(m Message) bool {
-		return m.ID == t.prompt && m.Role == User && PlainText(m.Parts) != ContinueText
-	})
-}
-
 func (s *State) applyHookStarted(p HookStarted) error {
 	t := &s.Turn
 	c, isCall := t.Call(p.Call)
-	fits := !isCall && p.Call == "" && t.open == 0 && (t.Phase == Ready || t.Phase == Spoken)
+	fits := !isCall && p.Call == "" && t.open == 0 && (t.Phase == Ready || t.Phase == Spoken || t.Phase == Ending)
 	switch p.Point {
 	case PreToolUse, PermissionRequest:
 		fits = isCall && c.Status == CallIsInspected && !c.Question && c.Problem == ""
@@ -242,14 +233,14 @@ func (s *State) applyHookSettled(p HookSettled) error {
 	case SessionStart, SubagentStart:
 		s.SessionStarted = s.Seq + 1
 	case UserPromptSubmit:
-		if p.Says == HookDenies {
-			s.refuseWords(h.Through, p.Reason)
-		}
 		if t.screened = h.Through; p.Says == HookDenies {
+			s.refuseWords(h.Through, p.Reason)
 			return nil
 		}
+		s.undelivered = nil
 	case PreCompact:
-		if t.summary = s.lastID(); p.Says == HookDenies { // one that is needed is made all the same: without it there is no next request
+		// One that is needed is made all the same: without it there is no next request.
+		if t.summary = s.lastID(); p.Says == HookDenies {
 			s.window.asked = false
 		}
 		return nil
@@ -281,13 +272,17 @@ func (s *State) hookedCall(p HookSettled) {
 // refuseWords takes back the person's words that hooks have refused, so that no model sees them: through is the last.
 func (s *State) refuseWords(through, reason string) {
 	t := &s.Turn
-	if i := s.unscreenedPrompt(); i >= 0 {
-		s.Messages = slices.Clone(s.Messages)
-		m := &s.Messages[i]
-		s.Returned = append(slices.Clip(s.Returned), Words{ID: m.ID, Parts: m.Parts})
-		m.Parts = []Part{Text("[A hook of the person refused these words, and they are not shown.]")}
+	if len(s.undelivered) > 0 {
 		t.halt = Ended{End: GuardrailStopped, Reason: "hook", Detail: "a hook refused the prompt: " + reason}
+		s.Messages = slices.Clone(s.Messages)
 	}
+	for i := range s.Messages {
+		if m := &s.Messages[i]; slices.Contains(s.undelivered, m.ID) {
+			s.Returned = append(slices.Clip(s.Returned), Words{ID: m.ID, Parts: m.Parts})
+			m.Parts = []Part{Text("[A hook of the person refused these words, and they are not shown.]")}
+		}
+	}
+	s.undelivered = nil
 	last := indexWords(t.Words, through)
 	kept := slices.Clone(t.Words[last+1:])
 	for i := last; i >= 0; i-- {
@@ -384,23 +379,24 @@ func (m *maker) hooksBefore(purpose Purpose, attempt int) (bool, error) {
 	if t.Phase == Requesting || attempt > 1 {
 		return false, nil
 	}
-	switch purpose {
-	case ForSummary:
-		if t.summary == m.s.lastID() {
-			return false, nil
-		}
-		return m.hook(Hook{Point: PreCompact})
-	case ForStep:
-		start := SessionStart
-		if m.s.Created.Parent != "" {
-			start = SubagentStart
-		}
+	child := m.s.Created.Parent != ""
+	start := SessionStart
+	if child {
+		start = SubagentStart
+	}
+	if purpose == ForStep {
 		if begun, err := m.hook(Hook{Point: start}); begun || err != nil {
 			return begun, err
 		}
-		if _, through := m.s.Unscreened(); through != "" && m.s.Created.Parent == "" {
-			return m.hook(Hook{Point: UserPromptSubmit, Through: through})
+	}
+	// Each request delivers what was said, whatever it is for.
+	if _, through := m.s.Unscreened(); through != "" && !child {
+		if begun, err := m.hook(Hook{Point: UserPromptSubmit, Through: through}); begun || err != nil {
+			return begun, err
 		}
+	}
+	if purpose == ForSummary && t.summary != m.s.lastID() {
+		return m.hook(Hook{Point: PreCompact})
 	}
 	return false, nil
 }
@@ -408,7 +404,8 @@ func (m *maker) hooksBefore(purpose Purpose, attempt int) (bool, error) {
 // hooksAtEnd begins the hooks before a turn is completed. It reports whether it did.
 func (m *maker) hooksAtEnd(end Ended) (bool, error) {
 	t := &m.s.Turn
-	if end.End != Completed || t.Phase != Spoken || m.s.submitted() || t.stopped == m.s.lastID() || t.blocks >= maxStopBlocks {
+	concludes := end.End == Completed && t.Phase == Spoken && !m.s.submitted()
+	if !concludes || t.stopped == m.s.lastID() || t.blocks >= maxStopBlocks {
 		return false, nil
 	}
 	point := Stop

@@ -31,6 +31,7 @@ func (s *State) applyRequestStarted(e Event, p RequestStarted) error {
 		t.ending = p.End
 	}
 	s.flush()
+	s.undelivered = nil
 	t.Phase = Requesting
 	t.Request.Purpose, t.Request.Attempt, t.Request.started = p.Purpose, p.Attempt, e.At
 	t.Request.Wait, t.Request.Reason = 0, ""

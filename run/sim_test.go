@@ -1019,7 +1019,7 @@ func (l *life) Decide(s State, c CallState) Payload {
 // Hooks are asked for more often than they are there.
 func (l *life) Hooks(s State, at Hook) []string {
 	due := at.Point != SessionStart && at.Point != SubagentStart || s.SessionStarted == 0 || s.SessionStarted < s.Summarized
-	if !l.hooks || !due || !l.chance(0.6) {
+	if !l.hooks || !due || at.Point != UserPromptSubmit && !l.chance(0.6) {
 		return nil
 	}
 	return []string{"h", "i"}

@@ -41,6 +41,8 @@ type State struct {
 	// context; 0: there were none.
 	SessionStarted, Summarized int64
 
+	undelivered []string // ids of prompts that no request has delivered, and UserPromptSubmit has not let pass
+
 	calls      int    // ids assigned
 	inherited  int    // of them in the run that this one was forked from
 	messages   int    // ids assigned

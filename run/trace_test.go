@@ -166,12 +166,12 @@ func (p *player) step(in Input) {
 }
 
 // cancel says what is cancelled, and returns the requests among it: they end at once,
-// while a call ends when its line says so.
+// while calls and hooks end when their lines say so.
 func (p *player) cancel(keys []string) []Completion {
 	var ended []Completion
 	slices.Sort(keys)
 	for _, key := range keys {
-		if !strings.HasPrefix(key, "perform/") {
+		if !strings.HasPrefix(key, "perform/") && !strings.HasPrefix(key, "hook/") {
 			ended = append(ended, Completion{Key: key})
 		} else if p.cancelled[key] {
 			continue

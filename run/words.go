@@ -50,6 +50,9 @@ func (s *State) applyPrompted(e Event, p Prompted) error {
 		s.Returned = nil
 	}
 	t.prompt = s.say(User, parts)
+	if len(p.Parts) > 0 {
+		s.undelivered = append(slices.Clip(s.undelivered), t.prompt)
+	}
 	if s.task == "" {
 		s.task = t.prompt
 	}
