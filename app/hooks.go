@@ -85,7 +85,8 @@ func (f *hooksFound) add(p *policy.Policy, workspace, file string, content []byt
 	hooks = slices.DeleteFunc(hooks, func(h hook.Hook) bool {
 		unseen := len(h.Files) > 0 && dir != workspace && h.URL == ""
 		if unseen {
-			f.unseen = append(f.unseen, fmt.Sprintf("%s: %s: it runs %s, which commands of runs in %s do not see: run pawl in %s", file, h.Point, h.Files[0], workspace, dir))
+			f.unseen = append(f.unseen, fmt.Sprintf("%s: %s: it runs %s, which commands of runs in %s do not see: run pawl in %s",
+				file, h.Point, h.Files[0], workspace, dir))
 		}
 		return unseen
 	})

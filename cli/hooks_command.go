@@ -40,7 +40,8 @@ func hooksListCommand(inv *command.Invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		found := forms.HooksForm{Items: forms.Forms(all, forms.HookFormOf), Untrusted: append([]string{}, untrusted...), Problems: append([]string{}, problems...)}
+		found := forms.HooksForm{Items: forms.Forms(all, forms.HookFormOf), Untrusted: append([]string{}, untrusted...),
+			Problems: append([]string{}, problems...)}
 		if *asJSON {
 			return inv.Encode(found)
 		}
@@ -55,7 +56,8 @@ func hooksListCommand(inv *command.Invocation) *cobra.Command {
 		}
 		rows := [][]string{{"EVENT", "FOR", "RUNS", "FROM"}}
 		for _, h := range found.Items {
-			rows = append(rows, []string{h.Event, command.Visible(cmp.Or(h.Matcher, "all")), command.Visible(text.OneLine(h.Runs, 100)), command.Visible(h.File)})
+			about, runs := command.Visible(cmp.Or(h.Matcher, "all")), command.Visible(text.OneLine(h.Runs, 100))
+			rows = append(rows, []string{h.Event, about, runs, command.Visible(h.File)})
 		}
 		return inv.PrintLines(command.TableLines(rows, inv.TableWidth()))
 	})

@@ -16,8 +16,8 @@ type HookForm struct {
 
 // HookFormOf returns a hook as JSON.
 func HookFormOf(h hook.Hook) HookForm {
-	f := HookForm{Event: string(h.Point), Matcher: h.Matcher, If: h.If, Type: "command", Runs: h.Runs(), Timeout: h.Timeout.Seconds(),
-		Sandbox: string(h.Sandbox), File: h.Source}
+	f := HookForm{Event: string(h.Point), Matcher: h.Matcher, If: h.If, Type: "command", Runs: h.Runs(),
+		Timeout: h.Timeout.Seconds(), Sandbox: string(h.Sandbox), File: h.Source}
 	if h.URL != "" {
 		f.Type = "http"
 	}

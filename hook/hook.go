@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -126,14 +127,16 @@ func Parse(content []byte, source string, own bool) (hooks []Hook, problems []st
 					say(event, "a hook cannot be read: %v", err)
 					continue
 				}
-				h := Hook{Point: point, Matcher: g.Matcher, If: c.If, Command: c.Command, Args: c.Args, URL: c.URL, Headers: c.Headers, AllowedEnv: c.AllowedEnv,
-					Timeout: time.Duration(c.Timeout * float64(time.Second)), Once: c.Once, Blocks: c.OnFailure == "block", Source: source, Own: own, matches: matches}
+				h := Hook{Point: point, Matcher: g.Matcher, If: c.If, Command: c.Command, Args: c.Args, URL: c.URL, Headers: c.Headers,
+					AllowedEnv: c.AllowedEnv, Timeout: time.Duration(c.Timeout * float64(time.Second)), Once: c.Once,
+					Blocks: c.OnFailure == "block", Source: source, Own: own, matches: matches}
 				if problem := h.complete(c); problem != "" {
 					say(event, "%s", problem)
 					continue
 				}
 				if len(hooks) == maxHooks {
-					return hooks, append(problems, fmt.Sprintf("%s has more than %d hooks: those that follow do not run", source, maxHooks)), nil
+					problems = append(problems, fmt.Sprintf("%s has more than %d hooks: those that follow do not run", source, maxHooks))
+					return hooks, problems, nil
 				}
 				hooks = append(hooks, h)
 			}
@@ -200,7 +203,7 @@ func Files(hooks []Hook, project string) (names []string) {
 				word = strings.TrimPrefix(word, dir)
 			}
 			name := path.Clean(word)
-			if name != "." && !path.IsAbs(name) && name != ".." && !strings.HasPrefix(name, "../") && !slices.Contains(names, name) {
+			if name != "." && filepath.IsLocal(name) && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}

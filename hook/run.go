@@ -64,7 +64,8 @@ func (s *Set) For(m Moment, workspace string) []*Hook {
 		if h.Point != m.Point || !s.matches(h, m, workspace) {
 			continue
 		}
-		if !slices.ContainsFunc(all, func(o *Hook) bool { return o.Command == h.Command && slices.Equal(o.Args, h.Args) && o.URL == h.URL }) {
+		same := func(o *Hook) bool { return o.Command == h.Command && slices.Equal(o.Args, h.Args) && o.URL == h.URL }
+		if !slices.ContainsFunc(all, same) {
 			all = append(all, h)
 		}
 	}
@@ -220,13 +221,14 @@ func (s *Set) project(h *Hook, workspace string) string {
 }
 
 func (s *Set) command(ctx context.Context, env tool.Env, m Moment, h *Hook, given []byte) (a answer) {
-	c := tool.Command{Line: h.Command, Stdin: given, Limit: h.Timeout, Most: maxPrinted, Sandbox: h.Sandbox, Options: s.Options,
-		Env: []string{"CLAUDE_PROJECT_DIR=" + s.project(h, env.Workspace)}}
+	c := tool.Command{Line: h.Command, Stdin: given, Limit: h.Timeout, Most: maxPrinted, Sandbox: h.Sandbox,
+		Options: s.Options,
+		Env:     []string{"CLAUDE_PROJECT_DIR=" + s.project(h, env.Workspace)}}
 	if h.Args != nil {
 		c.Line, c.Argv = "", append([]string{h.Command}, h.Args...)
 	}
 	if env.Sandbox == nil && !h.Own {
-		return answer{problem: errors.New("it is of the repository, and commands have no sandbox here (pawl doctor says why)"), strict: true}
+		return answer{problem: errUnconfined, strict: true}
 	}
 	r, err := tool.RunCommand(ctx, env, c)
 	if errors.Is(err, sandbox.ErrNone) {
@@ -253,6 +255,8 @@ func (s *Set) command(ctx context.Context, env tool.Env, m Moment, h *Hook, give
 	return a
 }
 
+var errUnconfined = errors.New("it is of the repository, and commands have no sandbox here (pawl doctor says why)")
+
 // client makes the requests of hooks. What redirects is not followed: the hook names where it sends what it is told.
 var client = http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
@@ -267,7 +271,8 @@ func (s *Set) post(ctx context.Context, m Moment, h *Hook, given []byte) (a answ
 	for name, value := range h.Headers {
 		r.Header.Set(name, os.Expand(value, func(variable string) string {
 			value := os.Getenv(variable)
-			if !slices.Contains(h.AllowedEnv, variable) || !h.Own && len(s.Options.Withheld([]string{variable + "=" + value})) > 0 {
+			secret := len(s.Options.Withheld([]string{variable + "=" + value})) > 0
+			if !slices.Contains(h.AllowedEnv, variable) || secret && !h.Own {
 				return "" // of a repository's hook no secret is sent anywhere
 			}
 			return value
@@ -426,14 +431,15 @@ func told(m Moment, workspace string) map[string]any {
 	if name, ok := modes[mode]; ok {
 		mode = name
 	}
-	in := map[string]any{"session_id": string(m.Run), "transcript_path": "", "cwd": workspace, "hook_event_name": string(m.Point), "permission_mode": mode}
+	in := map[string]any{"session_id": string(m.Run), "transcript_path": "", "cwd": workspace, "permission_mode": mode,
+		"hook_event_name": string(m.Point)}
 	if m.Child != "" {
 		in["agent_id"], in["agent_type"] = m.Child, m.Agent
 	}
 	switch m.Point {
 	case run.PreToolUse, run.PermissionRequest, run.PostToolUse, run.PostToolUseFailure:
-		in["tool_name"], in["tool_input"], in["tool_use_id"] = names(m.Call.Tool)[0], input(m.Call.Tool, m.Call.Arguments, workspace), string(m.Call.ID)
-		in["pawl_tool"] = m.Call.Tool
+		in["tool_name"], in["pawl_tool"], in["tool_use_id"] = names(m.Call.Tool)[0], m.Call.Tool, string(m.Call.ID)
+		in["tool_input"] = input(m.Call.Tool, m.Call.Arguments, workspace)
 	}
 	switch m.Point {
 	case run.PostToolUse:

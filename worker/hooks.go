@@ -49,11 +49,17 @@ func byHooks(s run.State, id run.CallID, j *judge.Judgement) permission.Decision
 		switch {
 		case says == run.HookAsks && d.Verdict == permission.Allow:
 			d = permission.Decision{Verdict: permission.Ask, Source: byHook, Sandbox: d.Sandbox, Reason: "a hook asks: " + reason}
-		case says == run.HookAllows && d.Verdict == permission.Ask && d.Source == "default" && d.Sandbox == run.Confined && staysInside(j.Request):
-			d = permission.Decision{Verdict: permission.Allow, Source: byHook, Sandbox: d.Sandbox, Reason: cmp.Or(reason, "a hook allows it")}
+		case says == run.HookAllows && isQuestion(d) && staysInside(j.Request):
+			reason = cmp.Or(reason, "a hook allows it")
+			d = permission.Decision{Verdict: permission.Allow, Source: byHook, Sandbox: d.Sandbox, Reason: reason}
 		}
 	}
 	return d
+}
+
+// isQuestion reports whether a call is asked about because nothing allows it, and it stays in the sandbox.
+func isQuestion(d permission.Decision) bool {
+	return d.Verdict == permission.Ask && d.Source == "default" && d.Sandbox == run.Confined
 }
 
 // staysInside reports whether a call does nothing that hooks may not allow: a command stays in the sandbox, and another
