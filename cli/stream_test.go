@@ -42,8 +42,9 @@ func TestEveryLineOfStreamJSONFitsItsSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	model := filepath.Join(home, "model.jsonl")
-	replies := `{"thinking":"I wonder.","text":"half","cut":"text"}
-{"thinking":"I wonder.","text":"A note.","calls":[{"tool":"shell","args":{"command":"for i in 1 2 3; do echo $i; sleep 0.3; done"}}]}
+	// What streams is followed from the first call on: who follows misses what came before they did.
+	replies := `{"thinking":"I wonder.","text":"A note.","calls":[{"tool":"shell","args":{"command":"for i in 1 2 3; do echo $i; sleep 0.3; done"}}]}
+{"thinking":"I wonder.","text":"half","cut":"text"}
 {"calls":[{"tool":"shell","args":{"command":"touch note"}}]}
 {"calls":[{"tool":"ask","args":{"question":"Which?","options":["this","that"]}}]}
 `
