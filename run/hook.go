@@ -157,9 +157,9 @@ func (t *Turn) refused(call CallID) (reason string, yes bool) {
 // the id of the last of them; "" if there are none. Prompts of turns that ended before a request are among them.
 func (s *State) Unscreened() (parts []Part, through string) {
 	t := &s.Turn
-	for _, m := range s.Messages {
-		if slices.Contains(s.undelivered, m.ID) {
-			parts, through = append(parts, m.Parts...), m.ID
+	for _, id := range s.undelivered {
+		if i := slices.IndexFunc(s.Messages, func(m Message) bool { return m.ID == id }); i >= 0 {
+			parts, through = append(parts, s.Messages[i].Parts...), id
 		}
 	}
 	words := t.Words
@@ -341,19 +341,19 @@ func (t *Turn) lostHooks(problem string) (events []Payload) {
 
 // hooksDue begins the hooks of what has just happened: after calls.
 func (m *maker) hooksDue() error {
+	ended := m.ended
+	m.ended = nil
 	t := &m.s.Turn
-	if t.Phase != Calling && t.Phase != Ready {
-		return nil
-	}
-	for _, c := range t.Calls {
-		if c.Status != CallDone || c.Attempt == 0 || c.Outcome != OK && c.Outcome != Failed {
+	for _, id := range ended {
+		c, ok := t.Call(id)
+		if !ok || t.Phase != Calling && t.Phase != Ready || c.Attempt == 0 || c.Outcome != OK && c.Outcome != Failed {
 			continue
 		}
 		point := PostToolUse
 		if !Succeeded(c.Result.IsError, c.Result.ExitCode) {
 			point = PostToolUseFailure
 		}
-		if _, err := m.hook(Hook{Point: point, Call: c.ID}); err != nil {
+		if _, err := m.hook(Hook{Point: point, Call: id}); err != nil {
 			return err
 		}
 	}

@@ -250,6 +250,7 @@ type maker struct {
 	s     State
 	b     Batch
 	fresh map[CallID]bool // decided by a rule in this batch
+	ended []CallID        // calls that were settled in it, and whose hooks were not looked for yet
 }
 
 // record records payloads up to one that cannot follow.
@@ -267,6 +268,9 @@ func (m *maker) record(payloads ...Payload) error {
 		e := Event{At: m.now.UTC().Round(0), Payload: p} // without the monotonic clock, as it is read back
 		if err := m.s.apply(e); err != nil {
 			return err
+		}
+		if f, ok := p.(CallSettled); ok {
+			m.ended = append(m.ended, f.Call)
 		}
 		e.Seq = m.s.Seq
 		m.b.Events = append(m.b.Events, e)
