@@ -264,7 +264,8 @@ func (w *Workspace) loaded() (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.settings = &settings{Config: c, policy: p, skills: sync.OnceValue(func() skillsFound { return w.findSkills(p) }), hooks: w.hooksOnce(p)}
+	w.settings = &settings{Config: c, policy: p, skills: sync.OnceValue(func() skillsFound { return w.findSkills(p) }),
+		hooks: sync.OnceValue(func() hooksFound { return w.findHooks(p) })}
 	w.settings.wrong = w.settings.complete(w)
 	return w.settings, w.settings.wrong
 }

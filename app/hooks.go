@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
+	"pawl/config"
 	"pawl/hook"
 	"pawl/policy"
 )
 
-// OwnHooksFile is the person's own file of hooks, in the folder of the configuration.
-const OwnHooksFile = "hooks.json"
+// ownHooksFile is the person's own file of hooks, in the folder of the configuration.
+const ownHooksFile = "hooks.json"
 
 // maxHooksFile bounds a file of hooks.
 const maxHooksFile = 1 << 20
@@ -40,15 +40,15 @@ func (w *Workspace) Hooks() (all []hook.Hook, untrusted, problems []string, err 
 }
 
 func (w *Workspace) findHooks(p *policy.Policy) (f hooksFound) {
-	own := filepath.Join(w.env.UserDir(), OwnHooksFile)
-	switch content, err := readBounded(own, maxHooksFile); {
+	own := filepath.Join(w.env.UserDir(), ownHooksFile)
+	switch content, err := config.ReadBounded(own, maxHooksFile); {
 	case err == nil:
 		f.add(p, w.Dir, own, content, "")
 	case !errors.Is(err, fs.ErrNotExist):
 		f.problems = append(f.problems, fmt.Sprintf("%s: %v", own, err))
 	}
 	dirs := w.parents()
-	if home := w.home(); home != "" && home != w.Dir {
+	if home := w.home(); home != "" && !slices.Contains(dirs, home) {
 		dirs = append([]string{home}, dirs...) // Claude Code's settings of the person, reviewed as a folder of its own
 	}
 	for _, dir := range dirs {
@@ -71,15 +71,13 @@ func (f *hooksFound) add(p *policy.Policy, workspace, file string, content []byt
 	if err != nil {
 		problems = append(problems, err.Error())
 	}
-	for i := range hooks {
-		h := &hooks[i]
-		if h.Project = dir; dir == "" {
-			continue
-		}
-		for _, name := range hook.Files(hooks[i:i+1], dir) {
-			if isFile(filepath.Join(dir, name)) || p.WasTrusted(dir, name) {
-				h.Files = append(h.Files, name)
-			}
+	if dir != "" {
+		reviewed := p.Reviewed(dir)
+		for i := range hooks {
+			hooks[i].Project = dir
+			hooks[i].Files = slices.DeleteFunc(hooks[i].Mentions(dir), func(name string) bool {
+				return !slices.Contains(reviewed, name) && !isFile(filepath.Join(dir, name))
+			})
 		}
 	}
 	hooks = slices.DeleteFunc(hooks, func(h hook.Hook) bool {
@@ -91,18 +89,6 @@ func (f *hooksFound) add(p *policy.Policy, workspace, file string, content []byt
 		return unseen
 	})
 	f.all, f.problems = append(f.all, hooks...), append(f.problems, problems...)
-}
-
-// readBounded returns the content of a file of at most most bytes.
-func readBounded(file string, most int64) ([]byte, error) {
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular() || info.Size() > most:
-		return nil, fmt.Errorf("it is no file of at most %d KB", most>>10)
-	}
-	return os.ReadFile(file)
 }
 
 // hookSet returns the hooks of runs; nil: there are none.
@@ -142,25 +128,20 @@ func checkHook(p *policy.Policy, h *hook.Hook, project string) error {
 // hookScripts returns the files of the workspace that its hooks run, trusted or not: they are reviewed with them.
 func (w *Workspace) hookScripts() (names []string) {
 	for _, file := range policy.HookFiles {
-		if content, err := readBounded(filepath.Join(w.Dir, filepath.FromSlash(file)), maxHooksFile); err == nil {
-			hooks, _, _ := hook.Parse(content, file, false) // what cannot be read names none
-			for _, name := range hook.Files(hooks, w.Dir) {
-				if isFile(filepath.Join(w.Dir, name)) {
-					names = append(names, name)
-				}
-			}
+		content, err := config.ReadBounded(filepath.Join(w.Dir, filepath.FromSlash(file)), maxHooksFile)
+		if err != nil {
+			continue
+		}
+		hooks, _, _ := hook.Parse(content, file, false) // what cannot be read names none
+		for _, h := range hooks {
+			names = append(names, h.Mentions(w.Dir)...)
 		}
 	}
-	return names
+	return slices.DeleteFunc(names, func(name string) bool { return !isFile(filepath.Join(w.Dir, name)) })
 }
 
 // isFile reports whether a path is a file and no link.
 func isFile(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode().IsRegular()
-}
-
-// hooksOnce returns what reads the hooks of a policy once.
-func (w *Workspace) hooksOnce(p *policy.Policy) func() hooksFound {
-	return sync.OnceValue(func() hooksFound { return w.findHooks(p) })
 }

@@ -49,6 +49,20 @@ func readFile(path string) ([]byte, error) {
 	return content, nil
 }
 
+// ReadBounded returns the content of a regular file that has at most so many bytes.
+func ReadBounded(path string, most int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is not a regular file")
+	case info.Size() > most:
+		return nil, fmt.Errorf("it is larger than %s", text.Size(most))
+	}
+	return os.ReadFile(path)
+}
+
 // parseFile parses the content of a configuration file. counts, if not nil, reports which
 // keys count; the others are skipped.
 func parseFile(path string, content []byte, counts func(name string) bool) (map[string][]string, error) {

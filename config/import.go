@@ -82,7 +82,7 @@ func (f foreignFile) read(content []byte, path string) ([]ForeignServer, error) 
 	if strings.HasSuffix(path, ".toml") {
 		err = toml.Unmarshal(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")), &file)
 	} else {
-		err = json.Unmarshal(plainJSON(content), &file)
+		err = json.Unmarshal(strictJSON(content), &file)
 	}
 	if err != nil {
 		return nil, err

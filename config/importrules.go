@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,24 +35,16 @@ const maxForeign = 8 << 20
 
 // readForeign reads a file of another agent; nil: it is not there.
 func readForeign(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	content, err := ReadBounded(path, maxForeign)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errors.New("it is no file")
-	case info.Size() > maxForeign:
-		return nil, fmt.Errorf("it has more than %d MB", maxForeign>>20)
 	}
-	content, err := os.ReadFile(path)
 	return append([]byte{}, content...), err
 }
 
-// plainJSON returns JSON without what other agents allow in it: a byte order mark, comments, and commas before a
+// strictJSON returns JSON without what other agents allow in it: a byte order mark, comments, and commas before a
 // closing bracket. In place of comments there are blanks, so that what is wrong keeps its offset.
-func plainJSON(content []byte) []byte {
+func strictJSON(content []byte) []byte {
 	content = bytes.Clone(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")))
 	blank := func(from, to int) {
 		for i := from; i < to; i++ {
@@ -157,7 +148,7 @@ func (im *importer) file(path string, read func(content []byte) error) {
 func (im *importer) json(path string, read func(file map[string]json.RawMessage) error) {
 	im.file(path, func(content []byte) error {
 		var file map[string]json.RawMessage
-		if err := json.Unmarshal(plainJSON(content), &file); err != nil {
+		if err := json.Unmarshal(strictJSON(content), &file); err != nil {
 			return err
 		}
 		return read(file)

@@ -20,7 +20,7 @@ func TestJSONIsReadAsOtherAgentsReadIt(t *testing.T) {
 		"/":                                           "",
 	} {
 		var v any
-		if err := json.Unmarshal(plainJSON([]byte(given)), &v); err != nil {
+		if err := json.Unmarshal(strictJSON([]byte(given)), &v); err != nil {
 			if want != "" {
 				t.Errorf("%s: %v", given, err)
 			}

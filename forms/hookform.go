@@ -9,7 +9,7 @@ type HookForm struct {
 	If      string  `json:"if,omitempty"`      // a rule that the call has to match
 	Type    string  `json:"type"`              // command, http
 	Runs    string  `json:"runs"`              // the command, or the address
-	Timeout float64 `json:"timeout_seconds"`   //
+	Timeout float64 `json:"timeout_seconds"`   // after which it is stopped
 	Sandbox string  `json:"sandbox,omitempty"` // network, none; empty: all of it holds
 	File    string  `json:"file"`
 }

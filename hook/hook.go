@@ -18,7 +18,6 @@ import (
 	"strings"
 	"time"
 
-	"pawl/internal/stable"
 	"pawl/internal/text"
 	"pawl/run"
 )
@@ -194,21 +193,18 @@ func matcher(pattern string) (func(name string) bool, error) {
 	return r.MatchString, nil
 }
 
-// Files returns what the commands of hooks name that could be a file below a project, with slashes, so that it can be
-// trusted together with the hooks that run it.
-func Files(hooks []Hook, project string) (names []string) {
-	for _, h := range hooks {
-		for _, word := range append(words(h.Command), h.Args...) {
-			for _, dir := range []string{"$CLAUDE_PROJECT_DIR/", "${CLAUDE_PROJECT_DIR}/", project + "/"} {
-				word = strings.TrimPrefix(word, dir)
-			}
-			name := path.Clean(word)
-			if name != "." && filepath.IsLocal(name) && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+// Mentions returns what the command names that could be a file below a project, with slashes, so that it can be trusted
+// together with the hook that runs it.
+func (h *Hook) Mentions(project string) (names []string) {
+	for _, word := range append(words(h.Command), h.Args...) {
+		for _, dir := range []string{"$CLAUDE_PROJECT_DIR/", "${CLAUDE_PROJECT_DIR}/", project + "/"} {
+			word = strings.TrimPrefix(word, dir)
+		}
+		name := path.Clean(word)
+		if name != "." && filepath.IsLocal(name) && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	stable.Sort(names, strings.Compare)
 	return names
 }
 

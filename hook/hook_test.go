@@ -252,7 +252,10 @@ func TestTheFilesThatHooksRunAreKnown(t *testing.T) {
 		{"type":"command","command":"cd /tmp && python3 './scripts/b.py'; ../out.sh; X=sub/c.sh"},
 		{"type":"command","command":"python3 x.py /w/in/w.sh /etc/passwd"},
 		{"type":"command","command":"node","args":["${CLAUDE_PROJECT_DIR}/d/e.js"]}]}]}}`)
-	got := Files(s.Hooks, "/w")
+	var got []string
+	for _, h := range s.Hooks {
+		got = append(got, h.Mentions("/w")...)
+	}
 	for _, name := range []string{".claude/hooks/a.sh", "d/e.js", "scripts/b.py", "sub/c.sh", "x.py", "in/w.sh"} {
 		if !slices.Contains(got, name) {
 			t.Errorf("%s is not among %q", name, got)

@@ -73,8 +73,8 @@ func (s *Set) For(m Moment, workspace string) []*Hook {
 }
 
 // Has reports whether a point has any hooks.
-func (s *Set) Has(points ...run.HookPoint) bool {
-	return s != nil && slices.ContainsFunc(s.Hooks, func(h Hook) bool { return slices.Contains(points, h.Point) })
+func (s *Set) Has(point run.HookPoint) bool {
+	return s != nil && slices.ContainsFunc(s.Hooks, func(h Hook) bool { return h.Point == point })
 }
 
 func (s *Set) matches(h *Hook, m Moment, workspace string) bool {
@@ -85,10 +85,7 @@ func (s *Set) matches(h *Hook, m Moment, workspace string) bool {
 	case run.SubagentStart, run.SubagentStop:
 		what = []string{m.Agent}
 	case run.UserPromptSubmit, run.Stop:
-		what = []string{""}
-		if h.Matcher != "" { // it has no meaning there
-			return s.may(h, m)
-		}
+		return s.may(h, m) // a matcher has no meaning there
 	default:
 		what = names(m.Call.Tool)
 	}

@@ -26,16 +26,18 @@ const (
 	configName = ".pawl/config.toml"
 )
 
-var lonelyFiles = append([]string{".mcp.json"}, HookFiles[:2]...)
+var lonelyFiles = append([]string{".mcp.json"}, claudeSettings...)
 
-// HookFiles are the files with hooks, the last first where that matters. Claude Code's settings are configuration here
-// only if they have hooks.
-var HookFiles = []string{".claude/settings.json", ".claude/settings.local.json", ".pawl/hooks.json"}
+// claudeSettings are the settings of Claude Code, which are configuration here only if they have hooks.
+var claudeSettings = []string{".claude/settings.json", ".claude/settings.local.json"}
+
+// HookFiles are the files with hooks, in the order in which they run.
+var HookFiles = append(slices.Clone(claudeSettings), ".pawl/hooks.json")
 
 // hasNoHooks reports whether a file is Claude Code's settings without hooks. What is written so that this overlooks it is
 // not shown, and does not count either: it is never trusted.
 func (g *configFile) hasNoHooks() bool {
-	return slices.Contains(HookFiles[:2], g.name) && g.problem == "" && !bytes.Contains(g.content, []byte(`"hooks"`))
+	return slices.Contains(claudeSettings, g.name) && g.problem == "" && !bytes.Contains(g.content, []byte(`"hooks"`))
 }
 
 // folderNames are the folders of the configuration: pawl's own, those in which other agents have the commands that

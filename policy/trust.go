@@ -114,18 +114,21 @@ func (p *Policy) Unreviewed(dir, of string, names []string) ([]string, error) {
 	return found, nil
 }
 
-// WasTrusted reports whether a file of the workspace, or of a folder above it, was trusted as something, whether or not it
-// is there.
-func (p *Policy) WasTrusted(dir, name string) bool {
+// Reviewed returns the files of the workspace, or of a folder above it, that were trusted as something, whether or not they
+// are there.
+func (p *Policy) Reviewed(dir string) (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	root, uid, err := enter(dir)
 	if err != nil {
-		return false
+		return nil
 	}
 	root.Close() // nothing was written
 	p.trust.refresh()
-	return p.trust.of(dir, uid).sumOf(name) != ""
+	for _, f := range p.trust.of(dir, uid).Files {
+		names = append(names, f.File)
+	}
+	return names
 }
 
 // Trust stores a person's word that changes, which they were shown, may count. From

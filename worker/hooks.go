@@ -15,7 +15,7 @@ import (
 
 // Hooks returns the hooks that a point has.
 func (w world) Hooks(s run.State, at run.Hook) []string {
-	if w.hooks == nil || !w.hooks.Has(at.Point) {
+	if !w.hooks.Has(at.Point) {
 		return nil
 	}
 	if at.Point == run.SessionStart && w.sessionSource(s) == "" || at.Point == run.SubagentStart && s.SessionStarted > 0 {
