@@ -384,7 +384,7 @@ func together(m Moment, hooks []*Hook, answers []answer) run.HookSettled {
 			}
 		}
 		if !before && a.says != run.HookDenies {
-			a.says = run.HookPasses // there is nothing to allow, and nobody to ask
+			a.says = run.HookPasses // allow and ask mean nothing here
 		}
 		if slices.Index(strictness, a.says) > slices.Index(strictness, p.Says) {
 			if p.Says, p.Reason = a.says, a.reason; p.Reason == "" && a.says == run.HookDenies {

@@ -201,7 +201,7 @@ func Read(state string) (string, error) {
 	}
 	defer f.Close() // it was only read
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", errors.Join(fmt.Errorf("the memory cannot be read: %s is no file; remove it", path), err)
+		return "", errors.Join(fmt.Errorf("the memory cannot be read: %s is not a regular file; remove it", path), err)
 	}
 	content, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	switch {

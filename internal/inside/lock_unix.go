@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// Locked runs do while nobody else, in this process or another, runs anything under the lock
-// of that name in a folder, which is made if it is missing. The kernel frees it with the process.
+// Locked calls do while it holds the lock file of that name in a folder, which is made if it is missing. It waits for the
+// lock if another goroutine or process holds it. The kernel releases it when the process ends.
 func Locked(folder, name string, do func() error) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
