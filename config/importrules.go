@@ -15,6 +15,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"pawl/internal/jsonc"
 	"pawl/permission"
 )
 
@@ -46,47 +47,18 @@ func readForeign(path string) ([]byte, error) {
 // closing bracket. In place of comments there are blanks, so that what is wrong keeps its offset.
 func strictJSON(content []byte) []byte {
 	content = bytes.Clone(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")))
-	blank := func(from, to int) {
+	for from, to := range jsonc.Comments(content) {
+		if c := content[from:to]; c[1] == '*' && (len(c) < 4 || !bytes.HasSuffix(c, []byte("*/"))) {
+			return content // it has no end: what is wrong is said by who reads it
+		}
 		for i := from; i < to; i++ {
 			if content[i] != '\n' {
 				content[i] = ' '
 			}
 		}
 	}
-	comma := -1 // a comma after which only blanks came
-	for i := 0; i < len(content); i++ {
-		switch c := content[i]; {
-		case c == '"':
-			for i++; i < len(content) && content[i] != '"'; i++ {
-				if content[i] == '\\' {
-					i++
-				}
-			}
-			comma = -1
-		case bytes.HasPrefix(content[i:], []byte("//")):
-			end := bytes.IndexByte(content[i:], '\n')
-			if end < 0 {
-				end = len(content) - i
-			}
-			blank(i, i+end)
-			i += end - 1
-		case bytes.HasPrefix(content[i:], []byte("/*")):
-			end := bytes.Index(content[i+2:], []byte("*/"))
-			if end < 0 {
-				return content // what is wrong is said by who reads it
-			}
-			blank(i, i+2+end+2)
-			i += end + 3
-		case c == ',':
-			comma = i
-		case c == '}' || c == ']':
-			if comma >= 0 {
-				content[comma] = ' '
-			}
-			comma = -1
-		case c != ' ' && c != '\t' && c != '\n' && c != '\r':
-			comma = -1
-		}
+	for i := range jsonc.TrailingCommas(content) {
+		content[i] = ' '
 	}
 	return content
 }

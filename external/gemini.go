@@ -1,7 +1,6 @@
 package external
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"pawl/internal/jsonc"
 	"pawl/internal/lazy"
 	"pawl/run"
 )
@@ -128,36 +128,11 @@ func (t Turn) geminiHome() (string, error) {
 // withoutComments returns JSON without the comments that the program allows in its settings.
 func withoutComments(b []byte) []byte {
 	var out []byte
-	for i := 0; i < len(b); i++ {
-		switch rest := b[i:]; {
-		case b[i] == '"':
-			end := i + 1
-			for end < len(b) && b[end] != '"' {
-				if b[end] == '\\' {
-					end++
-				}
-				end++
-			}
-			end = min(end, len(b)-1)
-			out = append(out, b[i:end+1]...)
-			i = end
-		case bytes.HasPrefix(rest, []byte("//")):
-			n := bytes.IndexByte(rest, '\n')
-			if n < 0 {
-				return out
-			}
-			i += n - 1
-		case bytes.HasPrefix(rest, []byte("/*")):
-			n := bytes.Index(rest, []byte("*/"))
-			if n < 0 {
-				return out
-			}
-			i += n + 1
-		default:
-			out = append(out, b[i])
-		}
+	last := 0
+	for from, to := range jsonc.Comments(b) {
+		out, last = append(out, b[last:from]...), to
 	}
-	return out
+	return append(out, b[last:]...)
 }
 
 func (gemini) stream() stream { return &geminiStream{} }
