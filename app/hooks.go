@@ -24,7 +24,7 @@ const maxHooksFile = 1 << 20
 type hooksFound struct {
 	all       []hook.Hook // in the order in which their files count
 	problems  []string    // which do not run, and why
-	unseen    []string    // those of them that would run elsewhere: it is said at the start of runs
+	missing   []string    // those of them that are said at the start of runs: a person relies on them
 	untrusted []string    // files that a person has to review first
 }
 
@@ -36,7 +36,7 @@ func (w *Workspace) Hooks() (all []hook.Hook, untrusted, problems []string, err 
 		return nil, nil, nil, err
 	}
 	f := s.hooks()
-	return f.all, f.untrusted, slices.Concat(f.problems, f.unseen), nil
+	return f.all, f.untrusted, slices.Concat(f.problems, f.missing), nil
 }
 
 func (w *Workspace) findHooks(p *policy.Policy) (f hooksFound) {
@@ -45,7 +45,7 @@ func (w *Workspace) findHooks(p *policy.Policy) (f hooksFound) {
 	case err == nil:
 		f.add(p, w.Dir, own, content, "")
 	case !errors.Is(err, fs.ErrNotExist):
-		f.problems = append(f.problems, fmt.Sprintf("%s: %v", own, err))
+		f.missing = append(f.missing, fmt.Sprintf("%s: %v", own, err))
 	}
 	dirs := w.parents()
 	if home := w.home(); home != "" && !slices.Contains(dirs, home) {
@@ -69,7 +69,7 @@ func (w *Workspace) findHooks(p *policy.Policy) (f hooksFound) {
 func (f *hooksFound) add(p *policy.Policy, workspace, file string, content []byte, dir string) {
 	hooks, problems, err := hook.Parse(content, file, dir == "")
 	if err != nil {
-		problems = append(problems, err.Error())
+		f.missing = append(f.missing, err.Error())
 	}
 	if dir != "" {
 		reviewed := p.Reviewed(dir)
@@ -83,7 +83,7 @@ func (f *hooksFound) add(p *policy.Policy, workspace, file string, content []byt
 	hooks = slices.DeleteFunc(hooks, func(h hook.Hook) bool {
 		unseen := len(h.Files) > 0 && dir != workspace && h.URL == ""
 		if unseen {
-			f.unseen = append(f.unseen, fmt.Sprintf("%s: %s: it runs %s, which commands of runs in %s do not see: run pawl in %s",
+			f.missing = append(f.missing, fmt.Sprintf("%s: %s: it runs %s, which commands of runs in %s do not see: run pawl in %s",
 				file, h.Point, h.Files[0], workspace, dir))
 		}
 		return unseen
@@ -94,8 +94,8 @@ func (f *hooksFound) add(p *policy.Policy, workspace, file string, content []byt
 // hookSet returns the hooks of runs; nil: there are none.
 func (w *Workspace) hookSet(s *settings) *hook.Set {
 	f := s.hooks()
-	for _, problem := range f.unseen {
-		w.opt.Notice("a hook does not run: " + problem)
+	for _, problem := range f.missing {
+		w.opt.Notice("hooks do not run: " + problem)
 	}
 	if len(f.all) == 0 {
 		return nil

@@ -10,6 +10,7 @@ package hook
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -90,7 +91,7 @@ func Parse(content []byte, source string, own bool) (hooks []Hook, problems []st
 		Hooks map[string]json.RawMessage `json:"hooks"`
 	}
 	if err := json.Unmarshal(bytes.TrimPrefix(content, []byte("\ufeff")), &file); err != nil {
-		return nil, nil, fmt.Errorf("%s: it is not a JSON object with hooks: %w", source, err)
+		return nil, nil, fmt.Errorf("%s: it is not a JSON object with hooks: %s", source, jsonWords(err))
 	}
 	var events []string
 	for event := range file.Hooks {
@@ -111,7 +112,7 @@ func Parse(content []byte, source string, own bool) (hooks []Hook, problems []st
 			continue
 		}
 		if err := json.Unmarshal(file.Hooks[event], &groups); err != nil {
-			say(event, "it is not a list of matchers with hooks: %v", err)
+			say(event, "it is not a list of matchers with hooks: %s", jsonWords(err))
 			continue
 		}
 		for _, g := range groups {
@@ -123,7 +124,7 @@ func Parse(content []byte, source string, own bool) (hooks []Hook, problems []st
 			for _, raw := range g.Hooks {
 				var c handler
 				if err := json.Unmarshal(raw, &c); err != nil {
-					say(event, "a hook cannot be read: %v", err)
+					say(event, "a hook cannot be read: %s", jsonWords(err))
 					continue
 				}
 				h := Hook{Point: point, Matcher: g.Matcher, If: c.If, Command: c.Command, Args: c.Args, URL: c.URL, Headers: c.Headers,
@@ -142,6 +143,18 @@ func Parse(content []byte, source string, own bool) (hooks []Hook, problems []st
 		}
 	}
 	return hooks, problems, nil
+}
+
+// jsonWords says what is wrong with JSON, without the types of the program.
+func jsonWords(err error) string {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case !ok:
+		return err.Error()
+	case wrong.Field == "":
+		return "there is a value of the wrong type (" + wrong.Value + ")"
+	}
+	return fmt.Sprintf("%s has a value of the wrong type (%s)", wrong.Field, wrong.Value)
 }
 
 // complete fills in what the file leaves open, and returns why the hook cannot run.

@@ -41,7 +41,7 @@ func TestAFileOfHooksIsReadAndWhatDoesNotRunIsSaid(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("read %q", got)
 	}
-	for _, part := range []string{`type "prompt" does not run`, `"(" is no regular expression`, "has no command", "a hook cannot be read", "Stop: it is not a list", "TeammateIdle: pawl has no such event",
+	for _, part := range []string{`type "prompt" does not run`, `"(" is no regular expression`, "has no command", "a hook cannot be read: command has a value of the wrong type (number)", "Stop: it is not a list of matchers with hooks: there is a value of the wrong type (object)", "TeammateIdle: pawl has no such event",
 		"only hooks of your own hooks.json can leave the sandbox", `the shell "powershell"`} {
 		if !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, part) }) {
 			t.Errorf("no problem says %q: %q", part, problems)
