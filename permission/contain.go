@@ -101,6 +101,16 @@ func (t *evaluation) isKnownWithAssignments(s *script) bool {
 	}) && !slices.ContainsFunc(s.redirects, func(rd redirect) bool { return len(rd.places) != 1 })
 }
 
+// StaysInside reports whether all that a call would be asked about, if there were no rules, is what it does to ordinary
+// files of the workspace, or what the sandbox bounds: it names nothing outside, no secret, and changes nothing that
+// decides what runs later.
+func (r Request) StaysInside() bool {
+	r.Contains = true
+	t := Rules{}.evaluate(&r, AcceptEdits)
+	return r.Sandbox == run.Confined && (r.Command == "" || r.Sandboxed) &&
+		!slices.ContainsFunc(t.parts, func(p Part) bool { return p.Verdict != Allow && !p.bounded })
+}
+
 // isBounded says of the part that was added last whether the sandbox bounds what it asks about.
 func (t *evaluation) isBounded(is bool) { t.parts[len(t.parts)-1].bounded = is }
 

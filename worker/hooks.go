@@ -3,9 +3,6 @@ package worker
 import (
 	"cmp"
 	"context"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"pawl/hook"
 	"pawl/judge"
@@ -49,7 +46,7 @@ func byHooks(s run.State, id run.CallID, j *judge.Judgement) permission.Decision
 		switch {
 		case says == run.HookAsks && d.Verdict == permission.Allow:
 			d = permission.Decision{Verdict: permission.Ask, Source: byHook, Sandbox: d.Sandbox, Reason: "a hook asks: " + reason}
-		case says == run.HookAllows && isQuestion(d) && staysInside(j.Request):
+		case says == run.HookAllows && isQuestion(d) && j.Request.StaysInside():
 			reason = cmp.Or(reason, "a hook allows it")
 			d = permission.Decision{Verdict: permission.Allow, Source: byHook, Sandbox: d.Sandbox, Reason: reason}
 		}
@@ -60,17 +57,6 @@ func byHooks(s run.State, id run.CallID, j *judge.Judgement) permission.Decision
 // isQuestion reports whether a call is asked about because nothing allows it, and it stays in the sandbox.
 func isQuestion(d permission.Decision) bool {
 	return d.Verdict == permission.Ask && d.Source == "default" && d.Sandbox == run.Confined
-}
-
-// staysInside reports whether a call does nothing that hooks may not allow: a command stays in the sandbox, and another
-// call touches nothing outside of the workspace, no secret, nothing that programs obey, and not what later runs are told.
-func staysInside(r permission.Request) bool {
-	guarded := func(path string) bool { // a secret, or outside
-		in := func(folder string) bool { return strings.HasPrefix(path, folder+"/") }
-		return permission.SecretName(path) != "" || filepath.IsAbs(path) && !slices.ContainsFunc(r.Folders, in)
-	}
-	return r.Sandbox == run.Confined && !r.Outside && r.Tool != permission.MemoryTool &&
-		(r.Command != "" && r.Sandboxed || r.Command == "" && len(r.Obeyed) == 0 && !slices.ContainsFunc(r.Resolved, guarded))
 }
 
 // byHook is the source of a decision of hooks.

@@ -46,9 +46,9 @@ func TestAHookLiftsNothing(t *testing.T) {
 		runs  bool
 		path  string
 	}{
-		"a question of the default is answered":     {ask("default", run.Confined), allows, true, ""},
-		"also where only a person would be asked":   {ask("default", run.Confined), `{"decision":{"behavior":"allow"}}`, true, ""},
-		"also about a file of the workspace":        {ask("default", run.Confined), allows, true, "a.txt"},
+		"a question of the default is answered":     {ask("default", run.Confined), allows, true, "a.txt"},
+		"also where only a person would be asked":   {ask("default", run.Confined), `{"decision":{"behavior":"allow"}}`, true, "a.txt"},
+		"one about what programs obey is not":       {ask("default", run.Confined), allows, false, ".vscode/tasks.json"},
 		"one about a secret is not":                 {ask("default", run.Confined), allows, false, ".env"},
 		"nor one about a file elsewhere":            {ask("default", run.Confined), allows, false, "/etc/x"},
 		"nor one about the network":                 {ask("default", run.WithNetwork), allows, false, ""},
