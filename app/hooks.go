@@ -1,10 +1,12 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,9 +77,7 @@ func (f *hooksFound) add(p *policy.Policy, workspace, file string, content []byt
 		reviewed := p.Reviewed(dir)
 		for i := range hooks {
 			hooks[i].Project = dir
-			hooks[i].Files = slices.DeleteFunc(hooks[i].Mentions(dir), func(name string) bool {
-				return !slices.Contains(reviewed, name) && !isFile(filepath.Join(dir, name))
-			})
+			hooks[i].Files = filesOf(&hooks[i], dir, reviewed)
 		}
 	}
 	hooks = slices.DeleteFunc(hooks, func(h hook.Hook) bool {
@@ -107,17 +107,18 @@ func (w *Workspace) hookSet(s *settings) *hook.Set {
 // checkHook returns an error if a hook of a project would run without a file that it names, or with one that no one has
 // trusted as it is. The project may be a copy.
 func checkHook(p *policy.Policy, h *hook.Hook, project string) error {
-	if len(h.Files) == 0 {
+	names := filesOf(h, project, h.Files) // of a pattern there may be others by now
+	if len(names) == 0 || h.Project == "" {
 		return nil
 	}
-	changed, err := p.Unreviewed(project, h.Project, h.Files)
+	changed, err := p.Unreviewed(project, h.Project, names)
 	switch {
 	case err != nil:
 		return err
 	case len(changed) > 0:
 		return fmt.Errorf("%s is not trusted as it is: review it with `pawl trust`", strings.Join(changed, ", "))
 	}
-	for _, name := range h.Files {
+	for _, name := range names {
 		if _, err := os.Lstat(filepath.Join(project, name)); err != nil {
 			return fmt.Errorf("%s, which it runs, is not there", name)
 		}
@@ -134,14 +135,32 @@ func (w *Workspace) hookScripts() (names []string) {
 		}
 		hooks, _, _ := hook.Parse(content, file, false) // what cannot be read names none
 		for _, h := range hooks {
-			names = append(names, h.Mentions(w.Dir)...)
+			names = append(names, filesOf(&h, w.Dir, nil)...)
 		}
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return !isFile(filepath.Join(w.Dir, name)) })
+	return names
 }
 
-// isFile reports whether a path is a file and no link.
-func isFile(path string) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.Mode().IsRegular()
+// hookScriptsDir is where a repository keeps what its hooks run: what is there is reviewed, whatever it is called.
+const hookScriptsDir = ".claude/hooks"
+
+// filesOf returns the files of a folder that the command of a hook names, links to files among them, and those of it that
+// were reviewed and are gone. Of a hook that goes through all of hookScriptsDir that folder is one.
+func filesOf(h *hook.Hook, dir string, reviewed []string) (names []string) {
+	for _, name := range h.Mentions(cmp.Or(h.Project, dir)) {
+		found := []string{name}
+		if hook.IsPattern(name) {
+			found, _ = fs.Glob(os.DirFS(dir), name)
+			found = append(found, path.Dir(name))
+		}
+		for _, name := range found {
+			info, err := os.Stat(filepath.Join(dir, name))
+			isLink := func() bool { _, err := os.Readlink(filepath.Join(dir, name)); return err == nil }
+			if slices.Contains(reviewed, name) || err == nil && (!info.IsDir() || name == hookScriptsDir) || err != nil && isLink() {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/lazy"
 	"pawl/internal/text"
 	"pawl/run"
 )
@@ -207,19 +208,45 @@ func matcher(pattern string) (func(name string) bool, error) {
 }
 
 // Mentions returns what the command names that could be a file below a project, with slashes, so that it can be trusted
-// together with the hook that runs it.
+// together with the hook that runs it. It may be named from a folder that the command goes to. Of what an interpreter is to
+// run * stands for what is known only when it runs.
 func (h *Hook) Mentions(project string) (names []string) {
-	for _, word := range append(words(h.Command), h.Args...) {
-		for _, dir := range []string{"$CLAUDE_PROJECT_DIR/", "${CLAUDE_PROJECT_DIR}/", project + "/"} {
-			word = strings.TrimPrefix(word, dir)
+	all := append(words(h.Command), h.Args...)
+	folders := []string{"."}
+	for i, word := range all {
+		before := ""
+		if i > 0 {
+			before = all[i-1]
 		}
-		name := path.Clean(word)
-		if name != "." && filepath.IsLocal(name) && !slices.Contains(names, name) {
-			names = append(names, name)
+		if word = strings.TrimPrefix(word, project+"/"); strings.HasPrefix(word, "$") || strings.HasPrefix(word, "/") {
+			_, word, _ = strings.Cut(word, "/") // of $CLAUDE_PROJECT_DIR, $PWD, or $(pwd), whose words these are
+		}
+		if word = unknown().ReplaceAllString(word, "*"); IsPattern(word) && i > 0 && !slices.Contains(interpreters, path.Base(before)) {
+			word, _, _ = strings.Cut(word, "*") // of what is given to programs only the folder
+			word = path.Dir(word + "x")
+		}
+		last := folders[len(folders)-1]
+		for _, folder := range folders {
+			name := path.Join(folder, word)
+			if name != "." && filepath.IsLocal(name) && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		if before == "cd" || before == "pushd" {
+			folders = append(folders, path.Clean(word), path.Join(last, word))
 		}
 	}
 	return names
 }
+
+// IsPattern reports whether a name that [Hook.Mentions] returns stands for several.
+func IsPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
+
+// unknown finds variables, and words in braces of which the shell makes several.
+var unknown = lazy.Regexp(`\$\{[^}]*\}|\$\w*|\{[^}]*\}`)
+
+// interpreters run the file that is named next.
+var interpreters = strings.Fields("sh bash dash zsh ksh node deno bun tsx python python3 ruby perl php source . exec env run")
 
 // words returns the words of a line, without their quotes: what could be the name of a file.
 func words(line string) []string {

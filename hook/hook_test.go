@@ -251,15 +251,21 @@ func TestTheFilesThatHooksRunAreKnown(t *testing.T) {
 		{"type":"command","command":"\"$CLAUDE_PROJECT_DIR\"/.claude/hooks/a.sh --x=1"},
 		{"type":"command","command":"cd /tmp && python3 './scripts/b.py'; ../out.sh; X=sub/c.sh"},
 		{"type":"command","command":"python3 x.py /w/in/w.sh /etc/passwd"},
+		{"type":"command","command":"cd y && cd z && sh ./q.sh; sh \"${CLAUDE_PROJECT_DIR:-.}/f/r.sh\"; . $(pwd)/s.sh; bash g/{t,$U}.sh"},
+		{"type":"command","command":"for f in h/*.sh; do sh $f; done; gofmt -w *.go"},
 		{"type":"command","command":"node","args":["${CLAUDE_PROJECT_DIR}/d/e.js"]}]}]}}`)
 	var got []string
 	for _, h := range s.Hooks {
 		got = append(got, h.Mentions("/w")...)
 	}
-	for _, name := range []string{".claude/hooks/a.sh", "d/e.js", "scripts/b.py", "sub/c.sh", "x.py", "in/w.sh"} {
+	for _, name := range []string{".claude/hooks/a.sh", "d/e.js", "scripts/b.py", "sub/c.sh", "x.py", "in/w.sh", "y/q.sh", "z/q.sh", "y/z/q.sh", "f/r.sh", "s.sh",
+		"g/*.sh", "h"} {
 		if !slices.Contains(got, name) {
 			t.Errorf("%s is not among %q", name, got)
 		}
+	}
+	if slices.Contains(got, "*.go") {
+		t.Error("what a program is given is not run")
 	}
 	if slices.ContainsFunc(got, func(name string) bool { return strings.HasPrefix(name, "/") || strings.HasPrefix(name, "..") }) {
 		t.Errorf("%q leads out of the workspace", got)

@@ -128,7 +128,9 @@ func (g *configFile) load(root *os.Root, name string) {
 // scan returns the configuration files of a workspace, and those at further names, by name.
 func scan(root *os.Root, also []string) []configFile {
 	names := slices.Concat(folderNames, lonelyFiles, also)
-	return scanNames(root, slices.DeleteFunc(names, func(name string) bool { // it is found in the other
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return scanNames(root, slices.DeleteFunc(slices.Clone(names), func(name string) bool { // it is found in the other
 		return slices.ContainsFunc(names, func(other string) bool { return strings.HasPrefix(name, other+"/") })
 	}))
 }
