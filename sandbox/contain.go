@@ -226,11 +226,29 @@ func saysLittle(root *os.Root, rel string, info fs.FileInfo) bool {
 // beginsInside notes what is there that programs obey, before the first of the commands that can change the workspace
 // unasked. It must not be known to a command that began earlier.
 func (g *guard) beginsInside(p *Policy) error {
-	if g.inside++; g.inside > 1 {
+	if g.inside > 0 {
+		g.inside++
 		return nil
 	}
+	unlock, err := g.journal.lock() // others begin before or after it
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	_, others := g.journal.others()
 	g.before.Obeyed = p.obeyedNow()
-	return g.journal.write(g.before)
+	for _, o := range others { // what commands of theirs have made since is not what stood there
+		maps.DeleteFunc(g.before.Obeyed, func(path string, _ obeyedFile) bool {
+			_, stood := o.Obeyed[path]
+			return o.Obeyed != nil && !stood
+		})
+	}
+	if err := g.journal.write(g.before); err != nil {
+		g.before.Obeyed = nil
+		return err
+	}
+	g.inside++
+	return nil
 }
 
 // endsInside is the opposite of beginsInside.

@@ -182,28 +182,28 @@ func (g *guard) makes(path string) {
 	g.made[path] = idOf(path)
 }
 
+// lockJournals locks the journals of the workspace, and makes that of this process if there is none.
+func (g *guard) lockJournals(p *Policy) (unlock func(), err error) {
+	if g.journal == nil {
+		if g.journal, err = openJournal(p.journals); err != nil {
+			return nil, fmt.Errorf("the sandbox cannot write down what it looks after in %s: %w", p.journals, inWords(err))
+		}
+	}
+	if unlock, err = g.journal.lock(); err != nil {
+		return nil, fmt.Errorf("the sandbox cannot look after %s: %w", p.Workspace, err)
+	}
+	return unlock, nil
+}
+
 // open finds out what stands in the workspace before a command runs there, with no
 // other process doing the same.
 func (g *guard) open(p *Policy) error {
-	if g.journal == nil {
-		var err error
-		if g.journal, err = openJournal(p.journals); err != nil {
-			return fmt.Errorf("the sandbox cannot write down what it looks after in %s: %w", p.journals, inWords(err))
-		}
-	}
-	unlock, err := g.journal.lock()
+	unlock, err := g.lockJournals(p)
 	if err != nil {
-		return fmt.Errorf("the sandbox cannot look after %s: %w", p.Workspace, err)
+		return err
 	}
 	defer unlock()
-	dead, others := g.journal.others()
-	for _, d := range dead {
-		g.told = append(g.told, p.recover(d)...)
-		g.journal.forget(d.path) // not before: this process may be killed too
-	}
-	if len(dead) > 0 {
-		p.index.refresh()
-	}
+	others := g.recoverDead(p)
 	p.index.forgetChanges()
 	repositories, _ := p.index.gitPaths()
 	was := g.before

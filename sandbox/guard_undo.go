@@ -173,3 +173,40 @@ func (p *Policy) Recover() ([]string, error) {
 	g.journal.end()
 	return g.sayAll(p), nil
 }
+
+// recoverOthers does the same for a command that is about to start, also while others run.
+func (p *Policy) recoverOthers() ([]string, error) {
+	if !mayHaveLeft(p.journals) {
+		return nil, nil
+	}
+	g := guardOf(p)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	unlock, err := g.lockJournals(p)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	own := g.told
+	g.told = nil
+	g.recoverDead(p)
+	own, g.told = g.told, own
+	return own, nil
+}
+
+// recoverDead makes good the deaths of other processes, and returns what stood there before commands of those that live.
+// The journals must be locked.
+func (g *guard) recoverDead(p *Policy) (others []baseline) {
+	dead, others := g.journal.others()
+	if len(dead) > 0 {
+		p.index.refresh()
+	}
+	for _, d := range dead {
+		g.told = append(g.told, p.recover(d)...)
+		g.journal.forget(d.path) // not before: this process may be killed too
+	}
+	if len(dead) > 0 {
+		p.index.refresh()
+	}
+	return others
+}

@@ -14,7 +14,10 @@ func lockFile(f *os.File) error { return flock(f, syscall.LOCK_EX) }
 // tryLockFile fails if another process has the file locked.
 func tryLockFile(f *os.File) error { return flock(f, syscall.LOCK_EX|syscall.LOCK_NB) }
 
-// isLocked reports whether an error of tryLockFile says that another process has it locked.
+// shareFile locks a file as others may that share it. It fails if one has it for itself.
+func shareFile(f *os.File) error { return flock(f, syscall.LOCK_SH|syscall.LOCK_NB) }
+
+// isLocked reports whether an error of these says that another process has it locked.
 func isLocked(err error) bool { return errors.Is(err, syscall.EWOULDBLOCK) }
 
 func unlockFile(f *os.File) error { return flock(f, syscall.LOCK_UN) }

@@ -86,6 +86,7 @@ type Policy struct {
 	refused  string   // where what commands should not have made is kept
 	overlays string   // where changes to Programs are kept
 	journals string   // where it is written down what stood in the workspace while commands run
+	turns    []string // see turnsOf
 	roots    sync.Map
 	readings sync.Map // of indexes, by the folder of their repository; see trackedIn
 	tracked  struct { // see tracks
@@ -211,6 +212,7 @@ func For(workspace string, o Options) (*Policy, error) {
 			p.repositories = append(p.repositories, dir)
 		}
 	}
+	p.turns = p.turnsOf()
 	p.Hidden = slices.DeleteFunc(p.Hidden, func(s string) bool { return s == "" })
 	p.places = sync.OnceValue(p.plan)
 	if o.Copy {

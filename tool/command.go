@@ -53,12 +53,19 @@ func RunCommand(ctx context.Context, env Env, c Command) (Ran, error) {
 	}
 	command := proc.Command{Argv: argv, Dir: env.Workspace,
 		Env: append(append(c.Options.childEnv(os.Environ(), env.Workspace), c.Env...), "PAWL_RUN="+string(env.Run))}
+	turn, err := env.Sandbox.Turn(ctx, c.Sandbox)
+	if err != nil {
+		return Ran{}, err
+	}
+	defer turn.Leave()
 	command, session, err := env.Sandbox.Start(command, c.Sandbox, c.Options.fence(env, permission.Classify(line)))
 	if err != nil {
 		return Ran{}, err
 	}
 	defer session.End()
-	return runCommand(ctx, command, session, c)
+	r, err := runCommand(ctx, command, session, c)
+	r.Notes = append(turn.Notes(), r.Notes...)
+	return r, err
 }
 
 func runCommand(ctx context.Context, command proc.Command, session *sandbox.Session, c Command) (Ran, error) {

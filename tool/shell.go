@@ -326,6 +326,11 @@ func (a *shellArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 	if !a.Background && (is.Class == run.Reads || c.Sandbox == run.Trial) {
 		change = run.NoChange
 	}
+	turn, err := env.Sandbox.Turn(ctx, c.Sandbox)
+	if err != nil {
+		return notStarted("the command was not started: " + err.Error()), nil
+	}
+	defer turn.Leave()
 	command, session, err := env.Sandbox.Start(command, c.Sandbox, a.shell.options.fence(env, is))
 	if err != nil {
 		return unconfinable(err), nil
@@ -345,7 +350,7 @@ func (a *shellArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 	if r.Change = change; !started {
 		r.Change = run.NoChange
 	}
-	return withNotes(r, note), nil
+	return withNotes(r, append(bracketed(turn.Notes()...), note)...), nil
 }
 
 // unconfinable says that a command was not started because it could not be
