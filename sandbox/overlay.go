@@ -56,6 +56,28 @@ func (p *Policy) overlay(g places) (release func()) {
 	}
 }
 
+// ownCaches gives a command without a file tree caches of its own instead of those of data that have programs in them:
+// of a folder that is written Landlock can take nothing out. What is there it reads. It returns them by the variables
+// that name them.
+func (p *Policy) ownCaches(g places) map[string]string {
+	own := map[string]string{}
+	for variable, path := range p.mixed {
+		n, ok := g[path]
+		if !ok || n.kind != helper.Writable {
+			continue
+		}
+		n.kind = helper.ReadOnly
+		g[path] = n
+		sum := sha256.Sum256([]byte(path))
+		folder := filepath.Join(p.overlays, "own", hex.EncodeToString(sum[:8]))
+		if makeIn(filepath.Dir(folder), filepath.Base(folder)) == nil {
+			g.put(grant{path: folder, source: folder, kind: helper.Writable})
+			own[variable] = folder
+		}
+	}
+	return own
+}
+
 // isEmpty reports whether there is nothing in a folder, or no folder.
 func isEmpty(dir string) bool {
 	f, err := os.Open(dir)

@@ -126,8 +126,10 @@ var builtCaches = []string{
 }
 
 // caches are the folders of toolchains that commands may write, and those with
-// programs: those that are there, and those of toolchains that are.
-func (h home) caches() (data, programs []string) {
+// programs: those that are there, and those of toolchains that are. mixed are the variables that name
+// folders of data with programs in them.
+func (h home) caches() (data, programs []string, mixed map[string]string) {
+	mixed = map[string]string{}
 	for _, t := range toolCaches {
 		_, err := exec.LookPath(t.program)
 		for _, folder := range h.in(t.data...) {
@@ -142,15 +144,17 @@ func (h home) caches() (data, programs []string) {
 			}
 		}
 		for _, folder := range h.in(t.programs...) {
-			if slices.ContainsFunc(data, func(d string) bool { return isBelow(folder, d) }) {
+			if i := slices.IndexFunc(data, func(d string) bool { return isBelow(folder, d) }); i >= 0 {
 				os.MkdirAll(folder, 0o755) // a command would make it otherwise
+				variable, _, _ := strings.Cut(strings.TrimPrefix(t.data[0], "$"), "|")
+				mixed[variable] = data[i]
 			}
 			if _, statErr := os.Stat(folder); err == nil || statErr == nil {
 				programs = append(programs, resolved(folder))
 			}
 		}
 	}
-	return data, programs
+	return data, programs, mixed
 }
 
 // toolchains returns what in caches of data is run: those of Go are modules, and the

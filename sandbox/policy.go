@@ -82,11 +82,12 @@ type Policy struct {
 	repositories []string
 	// own are the folders of the repositories that these are worked in with, inside or outside.
 	own      []string
-	built    []string // of Writable, the caches of what toolchains build
-	refused  string   // where what commands should not have made is kept
-	overlays string   // where changes to Programs are kept
-	journals string   // where it is written down what stood in the workspace while commands run
-	turns    []string // see turnsOf
+	built    []string          // of Writable, the caches of what toolchains build
+	mixed    map[string]string // of Writable, those with programs in them, by the variable that names another
+	refused  string            // where what commands should not have made is kept
+	overlays string            // where changes to Programs are kept
+	journals string            // where it is written down what stood in the workspace while commands run
+	turns    []string          // see turnsOf
 	roots    sync.Map
 	readings sync.Map // of indexes, by the folder of their repository; see trackedIn
 	tracked  struct { // see tracks
@@ -195,7 +196,7 @@ func For(workspace string, o Options) (*Policy, error) {
 	for _, folder := range folders {
 		p.ReadOnly = append(p.ReadOnly, obeyedOutside(folder)...)
 	}
-	p.Writable, p.Programs = h.caches()
+	p.Writable, p.Programs, p.mixed = h.caches()
 	p.built = h.in(builtCaches...)
 	p.Readable = append(p.Readable, toolchains(p.Writable)...)
 	p.Readable = slices.Concat(p.Readable, o.Objects, o.Reads)

@@ -103,6 +103,9 @@ func (p *Policy) Start(c proc.Command, level run.Confinement, fence Fence) (proc
 			}
 			s.temp = temp
 		}
+		for variable, folder := range p.ownCaches(places) {
+			c.Env = append(slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool { return strings.HasPrefix(v, variable+"=") }), variable+"="+folder)
+		}
 		var rules landlockRules
 		rules, err = places.rules(temp)
 		confine.Read, confine.List, confine.Write = rules.read, rules.list, rules.write
