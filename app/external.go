@@ -247,6 +247,10 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(
 	}
 	if t.Conversation == "" && t.Summary == "" {
 		t.Notice(k.Bounds(turn.Mode))
+		if files := k.OwnHooks(w.env.Get); len(files) > 0 {
+			t.Notice(fmt.Sprintf("%s runs your hooks in %s in this folder, outside of pawl's sandbox: "+
+				"one that runs what a repository brings, such as npx or make, does so without a question", k.Title, strings.Join(files, " and ")))
+		}
 		if untested := k.Untested(k.Installed(program)); untested != "" {
 			t.Notice(untested)
 		}

@@ -33,6 +33,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pelletier/go-toml/v2"
+
 	"pawl/internal/proc"
 	"pawl/run"
 	"pawl/sandbox"
@@ -88,6 +90,7 @@ type Kind struct {
 	status      []string
 	out         string
 	config, own string
+	hooks       string // files in which a person has hooks for the program (paths as in login)
 	chooses     bool   // it takes the id of a new conversation
 	resumes     string // the argument, before the id, that opens a conversation in its own terminal; empty: not supported
 	// unreached is what it prints to standard error, or to its log, if it could not start pawl's
@@ -106,7 +109,7 @@ var Kinds = []Kind{
 	{Name: "claude-code", Title: "Claude Code", Program: "claude", Install: "npm install -g @anthropic-ai/claude-code", Login: "claude auth login", PermissionTool: true, tested: "2.1.197", resumes: "--resume",
 		status: []string{"auth", "status"}, out: `"loggedIn": false`,
 		keys:  []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"},
-		login: []string{"$CLAUDE_CONFIG_DIR/.credentials.json", ".claude/.credentials.json"}, chooses: true, prefix: "mcp__pawl__",
+		login: []string{"$CLAUDE_CONFIG_DIR/.credentials.json", ".claude/.credentials.json"}, hooks: "$CLAUDE_CONFIG_DIR/settings.json .claude/settings.json", chooses: true, prefix: "mcp__pawl__",
 		forms: []schema.Target{schema.AnthropicTool},
 		bounds: map[string]string{
 			"default": "it asks pawl before it uses a tool of its own, and pawl's rules decide",
@@ -114,7 +117,7 @@ var Kinds = []Kind{
 		}, tools: claudeTools, mentions: claudeMention, adapter: claude{}},
 	{Name: "codex", Title: "Codex", Program: "codex", Install: "npm install -g @openai/codex", Login: "codex login", tested: "0.169.0", resumes: "resume",
 		status: []string{"login", "status"}, out: "Not logged in", config: "$CODEX_HOME/config.toml .codex/config.toml", own: "model_provider",
-		keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, login: []string{"$CODEX_HOME/auth.json", ".codex/auth.json"}, prefix: "mcp__pawl__",
+		keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, login: []string{"$CODEX_HOME/auth.json", ".codex/auth.json"}, hooks: "$CODEX_HOME/hooks.json .codex/hooks.json $CODEX_HOME/config.toml .codex/config.toml", prefix: "mcp__pawl__",
 		forms: []schema.Target{schema.OpenAI},
 		bounds: map[string]string{
 			"default": "pawl's rules decide before each use of a tool, and its own sandbox lets commands change this folder and temporary files alone, without network (workspace-write)",
@@ -122,8 +125,8 @@ var Kinds = []Kind{
 			"bypass":  "only pawl's deny rules hold over its own tools (danger-full-access)",
 		}, tools: codexTools, waits: codexWait, adapter: codex{}},
 	{Name: "gemini-cli", Title: "Gemini CLI", Program: "gemini", Install: "npm install -g @google/gemini-cli", Login: "gemini", tested: "0.61.0",
-		Obeys: []string{".gemini"},
-		keys:  []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, login: []string{".gemini/oauth_creds.json"}, chooses: true, prefix: "mcp_pawl_",
+		Obeys: []string{".gemini"}, hooks: "$GEMINI_CLI_HOME/.gemini/settings.json .gemini/settings.json",
+		keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, login: []string{".gemini/oauth_creds.json"}, chooses: true, prefix: "mcp_pawl_",
 		forms: []schema.Target{schema.Gemini},
 		bounds: map[string]string{
 			"default": "pawl's rules decide before each use of a tool",
@@ -268,6 +271,31 @@ func (k Kind) Bounds(mode string) string {
 		what = k.bounds["default"]
 	}
 	return k.Title + " works outside of pawl's sandbox: " + what
+}
+
+// OwnHooks returns the files of the person's own in which hooks for the program are. It runs them in the folder that it
+// works in, with the person's authority, and asks nobody.
+func (k Kind) OwnHooks(env func(name string) string) (files []string) {
+	for file := range strings.FieldsSeq(k.hooks) {
+		file = ownFile(file, env)
+		b, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		var of struct {
+			Hooks  map[string]any `json:"hooks" toml:"hooks"`
+			Notify any            `json:"-" toml:"notify"`
+		}
+		if strings.HasSuffix(file, ".toml") {
+			err = toml.Unmarshal(b, &of)
+		} else {
+			err = json.Unmarshal(withoutComments(b), &of)
+		}
+		if err == nil && (len(of.Hooks) > 0 || of.Notify != nil) && !slices.Contains(files, file) {
+			files = append(files, file)
+		}
+	}
+	return files
 }
 
 // ToolSchema returns the schema of a tool as the program is offered it. A program leaves out a
