@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,8 @@ import (
 	"pawl/config"
 	"pawl/hook"
 	"pawl/policy"
+	"pawl/run"
+	"pawl/task"
 )
 
 // ownHooksFile is the person's own file of hooks, in the folder of the configuration.
@@ -102,6 +105,29 @@ func (w *Workspace) hookSet(s *settings) *hook.Set {
 	}
 	return &hook.Set{Hooks: f.all, Options: s.shellOptions(), Workspace: w.Dir,
 		Check: func(h *hook.Hook, project string) error { return checkHook(s.policy, h, project) }}
+}
+
+// TaskHooks runs the hooks that look at a task before it is added, and returns what came of them. An error says that it
+// must not be added.
+func (w *Workspace) TaskHooks(ctx context.Context, c task.Created) ([]run.HookRun, error) {
+	s, err := w.load()
+	if err != nil || !slices.ContainsFunc(s.hooks().all, func(h hook.Hook) bool { return h.Point == run.TaskCreated }) {
+		return nil, err
+	}
+	set := w.hookSet(s)
+	m := hook.Moment{Hook: run.Hook{Point: run.TaskCreated}, Mode: s.Get("mode"), Task: task.State{Created: c, Description: c.Description}}
+	_, env, err := w.callEnv(run.State{})
+	if err != nil {
+		return nil, err
+	}
+	said := set.Run(ctx, env.ForCall(), m, set.For(m, w.Dir))
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case said.Says == run.HookDenies || said.Halt != "":
+		return nil, config.Errorf("the task was not added: a hook refused it: %s", cmp.Or(said.Reason, said.Halt))
+	}
+	return said.Runs, nil
 }
 
 // checkHook returns an error if a hook of a project would run without a file that it names, or with one that no one has

@@ -430,6 +430,19 @@ func (s *Session) Interrupt(f run.Interrupted) bool {
 	return true
 }
 
+// A Reason is why a session ends, as hooks of [run.SessionEnd] are told it: the words of Claude Code (npm
+// @anthropic-ai/claude-agent-sdk 0.3.330, sdk.d.ts, read 2026-11-28).
+type Reason string
+
+const (
+	ForClear  Reason = "clear"             // another conversation begins
+	ForResume Reason = "resume"            // one is continued
+	ForExit   Reason = "prompt_input_exit" // the person leaves the terminal
+)
+
+// Ends says why Close is about to be called; without it the reason is other.
+func (s *Session) Ends(why Reason) { s.runner.Ends(string(why)) }
+
 // Close interrupts a turn that is driven as a shutdown, ends background jobs and releases
 // the run. A turn that waits for a person stays open, and what was handed in and is not in
 // the log is returned with [worker.ErrClosed]. It may be called several times; each call

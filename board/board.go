@@ -43,7 +43,7 @@ type Query = store.TaskQuery
 var ErrNoTasks = config.Errorf("there is no task in this folder yet: add one with `pawl task add \"…\"`")
 
 // Add adds a task and returns it when it is durable. Its id and workspace are set here,
-// unless it has an id: that of an existing task is an error.
+// unless it has an id: that of an existing task is an error. So is the refusal of a hook.
 func (b Board) Add(ctx context.Context, by string, c task.Created) (task.State, error) {
 	tasks, err := b.ws.Tasks()
 	if err != nil {
@@ -53,6 +53,9 @@ func (b Board) Add(ctx context.Context, by string, c task.Created) (task.State, 
 		c.Task = newTask()
 	}
 	c.Workspace, c.Version = b.ws.Dir, build.Version()
+	if c.Hooks, err = b.ws.TaskHooks(ctx, c); err != nil {
+		return task.State{}, err
+	}
 	return tasks.Do(ctx, c.Task, by, task.Create{Created: c})
 }
 

@@ -65,6 +65,9 @@ func (h *Hook) Runs() string {
 const (
 	defaultTimeout = 600 * time.Second
 	promptTimeout  = 30 * time.Second
+	notifyTimeout  = 30 * time.Second        // pawl's own: the end of pawl waits for it
+	endTimeout     = 1500 * time.Millisecond // of SessionEnd
+	maxEndTimeout  = 60 * time.Second        // pawl's own, for the same reason
 )
 
 // maxHooks bounds how many hooks a file may have.
@@ -161,10 +164,17 @@ func jsonWords(err error) string {
 // complete fills in what the file leaves open, and returns why the hook cannot run.
 func (h *Hook) complete(c handler) (problem string) {
 	if h.Timeout <= 0 || h.Timeout > 24*time.Hour {
-		h.Timeout = defaultTimeout
-		if h.Point == run.UserPromptSubmit {
+		switch h.Timeout = defaultTimeout; h.Point {
+		case run.UserPromptSubmit:
 			h.Timeout = promptTimeout
+		case run.Notification:
+			h.Timeout = notifyTimeout
+		case run.SessionEnd:
+			h.Timeout = endTimeout
 		}
+	}
+	if h.Point == run.SessionEnd {
+		h.Timeout = min(h.Timeout, maxEndTimeout)
 	}
 	switch {
 	case c.Type == "command" && strings.TrimSpace(c.Command) != "":

@@ -17,6 +17,7 @@ import (
 
 	"pawl/run"
 	"pawl/sandbox"
+	"pawl/task"
 	"pawl/tool"
 )
 
@@ -47,10 +48,16 @@ type Moment struct {
 	Result  string // of the call, as the model has it
 	IsError bool
 
-	Prompt  string
-	Source  string // of SessionStart: startup, resume, fork or compact; of PreCompact: manual or auto
+	Prompt string
+	// Source is, of SessionStart, startup, resume, fork or compact, of PreCompact manual or auto, of Notification its kind,
+	// and of SessionEnd the reason.
+	Source  string
 	Blocks  int    // of Stop: how often hooks have let the turn go on
 	Message string // of Stop: the last answer
+	// Messages are the conversation, of points that are not of a call: hooks can read it as their transcript.
+	Messages []run.Message
+	Task     task.State
+	Report   string // of TaskCompleted: what its agent reports
 }
 
 // For returns the hooks of a moment, in the order of their files. A hook that stands in several files runs once.
@@ -80,11 +87,11 @@ func (s *Set) Has(point run.HookPoint) bool {
 func (s *Set) matches(h *Hook, m Moment, workspace string) bool {
 	var what []string
 	switch m.Point {
-	case run.SessionStart, run.PreCompact:
+	case run.SessionStart, run.PreCompact, run.Notification, run.SessionEnd:
 		what = []string{m.Source}
 	case run.SubagentStart, run.SubagentStop:
 		what = []string{m.Agent}
-	case run.UserPromptSubmit, run.Stop:
+	case run.UserPromptSubmit, run.Stop, run.TaskCreated, run.TaskCompleted:
 		return s.may(h, m) // a matcher has no meaning there
 	default:
 		what = names(m.Call.Tool)
@@ -153,7 +160,18 @@ const maxAtOnce = 20
 
 // Run runs the hooks of a moment at once and returns what they come to.
 func (s *Set) Run(ctx context.Context, env tool.Env, m Moment, hooks []*Hook) run.HookSettled {
-	given, err := json.Marshal(told(m, env.Workspace))
+	in := told(m, env.Workspace)
+	var conversation *os.File
+	var err error
+	if len(m.Messages) > 0 && slices.ContainsFunc(hooks, func(h *Hook) bool { return h.URL == "" }) {
+		if conversation, in["transcript_path"], err = shared(transcript(m.Run, m.Messages, env.Workspace)); conversation != nil {
+			defer forget(conversation)
+		}
+	}
+	var given []byte
+	if err == nil {
+		given, err = json.Marshal(in)
+	}
 	answers := make([]answer, len(hooks))
 	var wg sync.WaitGroup
 	room := make(chan struct{}, maxAtOnce)
@@ -164,7 +182,7 @@ func (s *Set) Run(ctx context.Context, env tool.Env, m Moment, hooks []*Hook) ru
 			began := time.Now()
 			a := answer{problem: err}
 			if err == nil {
-				a = s.one(ctx, env, m, h, given)
+				a = s.one(ctx, env, m, h, given, conversation)
 			}
 			a.run.Hook, a.run.Took = h.Name(), time.Since(began)
 			if a.problem != nil {
@@ -191,7 +209,7 @@ type answer struct {
 }
 
 // one runs one hook.
-func (s *Set) one(ctx context.Context, env tool.Env, m Moment, h *Hook, given []byte) (a answer) {
+func (s *Set) one(ctx context.Context, env tool.Env, m Moment, h *Hook, given []byte, conversation *os.File) (a answer) {
 	if s.Check != nil {
 		if err := s.Check(h, s.project(h, env.Workspace)); err != nil {
 			return answer{problem: err, strict: true}
@@ -200,7 +218,7 @@ func (s *Set) one(ctx context.Context, env tool.Env, m Moment, h *Hook, given []
 	if h.URL != "" {
 		a = s.post(ctx, m, h, given)
 	} else {
-		a = s.command(ctx, env, m, h, given)
+		a = s.command(ctx, env, m, h, given, conversation)
 	}
 	if a.problem != nil && h.Blocks && ctx.Err() == nil {
 		a.says, a.reason = run.HookDenies, a.problem.Error()
@@ -217,10 +235,13 @@ func (s *Set) project(h *Hook, workspace string) string {
 	return workspace
 }
 
-func (s *Set) command(ctx context.Context, env tool.Env, m Moment, h *Hook, given []byte) (a answer) {
+func (s *Set) command(ctx context.Context, env tool.Env, m Moment, h *Hook, given []byte, conversation *os.File) (a answer) {
 	c := tool.Command{Line: h.Command, Stdin: given, Limit: h.Timeout, Most: maxPrinted, Sandbox: h.Sandbox,
 		Options: s.Options,
 		Env:     []string{"CLAUDE_PROJECT_DIR=" + s.project(h, env.Workspace)}}
+	if conversation != nil {
+		c.Extra = []*os.File{conversation}
+	}
 	if h.Args != nil {
 		c.Line, c.Argv = "", append([]string{h.Command}, h.Args...)
 	}
@@ -379,7 +400,7 @@ func together(m Moment, hooks []*Hook, answers []answer) run.HookSettled {
 			switch {
 			case before:
 				a.says, a.reason = run.HookAsks, a.problem.Error()
-			case m.Point == run.UserPromptSubmit:
+			case m.Point == run.UserPromptSubmit, m.Point == run.TaskCreated, m.Point == run.TaskCompleted:
 				a.says, a.reason = run.HookDenies, a.problem.Error()
 			}
 		}
@@ -456,6 +477,17 @@ func told(m Moment, workspace string) map[string]any {
 		in["source"], in["model"] = m.Source, m.Model
 	case run.PreCompact:
 		in["trigger"], in["custom_instructions"] = m.Source, ""
+	case run.TaskCreated, run.TaskCompleted:
+		in["task_id"], in["task_subject"], in["task_description"] = string(m.Task.Created.Task), m.Task.Title(), m.Task.Description
+		if m.Report != "" {
+			in["task_report"] = m.Report
+		}
+	case run.Notification:
+		in["message"] = "pawl needs your permission to use " + names(m.Call.Tool)[0]
+		in["notification_type"] = m.Source
+		in["tool_name"], in["tool_input"] = names(m.Call.Tool)[0], input(m.Call.Tool, m.Call.Arguments, workspace)
+	case run.SessionEnd:
+		in["reason"] = m.Source
 	case run.Stop, run.SubagentStop:
 		in["stop_hook_active"], in["last_assistant_message"] = m.Blocks > 0, m.Message
 	}

@@ -20,7 +20,8 @@ const maxDetail = 2000
 func TaskWords(e task.Event) string {
 	switch p := e.Payload.(type) {
 	case task.Created:
-		return "added: " + view.OneLine(p.Description, view.MaxLine)
+		added := []string{"added: " + view.OneLine(p.Description, view.MaxLine)}
+		return strings.Join(append(added, view.HookWords(run.HookSettled{Point: run.TaskCreated, Runs: p.Hooks})...), "\n  ")
 	case task.StatusChanged:
 		return statusChangedWords(e, p)
 	case task.Edited:

@@ -21,6 +21,8 @@ func (s State) nextExternal() []Command {
 		return append([]Command{s.externalTurn(t.Request.Attempt)}, calls()...)
 	case t.open > 0:
 		return s.nextOrphans()
+	case t.Hooking(""):
+		return nil
 	case s.submitted() && t.ending.End != EndInterrupted:
 		return []Command{s.finish(s.submittedEnd())}
 	case t.Phase == Ending:
@@ -78,8 +80,8 @@ func (s State) nextOrphans() []Command {
 			owed = append(owed, Derive{settledAs(c.ID, NotRun, "The call was not run: the agent's turn was over before it started.")})
 		}
 	}
-	if len(owed) > 0 || late > 0 || t.running > 0 {
-		return owed
+	if len(owed) > 0 || late > 0 || t.running > 0 || t.Hooking("") {
+		return owed // the hooks of a report that the agent no longer waits for are cancelled
 	}
 	if over {
 		for _, c := range s.Questions() {

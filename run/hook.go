@@ -20,11 +20,18 @@ const (
 	Stop               HookPoint = "Stop"               // before the turn is completed
 	SubagentStart      HookPoint = "SubagentStart"      // before the first request of a child run
 	SubagentStop       HookPoint = "SubagentStop"       // Stop, of a child run
+	TaskCreated        HookPoint = "TaskCreated"        // before a task is added; it is of no run
+	TaskCompleted      HookPoint = "TaskCompleted"      // before the report that completes the task of a run is accepted
+	Notification       HookPoint = "Notification"       // when a call begins to wait for a person; nothing waits for it
+	SessionEnd         HookPoint = "SessionEnd"         // when a process lets go of the run; nothing waits for it
 )
 
 // HookPoints are all of them, in the order of a run.
 var HookPoints = []HookPoint{SessionStart, SubagentStart, UserPromptSubmit, PreToolUse, PermissionRequest, PostToolUse,
-	PostToolUseFailure, PreCompact, Stop, SubagentStop}
+	PostToolUseFailure, PreCompact, Stop, SubagentStop, TaskCreated, TaskCompleted, Notification, SessionEnd}
+
+// aside reports whether nothing waits for the hooks of a point, and they have no say in what happens.
+func (p HookPoint) aside() bool { return p == Notification || p == SessionEnd }
 
 // HookStarted says that the hooks of a point are about to run. It is durable before they do.
 type HookStarted struct {
@@ -76,7 +83,7 @@ type Hook struct {
 	Point   HookPoint
 	Call    CallID
 	Through string
-	N       int // how many of its kind there were in the turn
+	N       int // how many there were before it in the turn; of those that nothing waits for, in the run
 }
 
 func (c Hook) Key() string {
@@ -145,7 +152,7 @@ func (t *Turn) hooksOwed() (owed []Command) {
 
 // refused reports whether hooks refuse a call, and why.
 func (t *Turn) refused(call CallID) (reason string, yes bool) {
-	for _, p := range []HookPoint{PreToolUse, PermissionRequest} {
+	for _, p := range []HookPoint{PreToolUse, PermissionRequest, TaskCompleted} {
 		if says, reason, _ := t.Hooked(p, call); says == HookDenies {
 			return reason, true
 		}
@@ -175,6 +182,9 @@ func (s *State) Unscreened() (parts []Part, through string) {
 }
 
 func (s *State) applyHookStarted(p HookStarted) error {
+	if p.Point.aside() {
+		return s.startAside(p)
+	}
 	t := &s.Turn
 	c, isCall := t.Call(p.Call)
 	fits := !isCall && p.Call == "" && t.open == 0 && (t.Phase == Ready || t.Phase == Spoken || t.Phase == Ending)
@@ -183,9 +193,12 @@ func (s *State) applyHookStarted(p HookStarted) error {
 		fits = isCall && c.Status == CallIsInspected && !c.Question && c.Problem == ""
 	case PostToolUse, PostToolUseFailure:
 		fits = isCall && c.Status == CallDone && c.Attempt > 0
+	case TaskCompleted: // an external agent submits during its turn
+		fits = isCall && c.Status == CallAllowed && c.Submits
 	}
+	during := p.Point == TaskCompleted
 	switch {
-	case !t.Open() || t.Phase == Interrupting || t.Phase == Requesting || s.Created.External:
+	case !t.Open() || t.Phase == Interrupting || !during && (t.Phase == Requesting || s.Created.External):
 		return refuse("hooks started outside of the steps of a turn")
 	case !slices.Contains(HookPoints, p.Point) || len(p.Hooks) == 0:
 		return refuse("hooks without a point or a name")
@@ -199,7 +212,42 @@ func (s *State) applyHookStarted(p HookStarted) error {
 	return nil
 }
 
+// startAside records the start of hooks that nothing waits for.
+func (s *State) startAside(p HookStarted) error {
+	c, isCall := s.Turn.Call(p.Call)
+	fits := !isCall && p.Call == ""
+	if p.Point == Notification {
+		fits = isCall && c.Status == CallIsInspected && s.Turn.Phase != Interrupting
+	}
+	switch {
+	case !fits || len(p.Hooks) == 0:
+		return refuse("hooks of %s started where they have no place", p.Point)
+	case s.Notified(p.Call) || slices.ContainsFunc(s.aside, func(h hookState) bool { return h.Point == SessionEnd }):
+		return refuse("the hooks of %s %s have run", p.Point, p.Call)
+	}
+	s.asides++
+	s.aside = append(slices.Clip(s.aside), hookState{Hook: Hook{p.Point, p.Call, "", s.asides}, hooks: p.Hooks})
+	if p.Point == Notification {
+		s.Turn.own(s.Turn.find(p.Call)).notified = true
+	}
+	return nil
+}
+
+// Notified reports whether Notification has begun for a call.
+func (s *State) Notified(call CallID) bool {
+	c, _ := s.Turn.Call(call)
+	return c.notified
+}
+
 func (s *State) applyHookSettled(p HookSettled) error {
+	if p.Point.aside() {
+		i := slices.IndexFunc(s.aside, func(h hookState) bool { return h.Point == p.Point && h.Call == p.Call })
+		if i < 0 {
+			return refuse("the hooks of %s %s do not run", p.Point, p.Call)
+		}
+		s.aside = slices.Delete(slices.Clone(s.aside), i, i+1)
+		return nil
+	}
 	t := &s.Turn
 	i := t.hook(p.Point, p.Call)
 	if i < 0 || t.hooks[i].done {
@@ -214,12 +262,19 @@ func (s *State) applyHookSettled(p HookSettled) error {
 	if t.Phase == Interrupting {
 		return nil
 	}
+	if p.Halt != "" && p.Point == TaskCompleted { // its turn goes on: what was refused can be done
+		p.Says, p.Reason, p.Halt = HookDenies, joined(p.Reason, p.Halt), ""
+		t.hooks[i].says, t.hooks[i].reason = p.Says, p.Reason
+	}
 	if p.Halt != "" {
 		t.halt = Ended{End: GuardrailStopped, Reason: "hook", Detail: "a hook stopped the turn: " + p.Halt}
 	}
 	switch p.Point {
 	case PreToolUse, PermissionRequest:
 		s.hookedCall(p)
+	case TaskCompleted:
+		t.hooks[i].reason = joined(p.Reason, p.Context)
+		return nil
 	case PostToolUse, PostToolUseFailure:
 		c := t.own(t.find(p.Call))
 		text := p.Context
@@ -319,8 +374,8 @@ func joined(texts ...string) string {
 
 // lostHooks returns what settles the hooks that ran when a process died. What may have been refused is: a call is asked
 // about, and words do not go out.
-func (t *Turn) lostHooks(problem string) (events []Payload) {
-	for _, h := range t.hooks {
+func (s *State) lostHooks(problem string) (events []Payload) {
+	for _, h := range slices.Concat(s.Turn.hooks, s.aside) {
 		if h.done {
 			continue
 		}
@@ -329,6 +384,8 @@ func (t *Turn) lostHooks(problem string) (events []Payload) {
 			p.Runs = append(p.Runs, HookRun{Hook: name, Problem: problem})
 		}
 		switch h.Point {
+		case TaskCompleted:
+			p.Says, p.Reason = HookDenies, problem+"; submit it again"
 		case PreToolUse:
 			p.Says, p.Reason = HookAsks, problem
 		case UserPromptSubmit:
@@ -362,15 +419,23 @@ func (m *maker) hooksDue() error {
 
 // hook begins the hooks of a point, unless there are none or they were begun. It reports whether it did.
 func (m *maker) hook(at Hook) (bool, error) {
-	if m.in.Closed || m.s.Created.External || !m.s.Turn.Open() || m.s.Turn.hook(at.Point, at.Call) >= 0 {
+	external := m.s.Created.External && at.Point != TaskCompleted
+	if m.in.Closed || external || !m.s.Turn.Open() || m.s.Turn.hook(at.Point, at.Call) >= 0 {
 		return false, nil
 	}
 	names := m.world.Hooks(m.s, at)
 	if len(names) == 0 {
 		return false, nil
 	}
-	at.N = m.s.Turn.hooked + 1
-	return true, m.begin(at, HookStarted{Point: at.Point, Call: at.Call, Hooks: names, Through: at.Through})
+	return true, m.begin(m.s.nextHook(at), HookStarted{Point: at.Point, Call: at.Call, Hooks: names, Through: at.Through})
+}
+
+// nextHook returns hooks as the next that begin.
+func (s *State) nextHook(at Hook) Hook {
+	if at.N = s.Turn.hooked + 1; at.Point.aside() {
+		at.N = s.asides + 1
+	}
+	return at
 }
 
 // hooksBefore begins the hooks before a request, one point after the other. It reports whether it did.

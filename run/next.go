@@ -12,6 +12,15 @@ import (
 // replayed a log gets the same ones as a driver that never stopped. A command that is in
 // flight and no longer returned must be cancelled.
 func (s State) Next() []Command {
+	owed := s.next()
+	for _, h := range s.aside {
+		owed = append(owed, h.Hook)
+	}
+	return owed
+}
+
+// next is Next without the hooks that nothing waits for.
+func (s *State) next() []Command {
 	t := &s.Turn
 	switch {
 	case s.Created.Run == "":
@@ -132,6 +141,7 @@ func (s State) nextCalls() []Command {
 				owed = append(owed, Derive{settledAs(c.ID, NotRun, notAfterResult)})
 			case t.halt.End != "":
 				owed = append(owed, Derive{settledAs(c.ID, NotRun, notAfterHook)})
+			case t.Hooking(c.ID): // it submits a report
 			case c.Class == Writes && !before.open, c.Class != Writes && !before.writer && !before.named:
 				ready = append(ready, c)
 			}

@@ -15,7 +15,7 @@ const LeftText = "The tool did not stop in time and may still be running. What i
 func (s State) Recover() []Payload {
 	t := &s.Turn
 	if !t.Open() {
-		return nil
+		return s.lostHooks(HookLostText)
 	}
 	resumed := Resumed{Request: t.Phase == Requesting}
 	var events []Payload
@@ -30,7 +30,7 @@ func (s State) Recover() []Payload {
 			events = append(events, unknown(c.ID, UnknownText))
 		}
 	}
-	return append(append([]Payload{resumed}, events...), t.lostHooks(HookLostText)...)
+	return append(append([]Payload{resumed}, events...), s.lostHooks(HookLostText)...)
 }
 
 // LeaveBehind returns the payloads that settle the calls and hooks that did not stop in time after
@@ -42,7 +42,7 @@ func (s State) LeaveBehind() []Payload {
 			events = append(events, unknown(c.ID, s.Turn.Interrupt.CutText(LeftText)))
 		}
 	}
-	return append(events, s.Turn.lostHooks("it did not stop in time and may still be running")...)
+	return append(events, s.lostHooks("it did not stop in time and may still be running")...)
 }
 
 func unknown(id CallID, text string) CallSettled {

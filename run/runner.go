@@ -230,6 +230,9 @@ func (r *Runner) Abandon(key string) { delete(r.ops, key) }
 // Busy reports whether an operation is in flight.
 func (r *Runner) Busy() bool { return len(r.ops) > 0 }
 
+// Aside reports whether hooks are in flight that nothing waits for.
+func (r *Runner) Aside() bool { return len(r.State.aside) > 0 }
+
 // RetryAt returns when the owed request may be sent; zero if it may be sent now or none
 // is owed.
 func (r *Runner) RetryAt() time.Time {
@@ -430,6 +433,10 @@ func (m *maker) perform(c Command) error {
 			started.Reserved = m.s.reservation(m.now)
 		}
 		return m.begin(c, started)
+	case Hook:
+		if c.Point == SessionEnd && !m.r.ops[c.Key()] && !m.starting(c.Key()) { // the driver has recorded its start
+			m.start(c)
+		}
 	case Request:
 		if begun, err := m.hooksBefore(c.Purpose, c.Attempt); begun || err != nil {
 			return err
@@ -497,7 +504,7 @@ func (m *maker) reminderOver(p Purpose) bool {
 	if m.in.Closed || m.s.Turn.Reminders == 0 || !m.s.owesOutput() || limit < 0 || p != ForStep && p != ForAgent {
 		return false
 	}
-	if key := fmt.Sprintf("%d.%d", a.n, m.s.Turn.Reminders); m.r.reminder.key != key {
+	if key := fmt.Sprintf("%d.%d", a.n, m.s.Turn.Reminders); m.r.reminder.key != key || m.s.Turn.Hooking("") {
 		m.r.reminder.key, m.r.reminder.until = key, m.now.Add(limit)
 	}
 	return !m.now.Before(m.r.reminder.until)
@@ -541,7 +548,7 @@ func (m *maker) decide(c CallState) error {
 		m.in.Interrupt = &p // running calls are settled by the worker
 		return nil
 	case HookStarted:
-		return m.begin(Hook{p.Point, p.Call, "", m.s.Turn.hooked + 1}, p)
+		return m.begin(m.s.nextHook(Hook{Point: p.Point, Call: p.Call}), p)
 	case CallDecided:
 		if m.fresh == nil {
 			m.fresh = map[CallID]bool{}
@@ -551,13 +558,19 @@ func (m *maker) decide(c CallState) error {
 	return m.record(p)
 }
 
-// submit runs a call that submits the result. It has no effect outside the log, so all
+// submit runs a call that submits the result, once hooks have looked at it. It has no effect outside the log, so all
 // its events go into this batch.
 func (m *maker) submit(c Perform) error {
+	if begun, err := m.hook(Hook{Point: TaskCompleted, Call: c.Call.ID}); begun || err != nil {
+		return err
+	}
 	if err := m.record(CallStarted{Call: c.Call.ID, Attempt: c.Attempt}); err != nil {
 		return err
 	}
 	value, problem := m.world.Submit(m.s, c.Call)
+	if reason, refused := m.s.Turn.refused(c.Call.ID); refused && problem == "" {
+		problem = "The result was not accepted: a hook of the person refused it: " + reason
+	}
 	if problem != "" {
 		return m.record(CallSettled{Call: c.Call.ID, Outcome: Failed, IsError: true, Content: []Part{Text(problem)}})
 	}

@@ -113,12 +113,15 @@ const (
 	sawHookWords    = "words that hooks refused"
 	sawHookBlocked  = "a turn that hooks let go on"
 	sawHookHalted   = "a turn that hooks stopped"
+	sawHookReport   = "a report that hooks looked at"
+	sawNotified     = "a person who was notified"
+	sawSessionEnd   = "hooks at the end of a session"
 )
 
 var reached = []string{
 	sawParked, sawUnparked, sawLeft, sawTakenBack, sawThen, sawQueued, sawAnswered, sawSummaryDied, sawSummary, sawBySummary, sawAgentKilled, sawBoth, sawLate,
 	sawWaited, sawGaveUp, sawTooLongWait, sawBegun, sawReconciled, sawOtherTurn, sawHandover, sawBusyOutput, sawUnusable, sawOverspent, sawStepAttempts,
-	sawKept, sawDecidedIdle, sawHookDied, sawHookRefused, sawHookChanged, sawHookWords, sawHookBlocked, sawHookHalted,
+	sawKept, sawDecidedIdle, sawHookDied, sawHookRefused, sawHookChanged, sawHookWords, sawHookBlocked, sawHookHalted, sawHookReport, sawNotified, sawSessionEnd,
 }
 
 // A tally sums up lives.
@@ -294,7 +297,7 @@ func (l *life) process() error {
 	switch {
 	case s.Created.Run == "":
 		in.Given = []Payload{l.first, Prompted{Parts: []Part{Text("go")}}}
-	case s.Turn.Open():
+	default:
 		in.Given = l.recovered(s)
 	}
 	idle := 0
@@ -334,8 +337,10 @@ func (l *life) recovered(s State) []Payload {
 			}
 		}
 	}
-	resumed := payloads[0].(Resumed)
-	if resumed.Request {
+	if len(payloads) == 0 {
+		return nil
+	}
+	if resumed, ok := payloads[0].(Resumed); ok && resumed.Request {
 		switch s.Turn.Request.Purpose {
 		case ForAgent:
 			l.saw(sawAgentKilled)
@@ -415,7 +420,7 @@ func (l *life) append(e Event, closed bool) error {
 	case HookSettled:
 		l.sawHook(p)
 	case CallStarted, RequestStarted, HookStarted:
-		if closed {
+		if f, ok := p.(HookStarted); closed && (!ok || f.Point != SessionEnd) {
 			return fmt.Errorf("guarantee 4: %T was recorded after the gate had closed", p)
 		}
 		if r, ok := p.(RequestStarted); ok && r.Purpose == ForStep && r.Attempt > 1 {
@@ -665,6 +670,11 @@ func (l *life) prompt() (in Input, done bool) {
 		return in, true
 	}
 	l.answers = l.rnd.IntN(3)
+	if l.hooks && len(s.aside) == 0 && l.chance(0.2) {
+		l.saw(sawSessionEnd)
+		in.Given = []Payload{HookStarted{Point: SessionEnd, Hooks: []string{"h"}}}
+		return in, false
+	}
 	if kept {
 		l.saw(sawKept)
 		for _, c := range s.Next() {
@@ -1013,12 +1023,20 @@ func (l *life) Decide(s State, c CallState) Payload {
 			return HookStarted{Point: point, Call: c.ID, Hooks: []string{"h"}}
 		}
 	}
-	return l.decision(c, true)
+	p := l.decision(c, true)
+	if p == nil && l.hooks && s.Turn.Open() && !s.Notified(c.ID) && l.chance(0.5) {
+		l.saw(sawNotified)
+		return HookStarted{Point: Notification, Call: c.ID, Hooks: []string{"h"}}
+	}
+	return p
 }
 
 // Hooks are asked for more often than they are there.
 func (l *life) Hooks(s State, at Hook) []string {
 	due := at.Point != SessionStart && at.Point != SubagentStart || s.SessionStarted == 0 || s.SessionStarted < s.Summarized
+	if l.hooks && at.Point == TaskCompleted {
+		l.saw(sawHookReport)
+	}
 	if !l.hooks || !due || at.Point != UserPromptSubmit && !l.chance(0.6) {
 		return nil
 	}

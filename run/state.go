@@ -43,6 +43,9 @@ type State struct {
 
 	undelivered []string // ids of prompts that no request has delivered, and UserPromptSubmit has not let pass
 
+	aside  []hookState // hooks that run and nothing waits for
+	asides int         // how many of them have begun
+
 	calls      int    // ids assigned
 	inherited  int    // of them in the run that this one was forked from
 	messages   int    // ids assigned
@@ -193,6 +196,7 @@ type CallState struct {
 
 	note      string // from the guard, for the model
 	changed   bool   // hooks have changed its arguments
+	notified  bool   // Notification has begun for it
 	change    Change
 	resultKey string
 	jobRuns   bool

@@ -228,6 +228,9 @@ func (p *player) Decide(s State, c CallState) Payload {
 			return HookStarted{Point: point, Call: c.ID, Hooks: []string{"check"}}
 		}
 	}
+	if slices.Contains(p.hooks, string(Notification)) && !s.Notified(c.ID) {
+		return HookStarted{Point: Notification, Call: c.ID, Hooks: []string{"check"}}
+	}
 	return nil
 }
 
@@ -450,6 +453,8 @@ func (p *player) line(line string) {
 		}
 	case "hook":
 		p.hook(words)
+	case "leaves": // the process lets go of the run
+		p.step(Input{Given: []Payload{HookStarted{Point: SessionEnd, Hooks: []string{"check"}}}})
 	case "job":
 		p.jobs = append(p.jobs, Job{ID: fmt.Sprintf("job_%d", len(p.jobs)+1), Command: rest, Since: p.now})
 	case "driven":
@@ -504,8 +509,8 @@ func (p *player) hook(words []string) {
 		}
 	}
 	key := "hook/" + words[0]
-	for _, c := range p.r.State.Turn.hooksOwed() {
-		if h := c.(Hook); h.Point == f.Point && h.Call == f.Call {
+	for _, c := range p.r.State.Next() {
+		if h, ok := c.(Hook); ok && h.Point == f.Point && h.Call == f.Call {
 			key = h.Key()
 		}
 	}

@@ -58,9 +58,11 @@ type Created struct {
 	// Isolation says where workers work: empty: in the workspace, or as their agent says.
 	Isolation Isolation `json:"isolation,omitempty"`
 	// Start says that the task is planned and started by itself; see [State.Starts].
-	Start     bool   `json:"start,omitempty"`
-	Workspace string `json:"workspace,omitempty"` // absolute path
-	Version   string `json:"pawl,omitempty"`      // the pawl that wrote it
+	Start bool `json:"start,omitempty"`
+	// Hooks are the person's that have looked at the task before it was added.
+	Hooks     []run.HookRun `json:"hooks,omitempty"`
+	Workspace string        `json:"workspace,omitempty"` // absolute path
+	Version   string        `json:"pawl,omitempty"`      // the pawl that wrote it
 }
 
 // A Source says where a task came from.

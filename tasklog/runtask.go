@@ -135,6 +135,9 @@ func (t *RunTask) changedTo(s task.State) {
 	}
 }
 
+// Card returns the task as it was at the last append.
+func (t *RunTask) Card() task.State { return t.log.State }
+
 // Waits records that calls of a run wait for a person. What fails is told to the log alone: the run does
 // not depend on it.
 func (t *RunTask) Waits(id run.ID, calls []run.CallState) {

@@ -20,6 +20,7 @@ type Command struct {
 	Argv    []string // instead of a line: a program and its arguments
 	Env     []string // beside what commands get
 	Stdin   []byte
+	Extra   []*os.File // open files for it, descriptor 5 first
 	Limit   time.Duration
 	Most    int // bytes of each of its outputs that are kept
 	Sandbox run.Confinement
@@ -84,7 +85,7 @@ func runCommand(ctx context.Context, command proc.Command, session *sandbox.Sess
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit, timeLimit(c.Limit))
 	defer cancel()
 	stdout, stderr := &keeper{most: c.Most}, &keeper{most: c.Most}
-	command.Extra, command.Output = []*os.File{in, errs}, stdout
+	command.Extra, command.Output = append([]*os.File{in, errs}, c.Extra...), stdout
 	p, err := proc.Start(ctx, command)
 	if err != nil {
 		return Ran{}, err

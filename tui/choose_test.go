@@ -89,7 +89,7 @@ func TestAModeThatIsChosenAsARunBeginsHolds(t *testing.T) {
 		if mode := configOf(open).Mode; mode != "plan" {
 			t.Errorf("the run is in mode %q", mode)
 		}
-		if err := b.leave(); err != nil {
+		if err := b.leave(""); err != nil {
 			t.Error(err)
 		}
 	}

@@ -207,7 +207,7 @@ func (m *model) clear() []effect {
 	}
 	m.forget()
 	m.print(append([]string{""}, m.header()...)...)
-	return []effect{inOrder(func(_ context.Context, b *backend) error { return b.part() })}
+	return []effect{inOrder(func(_ context.Context, b *backend) error { return b.part(app.ForClear) })}
 }
 
 // forget is the state without a conversation.
@@ -319,7 +319,7 @@ func (m *model) fork(string) []effect {
 		if err != nil {
 			return err
 		}
-		if err := b.part(); err != nil {
+		if err := b.part(app.ForResume); err != nil {
 			return err
 		}
 		b.post(notice{fmt.Sprintf("now in run %s, a copy of %s", to, id)})
@@ -429,7 +429,7 @@ func (m *model) undo(string) []effect {
 	}
 	id, t, prompts := m.id, m.kept(), slices.Clone(m.prompts)
 	return []effect{inOrder(func(ctx context.Context, b *backend) error {
-		if err := b.leave(); err != nil {
+		if err := b.leave(app.ForResume); err != nil {
 			return err
 		}
 		var report tool.UndoReport
@@ -455,7 +455,7 @@ func (m *model) rewind(p prompt, conversation, files bool) []effect {
 		m.wish = app.Task{Agent: m.wish.Agent, Mode: m.wish.Mode}
 	}
 	return []effect{inOrder(func(ctx context.Context, b *backend) error {
-		if err := b.leave(); err != nil {
+		if err := b.leave(app.ForResume); err != nil {
 			return err
 		}
 		to := id

@@ -77,8 +77,8 @@ func (b *backend) current() (conversation, int) {
 	return b.open, b.n
 }
 
-// leave closes the open conversation: a run that this process drives is released.
-func (b *backend) leave() error {
+// leave closes the open conversation: a run that this process drives is released. why is for the person's hooks.
+func (b *backend) leave(why app.Reason) error {
 	b.mu.Lock()
 	c, stop, done := b.open, b.unfold, b.done
 	b.open, b.unfold = nil, nil
@@ -87,6 +87,9 @@ func (b *backend) leave() error {
 	if c == nil {
 		return nil
 	}
+	if s, drives := c.(*app.Session); drives {
+		s.Ends(why)
+	}
 	err := c.Close()
 	stop()
 	<-done
@@ -94,14 +97,14 @@ func (b *backend) leave() error {
 }
 
 // part leaves the open conversation for another one. If it waits for the person, they are told how to continue it.
-func (b *backend) part() error {
+func (b *backend) part(why app.Reason) error {
 	open, _ := b.current()
 	s, drives := open.(*app.Session)
 	var turn run.Turn
 	if drives {
 		turn = s.State().Turn
 	}
-	if err := b.leave(); err != nil || !turn.Open() {
+	if err := b.leave(why); err != nil || !turn.Open() {
 		return err
 	}
 	b.post(notice{fmt.Sprintf("run %s is left waiting: /resume %s continues it", s.ID(), s.ID())})
@@ -189,7 +192,7 @@ func (b *backend) takeOver(ctx context.Context, id run.ID) error {
 	if err != nil {
 		return err
 	}
-	if err := b.leave(); err != nil {
+	if err := b.leave(app.ForResume); err != nil {
 		return errors.Join(err, next.Close())
 	}
 	b.enter(next, state.Seq)
@@ -232,7 +235,7 @@ func (b *backend) resume(ctx context.Context, which string, t app.Task, tell boo
 	if err != nil {
 		return err
 	}
-	if err := b.part(); err != nil {
+	if err := b.part(app.ForResume); err != nil {
 		return errors.Join(err, c.Close())
 	}
 	state := c.State()

@@ -326,7 +326,7 @@ func (m *model) leave() []effect {
 	m.hint = "leaving"
 	return []effect{later(func(_ context.Context, b *backend) error {
 		b.stopShell()
-		err := b.leave()
+		err := b.leave(app.ForExit)
 		b.post(leaving{})
 		return err
 	})}

@@ -101,7 +101,7 @@ func Run(ctx context.Context, ws *app.Workspace, o Options, in, out *os.File, no
 	}()
 	err = p.run(ctx, nil, input)
 	cancel()
-	err = errors.Join(err, b.leave(), t.screen.Erase(m.width))
+	err = errors.Join(err, b.leave(app.ForExit), t.screen.Erase(m.width))
 	if m.terminated && err == nil {
 		err = ErrTerminated
 	}

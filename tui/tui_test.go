@@ -114,7 +114,7 @@ func sit(t *testing.T, script string, s setting) *person {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		err := program.run(ctx, nil, p.input)
-		if e := b.leave(); err == nil {
+		if e := b.leave(""); err == nil {
 			err = e
 		}
 		p.done <- err

@@ -1,16 +1,21 @@
 package worker
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"pawl/hook"
 	"pawl/permission"
+	"pawl/request"
 	"pawl/run"
+	"pawl/view"
 )
 
 // hooked makes a rig whose calls have a hook that answers, at both points before them, with what says returns.
@@ -104,5 +109,66 @@ func TestWhatAHookChangesHasToFitTheTool(t *testing.T) {
 	s := r.run(r.create(), prompt("go"))
 	if text := run.PlainText(s.Messages[len(s.Messages)-2].Parts[0].Result.Content); len(r.edit.ran) > 0 || !strings.Contains(text, "what") || s.Turn.End.End != run.Completed {
 		t.Errorf("it ran %q, and the model reads %q", r.edit.ran, text)
+	}
+}
+
+// Nothing waits for the hooks that tell a person of a call: the answer counts and the turn ends while they run. The run is
+// not let go of before they have ended, and the hooks of the end of a session.
+func TestNothingWaitsForANotification(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	var ended atomic.Value
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(b), `"SessionEnd"`) {
+			ended.Store(string(b))
+			return
+		}
+		<-release
+	}))
+	t.Cleanup(srv.Close)
+	one := `[{"hooks":[{"type":"http","url":"` + srv.URL + `"}]}]`
+	hooks, _, err := hook.Parse([]byte(`{"hooks":{"Notification":`+one+`,"SessionEnd":`+one+`}}`), "F", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, `
+{"calls":[{"tool":"edit","args":{"do":"ok"}},{"tool":"edit","args":{"do":"ok too"}}]}
+{"text":"done"}`)
+	r.w.Hooks = func() *hook.Set { return &hook.Set{Hooks: hooks} }
+	r.w.OnAsk, r.w.Authorizer = AskWait, authorizer(needsApproval)
+	d := r.create()
+	go func() {
+		r.until(func(u view.Update) bool { return len(u.Waiting) > 0 })
+		d.Post(context.Background(), request.Decide{Call: "c_1", Answer: run.Allow}, request.Decide{Call: "c_2", Answer: run.Allow})
+	}()
+	s, err := d.Run(t.Context(), prompt("go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Turn.End.End != run.Completed {
+		t.Fatalf("the turn ended %+v", s.Turn.End)
+	}
+	close(release)
+	d.Ends("clear")
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := ended.Load().(string); !strings.Contains(got, `"reason":"clear"`) {
+		t.Errorf("the hooks of the end were told %q", got)
+	}
+	var log []string
+	for e := range r.mem.Events(t.Context(), "r", 0) {
+		switch p := e.Payload.(type) {
+		case run.HookStarted:
+			log = append(log, fmt.Sprint("started ", p.Point, p.Call))
+		case run.HookSettled:
+			log = append(log, fmt.Sprint("settled ", p.Point, p.Call, p.Runs[0].Problem))
+		}
+	}
+	// One of two calls that wait at once is told of.
+	want := []string{"settled Notificationc_1", "settled SessionEnd", "started Notificationc_1", "started SessionEnd"}
+	if slices.Sort(log); !slices.Equal(log, want) {
+		t.Errorf("the log has %q", log)
 	}
 }

@@ -175,6 +175,9 @@ func (r *Runner) Await(ctx context.Context) error {
 	}
 	for !r.HasMail() && !r.hasRows() && !r.heardBelow() && !waiter.rules.Load() {
 		select {
+		case c := <-r.done: // hooks that nothing waits for
+			r.late = append(r.late, c)
+			return nil
 		case <-r.wake:
 		case <-wakes:
 		case <-waiter.told:

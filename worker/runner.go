@@ -61,7 +61,8 @@ func (r *Runner) Run(ctx context.Context, given ...run.Payload) (run.State, erro
 		r.core.Unpark()
 	}
 	resumed := r.fresh
-	in := run.Input{Given: r.recovered(), Last: given}
+	in := run.Input{Given: r.recovered(), Done: r.late, Last: given}
+	r.late = nil
 	if r.created == nil {
 		// Decisions and settings made while the run was not driven come first; the
 		// caller's (a limit on the command line) override them.
@@ -256,7 +257,7 @@ func (r *Runner) gateClosed() bool {
 // one append; then it starts the operations.
 func (r *Runner) step(in run.Input) error {
 	r.mu.Lock()
-	in.Interrupt, in.Closed = r.gate.Interrupt(), r.gate.Closed()
+	in.Interrupt, in.Closed = r.gate.Interrupt(), r.gate.Closed() || r.closing
 	r.mu.Unlock()
 	var b run.Batch
 	var events []run.Event

@@ -163,6 +163,8 @@ type Task interface {
 	// after are the states of the run; the first event of a new run is in both. If the task does not take a batch,
 	// which says so then, or a result, nothing is written and again is true: the step is to be made again.
 	Append(before, after run.State, events []run.Event, batches []*task.Batch, taken []store.Taken) (again bool, err error)
+	// Card returns the task as it was at the last append.
+	Card() task.State
 	// Waits records that calls wait for a person.
 	Waits(id run.ID, calls []run.CallState)
 }
@@ -217,8 +219,10 @@ type Runner struct {
 
 	task Task // that the run belongs to; nil: none
 
-	hooks   *hook.Set // nil: there are none
-	takenAt int64     // the last event when this process took the run up
+	hooks   *hook.Set        // nil: there are none
+	takenAt int64            // the last event when this process took the run up
+	closing bool             // nothing starts but hooks of the end of a session
+	late    []run.Completion // of hooks that went on when Run had returned
 	// instructions are those for paths that a call touches; nil: there are none. It is safe for concurrent use.
 	instructions func(paths []string) run.Instructions
 
@@ -235,6 +239,7 @@ type Runner struct {
 	toolset  toolset
 
 	mu     sync.Mutex
+	reason string // why the process lets go of the run, for hooks
 	gate   run.Gate
 	turn   context.Context // of all operations; cancelled by an interrupt
 	cancel context.CancelCauseFunc
@@ -353,7 +358,7 @@ func (r *Runner) take(s run.State) error {
 	if r.w.Instructions != nil && !s.Created.External {
 		r.instructions = r.w.Instructions(s.Created, s.Instructed)
 	}
-	if r.takenAt = s.Seq; r.w.Hooks != nil && !s.Created.External {
+	if r.takenAt = s.Seq; r.w.Hooks != nil {
 		r.hooks = r.w.Hooks()
 	}
 	r.env = tool.Env{
@@ -423,10 +428,13 @@ func (r *Runner) publish() {
 // ID returns the run's id.
 func (r *Runner) ID() run.ID { return r.id }
 
-// Close ends the run's background jobs and releases the run. It may be called twice, but
+// Close runs the hooks of the end of a session, ends the run's background jobs and releases the run. It may be called twice, but
 // not while Run is.
 func (r *Runner) Close() error {
+	r.endSession()
+	r.mu.Lock()
 	r.cancel(errClosed)
+	r.mu.Unlock()
 	r.end()
 	if r.env.Session != nil {
 		r.env.Session.Close()

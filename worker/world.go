@@ -66,6 +66,9 @@ func (w world) Decide(s run.State, c run.CallState) run.Payload {
 	case permission.Ask:
 		switch w.w.OnAsk {
 		case AskWait:
+			if p := w.notification(s, c.ID); p != nil {
+				return p
+			}
 			w.asked[c.ID] = version
 			return nil
 		case AskFail:
