@@ -307,8 +307,11 @@ func (t *evaluation) keepsWork(p *simpleCommand, s *script) bool {
 		}
 	}
 	if slices.ContainsFunc(s.parts, func(q *simpleCommand) bool {
-		if q == p || q.speculative || q.transparent || path.Base(q.program()) == "git" {
+		if q.speculative || q.transparent {
 			return false
+		}
+		if path.Base(q.program()) == "git" {
+			return t.r.Runs != "" || t.r.Hooks != "" && runsHooks(q, q.info()) // what these do is not known
 		}
 		return t.mayRunOthers(q, q.info()) || texts && (q.program() != "cat" || len(q.words) > 1)
 	}) {

@@ -67,6 +67,26 @@ func TestFewEverydayCommandsAsk(t *testing.T) {
 	}
 }
 
+// What a repository makes git run, as a hook that runs a script of the workspace, is not known: with it git changes no
+// repository unasked.
+func TestGitThatRunsOtherProgramsChangesNoRepositoryUnasked(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"git commit -m x", "git add a && git commit -m x", "git add a", "git switch -c x", "echo x > a && git commit -am x"} {
+		for hooks, asks := range map[[2]string]bool{{}: false, {"", "the file .git/hooks/pre-commit"}: true, {"filter.x.clean=sh x.sh", ""}: true} {
+			r := contained(command)
+			r.Runs, r.Hooks = hooks[0], hooks[1]
+			if d := permission.Rules(nil).Decide(r, permission.AcceptEdits); (d.Verdict == permission.Ask) != asks {
+				t.Errorf("%s with %q: %s (%s)", command, hooks, d.Verdict, d.Reason)
+			}
+		}
+	}
+	r := contained("git status && npm test")
+	r.Hooks = "the file .git/hooks/pre-commit"
+	if d := permission.Rules(nil).Decide(r, permission.AcceptEdits); d.Verdict != permission.Allow {
+		t.Errorf("what changes no repository asks: %s", d.Reason)
+	}
+}
+
 // A command for a service on this machine is told whose loopback it would reach, and one that also names another host
 // that it needs the network.
 func TestTheLoopbackIsNoNetwork(t *testing.T) {

@@ -124,6 +124,17 @@ func TestWhatRunsInsideChangesFilesAndNothingThatIsObeyed(t *testing.T) {
 	if o := s.fenced(t, run.Inside, sandbox.Fence{Repository: true}, "bash", "-c", "git add -A && git ls-files .env && git -c user.name=a -c user.email=a@b commit -qm second && git log --oneline | wc -l"); strings.TrimSpace(o.printed) != "2" {
 		t.Errorf("git's own work: %q", o.printed)
 	}
+	// Where git runs others, such as a hook that runs a script of the workspace, it is not git's alone.
+	s.write(t, filepath.Join(s.workspace, ".git/hooks/pre-commit"), "#!/bin/sh\ngit branch -m gone\n")
+	if err := os.Chmod(filepath.Join(s.workspace, ".git/hooks/pre-commit"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.plan(t)
+	head := s.read1(t, ".git/HEAD")
+	o = s.fenced(t, run.Inside, sandbox.Fence{Repository: true}, "bash", "-c", "git -c user.name=a -c user.email=a@b commit --allow-empty -m third")
+	if got := s.read1(t, ".git/HEAD"); got != head || o.status.Code == 0 {
+		t.Errorf("what git runs changed the repository: %q, %q", got, o.printed)
+	}
 }
 
 // read1 returns the content of a file of the workspace; empty if there is none.

@@ -56,6 +56,7 @@ func (p *Policy) Start(c proc.Command, level run.Confinement, fence Fence) (proc
 	if !report.Confines() || level == run.ReadOnly && !report.EnforcesReadOnly() || isContained(level) && !p.Contains() {
 		return c, nil, ErrNone
 	}
+	fence.Repository = fence.Repository && level == run.Inside && p.runsNoOthers() // else what git runs could change it
 	s := &Session{policy: p, level: level}
 	places := maps.Clone(p.places())
 	confine := confinementAt(level)
