@@ -13,6 +13,8 @@
 //
 // In each of the two the files of other programs count too, such as .claude/agents, after pawl's own of the same name.
 //
+// Agents of plugins (see package plugin) are called PLUGIN:NAME, so that no other has the name of one.
+//
 // A file that cannot be read is an agent too, with the reason in [Agent.Problem], so that it
 // is listed and does not silently make room for another of its name.
 package agent
@@ -30,12 +32,13 @@ type Source string
 const (
 	FromUser      Source = "user"      // the user's configuration folder
 	FromWorkspace Source = "workspace" // .pawl/agents of the workspace
+	FromPlugin    Source = "plugin"    // a plugin that the user has added
 	BuiltIn       Source = "built-in"
 )
 
 // An Agent is a configuration of runs.
 type Agent struct {
-	Name        string // matches NamePattern
+	Name        string // matches NamePattern; of a plugin, after the plugin's name and a colon
 	Description string // one line: what it is for
 	Kind        submission.Kind
 	Model       string          // provider/name; empty: that of the workspace, or of the run that starts it
@@ -60,7 +63,7 @@ type Agent struct {
 	// Untrusted: it is a file of the workspace that no one has trusted as it is, so that
 	// only its text counts.
 	Untrusted bool
-	// Program is the program whose form its file has, such as Claude Code; empty: pawl. LeftOut is what of the file does
+	// Program is the program whose form its file has, such as Claude Code, or the plugin that brings it; empty: pawl. LeftOut is what of the file does
 	// not count here, a phrase each.
 	Program string
 	LeftOut []string

@@ -34,8 +34,10 @@ type program struct {
 var programs = []program{
 	{"OpenCode", []string{".config/opencode/agent", ".config/opencode/agents"}, []string{".opencode/agent", ".opencode/agents"}, (*foreign).openCode},
 	{"Gemini CLI", []string{".gemini/agents"}, []string{".gemini/agents"}, (*foreign).gemini},
-	{"Claude Code", []string{".claude/agents"}, []string{".claude/agents"}, (*foreign).claude},
+	claudeCode,
 }
+
+var claudeCode = program{"Claude Code", []string{".claude/agents"}, []string{".claude/agents"}, (*foreign).claude}
 
 // A foreign is a file of another program's agent that is read.
 type foreign struct {

@@ -39,6 +39,8 @@ type Options struct {
 	User string
 	// Home is where the user's files for other programs are; empty: there are none.
 	Home string
+	// Brought are the agents of plugins, in Claude Code's form.
+	Brought []Brought
 	// Policy reads the files of the workspace and knows which are trusted; nil: the workspace
 	// has none.
 	Policy *policy.Policy
@@ -53,6 +55,12 @@ type Options struct {
 	Model func(ctx context.Context, model string) error
 	// Family returns the model, as provider/name, that a word such as sonnet means now; empty: none. nil: none has one.
 	Family func(word string) string
+}
+
+// A Brought is the file of an agent of a plugin, which is called PLUGIN:NAME.
+type Brought struct {
+	Plugin, Path string
+	Content      []byte
 }
 
 // A Roster is the agents that there are. It reads the files whenever it is asked, so what
@@ -71,7 +79,7 @@ func (r *Roster) All() ([]Agent, error) {
 	}
 	user, userErr := r.userFiles()
 	workspace, workspaceErr := r.workspaceFiles()
-	for _, a := range append(workspace, user...) { // the user's replace those before them
+	for _, a := range slices.Concat(r.brought(), workspace, user) { // the user's replace those before them
 		old, taken := found[a.Name]
 		switch {
 		case taken && a.Untrusted:
@@ -117,14 +125,15 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("there is no agent %s%s; there are %s", visible.Quote(text.OneLine(e.Name, 64)), text.DidYouMean(e.Name, e.There), strings.Join(e.There, ", "))
 }
 
-// Get returns the agent of a name. The error is a [*NotFoundError] if there is none.
+// Get returns the agent of a name, or the only one of a plugin that it is short for. The error is a [*NotFoundError] if
+// there is none.
 func (r *Roster) Get(name string) (Agent, error) {
 	all, err := r.All()
+	if i := text.Named(name, all, func(a Agent) string { return a.Name }); i >= 0 {
+		return all[i], nil
+	}
 	var names []string
 	for _, a := range all {
-		if a.Name == name {
-			return a, nil
-		}
 		if !a.Internal {
 			names = append(names, a.Name)
 		}
@@ -330,6 +339,20 @@ func (r *Roster) workspaceFilesIn(folder string, of program) (all []Agent, err e
 	return all, err
 }
 
+// brought returns the agents of plugins. They may say no more than those of a workspace.
+func (r *Roster) brought() (all []Agent) {
+	for _, b := range r.o.Brought {
+		a, ok := r.parse(claudeCode, FromPlugin, b.Path, b.Content, nil)
+		if err := admit(a); err != nil && a.Problem == "" {
+			a = Agent{Name: a.Name, Source: a.Source, Path: a.Path, Problem: err.Error()}
+		}
+		if a.Name, a.Program = b.Plugin+":"+a.Name, b.Plugin; ok {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
 // readingTools are the tools that an agent has whose file is not trusted.
 var readingTools = run.Grant("read", "list", "glob", "search", "todo", "ask")
 
@@ -426,6 +449,8 @@ func (r *Roster) Remove(name string) (file string, err error) {
 		return "", err
 	case a.Path == "":
 		return "", fmt.Errorf("%s is built in and cannot be removed; a file of that name replaces it", name)
+	case a.Source == FromPlugin:
+		return "", fmt.Errorf("%s is an agent of the plugin %s, which is removed as a whole: pawl plugin rm %s", name, a.Program, a.Program)
 	case a.Program != "":
 		return "", fmt.Errorf("%s is an agent of %s: remove %s yourself if %s is to lose it too, or write one of that name with `pawl agents edit %s`, which counts here instead", name, a.Program, a.Path, a.Program, name)
 	case a.Source == FromWorkspace:

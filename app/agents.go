@@ -28,10 +28,11 @@ func (w *Workspace) Agents() (*agent.Roster, error) {
 
 func (w *Workspace) roster(s *settings) *agent.Roster {
 	return agent.New(agent.Options{
-		User:   filepath.Join(w.env.UserDir(), "agents"),
-		Home:   w.home(),
-		Family: s.models.Newest,
-		Policy: s.policy, Workspace: w.Dir, Programs: s.programs,
+		User:    filepath.Join(w.env.UserDir(), "agents"),
+		Home:    w.home(),
+		Brought: w.broughtAgents(),
+		Family:  s.models.Newest,
+		Policy:  s.policy, Workspace: w.Dir, Programs: s.programs,
 		Tools: ToolNames,
 		Model: func(_ context.Context, model string) error {
 			if model = cmp.Or(model, s.Get("model")); model == "" {

@@ -100,6 +100,8 @@ type Workspace struct {
 
 	logger func() *slog.Logger // for diagnostics
 
+	// plugins reads the plugins that the person has added, once.
+	plugins func() pluginsFound
 	// programs reads the descriptions of external agents, once.
 	programs func() (external.Registry, error)
 }
@@ -175,6 +177,7 @@ func open(dir string, opt Options) *Workspace {
 	w := &Workspace{Dir: dir, State: opt.Env.WorkspaceState(dir), opt: opt, env: opt.Env,
 		logger:   sync.OnceValue(func() *slog.Logger { return newLogger(opt.Env) }),
 		programs: sync.OnceValues(func() (external.Registry, error) { return external.Load(opt.Env.ProgramsDir()) })}
+	w.plugins = sync.OnceValue(w.findPlugins)
 	w.Reader = runlog.NewReader(w.reading, w.RunsAbove)
 	return w
 }
@@ -260,7 +263,7 @@ func (w *Workspace) loaded() (*settings, error) {
 			w.opt.Notice("--trust: " + c.File + " counts for this run")
 		}
 	}
-	c, err := config.Load(config.Sources{Given: w.opt.Given, Env: w.env, Workspace: w.Dir, Policy: p})
+	c, err := config.Load(config.Sources{Given: w.opt.Given, Env: w.env, Workspace: w.Dir, Policy: p, Servers: w.broughtServers()})
 	if err != nil {
 		return nil, err
 	}
@@ -355,7 +358,7 @@ func (w *Workspace) driver() (*worker.Worker, error) {
 	if err := s.policy.Check(); err != nil {
 		return nil, err
 	}
-	for _, note := range s.policy.Notes() {
+	for _, note := range append(s.policy.Notes(), w.plugins().problems...) {
 		w.opt.Notice(note)
 	}
 	d, err := w.newWorker(s, st)

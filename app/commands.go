@@ -111,6 +111,11 @@ func (w *Workspace) PromptCommands() (all []instructions.Command, untrusted, pro
 			byName[p.Command] = instructions.Command{Name: p.Command, Description: p.Description, Arguments: p.Takes, Source: ofServer + p.Server}
 		}
 	}
+	for _, p := range w.plugins().all {
+		for _, c := range p.Commands {
+			byName[c.Name] = c
+		}
+	}
 	if skills, pending, _, err := w.Skills(); err == nil {
 		for _, s := range skills {
 			if !s.Uncallable {

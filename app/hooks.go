@@ -52,6 +52,10 @@ func (w *Workspace) findHooks(p *policy.Policy) (f hooksFound) {
 	case !errors.Is(err, fs.ErrNotExist):
 		f.missing = append(f.missing, fmt.Sprintf("%s: %v", own, err))
 	}
+	for _, plugin := range w.plugins().all {
+		f.all = append(f.all, plugin.Hooks...)
+	}
+	f.problems = append(f.problems, w.plugins().problems...) // who drives runs is told
 	dirs := w.parents()
 	if home := w.home(); home != "" && !slices.Contains(dirs, home) {
 		dirs = append([]string{home}, dirs...) // Claude Code's settings of the person, reviewed as a folder of its own
@@ -104,7 +108,12 @@ func (w *Workspace) hookSet(s *settings) *hook.Set {
 		return nil
 	}
 	return &hook.Set{Hooks: f.all, Options: s.shellOptions(), Workspace: w.Dir,
-		Check: func(h *hook.Hook, project string) error { return checkHook(s.policy, h, project) }}
+		Check: func(h *hook.Hook, project string) error {
+			if h.Plugin != "" {
+				return w.plugins().check(h.Plugin)
+			}
+			return checkHook(s.policy, h, project)
+		}}
 }
 
 // TaskHooks runs the hooks that look at a task before it is added, and returns what came of them. An error says that it

@@ -76,10 +76,10 @@ func (w *Workspace) serversOf(s *settings) *mcp.Servers {
 // mayBeUnconfined says why a server is not started on a machine without a sandbox: trust in a repository is in what
 // starts its servers, and the sandbox bounds what they do. A nil error: it is a person's own.
 func mayBeUnconfined(d mcp.Definition) error {
-	if d.Source != config.ServersFile {
+	if d.Source != config.ServersFile && d.Plugin == "" {
 		return nil
 	}
-	return errors.New("it is a server of the repository, and no sandbox can be had on this machine (pawl doctor says why)")
+	return errors.New("it is a server of the repository or of a plugin, and no sandbox can be had on this machine (pawl doctor says why)")
 }
 
 // ownServersDir is the folder that the servers of a person work in if their definitions name none. In that of

@@ -50,6 +50,9 @@ func (w *Workspace) findSkills(p *policy.Policy) skillsFound {
 	theirs := w.repositorySkills(p)
 	f := <-own
 	f.problems, f.untrusted = append(f.problems, theirs.problems...), theirs.untrusted
+	for _, p := range w.plugins().all {
+		f.all = append(f.all, p.Skills...)
+	}
 	byName := map[string]instructions.Skill{}
 	for _, s := range append(f.all, theirs.all...) {
 		if old, there := byName[s.Name]; there && old.Repository == s.Repository {
@@ -160,10 +163,10 @@ func (w *Workspace) userSkills() (dirs []string) {
 	return append(dirs, filepath.Join(w.env.UserDir(), "skills"))
 }
 
-// skillDirs returns those of userSkills that are there, with links resolved: tools and commands read them. Skills of
-// the repository are in the workspace.
+// skillDirs returns those of userSkills that are there, with links resolved, and the plugins: tools and commands read
+// them. Skills of the repository are in the workspace.
 func (w *Workspace) skillDirs() (dirs []string) {
-	for _, dir := range w.userSkills() {
+	for _, dir := range append(w.userSkills(), w.pluginDirs()...) {
 		real, err := filepath.EvalSymlinks(dir)
 		if err == nil && real != "/" && real != w.home() && !strings.ContainsAny(real, "*?[{\\(") { // it would be read as a pattern
 			dirs = append(dirs, real)

@@ -62,8 +62,7 @@ func (w *Workspace) Typed(ctx context.Context, words string) (Typed, error) {
 		}
 	}
 	all, untrusted, _ := w.PromptCommands()
-	called := func(c instructions.Command) bool { return c.Name == name[1:] }
-	if i := slices.IndexFunc(all, called); i >= 0 {
+	if i := text.Named(name[1:], all, func(c instructions.Command) string { return c.Name }); i >= 0 {
 		t.Command = &all[i]
 		return t, ctx.Err()
 	}

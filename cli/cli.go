@@ -16,6 +16,7 @@ import (
 	"pawl/cli/manual"
 	"pawl/cli/outputs"
 	"pawl/cli/permissions"
+	"pawl/cli/plugins"
 	"pawl/cli/tasks"
 )
 
@@ -69,7 +70,7 @@ func topCommands() []topCommand {
 	return []topCommand{
 		{"work", "run", runCommand, "runs"}, {"work", "runs", runsCommand, "run"}, {"work", "task", tasks.Command, "run"}, {"work", "serve", serveCommand, ""}, {"work", "board", boardCommand, ""},
 		{"work", "outputs", outputs.Command, ""}, {"work", "tool", toolCommand, ""}, {"work", "init", initCommand, ""}, {"work", "demo", demoCommand, ""},
-		{"settings", "config", configCommand, ""}, {"settings", "models", modelsCommand, ""}, {"settings", "agents", agentsCommand, ""}, {"settings", "skills", skillsCommand, ""}, {"settings", "hooks", hooksCommand, ""},
+		{"settings", "config", configCommand, ""}, {"settings", "models", modelsCommand, ""}, {"settings", "agents", agentsCommand, ""}, {"settings", "skills", skillsCommand, ""}, {"settings", "hooks", hooksCommand, ""}, {"settings", "plugin", plugins.Command, ""},
 		{"settings", "memory", memoryCommand, ""}, {"settings", "import", importCommand, ""},
 		{"settings", "permissions", permissions.Command, ""}, {"settings", "trust", permissions.TrustCommand, ""}, {"settings", "doctor", doctorCommand, ""},
 		{"other", "stats", statsCommand, ""}, {"other", "controller", controllerCommand, ""}, {"other", "mcp", mcpCommand, ""}, {"other", "debug", debugCommand, ""},

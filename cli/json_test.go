@@ -270,6 +270,18 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 		}
 	}
 	pawl(0, "agents", "list", "--json")
+	write("packed/.claude-plugin/marketplace.json", `{"name":"packed","plugins":[{"name":"hello","source":"./hello"}]}`)
+	write("packed/hello/commands/greet.md", "Greet.")
+	pawl(0, "plugin", "marketplace", "add", filepath.Join(folder, "..", "packed"), "--json")
+	pawl(0, "plugin", "marketplace", "update", "--json")
+	pawl(0, "plugin", "marketplace", "list", "--json")
+	is(pawl(3, "plugin", "add", "hello@packed", "--json"), "state", "shown")
+	is(pawl(0, "plugin", "add", "hello@packed", "--yes", "--json"), "state", "added")
+	is(pawl(0, "plugin", "update", "hello", "--json"), "state", "unchanged")
+	pawl(0, "plugin", "list", "--json")
+	is(pawl(0, "plugin", "show", "hello", "--json"), "name", "hello")
+	is(pawl(0, "plugin", "rm", "hello", "--json"), "state", "removed")
+	is(pawl(0, "plugin", "marketplace", "rm", "packed", "--json"), "name", "packed")
 	input = "- one\n- two\n"
 	is(pawl(0, "memory", "edit", "--json"), "on", false)
 	input = ""

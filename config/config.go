@@ -54,6 +54,8 @@ type Sources struct {
 	// Policy it does not count.
 	Workspace string
 	Policy    *policy.Policy
+	// Servers are the MCP servers of plugins.
+	Servers []mcp.Definition
 }
 
 // A Config has the values of all keys.

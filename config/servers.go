@@ -99,6 +99,7 @@ func (c *Config) readServers(s Sources, file string, content []byte) error {
 			c.Notes = append(c.Notes, why)
 		}
 	}
+	add(s.Servers)
 	stable.Sort(c.Servers, func(a, b mcp.Definition) int { return cmp.Compare(a.Name, b.Name) })
 	return nil
 }

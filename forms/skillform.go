@@ -6,7 +6,7 @@ import "pawl/instructions"
 type SkillForm struct {
 	Name         string   `json:"name"`
 	Description  string   `json:"description"`
-	Source       string   `json:"source"` // user, repository
+	Source       string   `json:"source"` // user, repository, plugin NAME
 	File         string   `json:"file"`
 	Hidden       bool     `json:"hidden"`   // the model is not told of it
 	Callable     bool     `json:"callable"` // it is called with /name
@@ -18,7 +18,10 @@ type SkillForm struct {
 // SkillFormOf returns a skill as JSON, without its instructions.
 func SkillFormOf(s instructions.Skill) SkillForm {
 	f := SkillForm{Name: s.Name, Description: s.Description, Source: "user", File: s.Source, Hidden: s.Hidden, Callable: !s.Uncallable, Fork: s.Fork, Warnings: append([]string{}, s.Warnings...)}
-	if s.Repository {
+	switch {
+	case s.Plugin != "":
+		f.Source = "plugin " + s.Plugin
+	case s.Repository:
 		f.Source = "repository"
 	}
 	return f

@@ -46,6 +46,9 @@ type Hook struct {
 	Project string
 	Files   []string
 	Sandbox run.Confinement
+	// Plugin is the plugin that brings it, and Env are further variables, as NAME=value.
+	Plugin string
+	Env    []string
 
 	matches func(name string) bool
 }

@@ -71,7 +71,9 @@ func (s *Set) For(m Moment, workspace string) []*Hook {
 		if h.Point != m.Point || !s.matches(h, m, workspace) {
 			continue
 		}
-		same := func(o *Hook) bool { return o.Command == h.Command && slices.Equal(o.Args, h.Args) && o.URL == h.URL }
+		same := func(o *Hook) bool {
+			return o.Command == h.Command && slices.Equal(o.Args, h.Args) && o.URL == h.URL && o.Plugin == h.Plugin
+		}
 		if !slices.ContainsFunc(all, same) {
 			all = append(all, h)
 		}
@@ -238,7 +240,7 @@ func (s *Set) project(h *Hook, workspace string) string {
 func (s *Set) command(ctx context.Context, env tool.Env, m Moment, h *Hook, given []byte, conversation *os.File) (a answer) {
 	c := tool.Command{Line: h.Command, Stdin: given, Limit: h.Timeout, Most: maxPrinted, Sandbox: h.Sandbox,
 		Options: s.Options,
-		Env:     []string{"CLAUDE_PROJECT_DIR=" + s.project(h, env.Workspace)}}
+		Env:     append([]string{"CLAUDE_PROJECT_DIR=" + s.project(h, env.Workspace)}, h.Env...)}
 	if conversation != nil {
 		c.Extra = []*os.File{conversation}
 	}
@@ -273,7 +275,7 @@ func (s *Set) command(ctx context.Context, env tool.Env, m Moment, h *Hook, give
 	return a
 }
 
-var errUnconfined = errors.New("it is of the repository, and commands have no sandbox here (pawl doctor says why)")
+var errUnconfined = errors.New("it is of the repository or of a plugin, and commands have no sandbox here (pawl doctor says why)")
 
 // client makes the requests of hooks. What redirects is not followed: the hook names where it sends what it is told.
 var client = http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -33,6 +33,9 @@ type Command struct {
 	Rest bool
 	// Dir is the folder of the skill that it is, absolute; empty: it is none.
 	Dir string
+	// Plugin is the plugin that brings it, and Variables are values of ${NAME} that the plugin has; the caller's to set.
+	Plugin    string
+	Variables map[string]string
 
 	body  string
 	names []string // of its arguments
@@ -174,8 +177,10 @@ func (c Command) fill(p Piece, g *given) string {
 		case named >= 0:
 			return quote(g.word(named + 1))
 		}
-		if v, ok := g.variables[name]; ok && strings.HasPrefix(m[0], "${") {
-			return v
+		for _, variables := range []map[string]string{g.variables, c.Variables} {
+			if v, ok := variables[name]; ok && strings.HasPrefix(m[0], "${") {
+				return v
+			}
 		}
 		return m[0]
 	})

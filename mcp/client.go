@@ -304,7 +304,7 @@ func (r *Remote) dial(l *link, workspace string) error {
 	ctx, cancel := context.WithTimeoutCause(r.all.ctx, r.startTimeout(), fmt.Errorf("it did not answer within %v", r.startTimeout()))
 	defer cancel()
 	d, err := r.Expand(func(name string) (string, bool) {
-		if name == workspaceVariable {
+		if name == WorkspaceVariable {
 			return cmp.Or(workspace, r.all.opt.Workspace), true
 		}
 		return r.all.opt.Getenv(name)

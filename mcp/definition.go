@@ -23,6 +23,7 @@ import (
 type Definition struct {
 	Name   string `json:"-"`
 	Source string `json:"-"` // where it is written, for people
+	Plugin string `json:"-"` // that brings it; empty: none
 
 	Command string            `json:"command,omitempty"` // of a server on this machine
 	Args    []string          `json:"args,omitempty"`
@@ -152,8 +153,8 @@ func (d Definition) callTimeout() time.Duration {
 // variable is ${NAME} or ${NAME:-default}, the form of Claude Code's files.
 var variable = lazy.Regexp(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
 
-// workspaceVariable stands for the folder of the run in definitions.
-const workspaceVariable = "PAWL_WORKSPACE"
+// WorkspaceVariable stands for the folder of the run in definitions.
+const WorkspaceVariable = "PAWL_WORKSPACE"
 
 // Expand returns the definition with its variables replaced. A variable that is not set and has
 // no default is an error.

@@ -94,7 +94,7 @@ func (p *Policy) ReplaceFile(name string, content []byte) error {
 	if !strings.HasPrefix(path.Clean(name), folderName+"/") || name == rulesName {
 		return fmt.Errorf("%s is no file that can be replaced here", name)
 	}
-	if notText(content) {
+	if NotText(content) {
 		return fmt.Errorf("%s: %s", name, notTextProblem)
 	}
 	return p.changeFile(name, func(full string, there bool, _ []byte) ([]byte, error) {

@@ -19,11 +19,11 @@ func (c Change) Show(lines int) (text string, whole bool) {
 	switch {
 	case c.Problem != "":
 		return "does not count: " + Visible(c.Problem) + "\n", true
-	case c.Was == nil && c.Removed, c.Removed && notText(c.Was):
+	case c.Was == nil && c.Removed, c.Removed && NotText(c.Was):
 		return "was trusted and is not there any more\n", true
 	}
 	var out []string
-	if c.Was == nil || notText(c.Was) {
+	if c.Was == nil || NotText(c.Was) {
 		for line := range bytes.Lines(c.Now) {
 			out = append(out, shown("  ", line))
 		}
@@ -53,10 +53,10 @@ func (c Change) Show(lines int) (text string, whole bool) {
 // maxShown is how much of a line is shown where not everything is, in bytes.
 const maxShown = 2_000
 
-// notText reports whether content is no text that could be shown: a third of it could
+// NotText reports whether content is no text that could be shown: a third of it could
 // not be seen. One odd byte makes no file binary, or a script could hide behind it.
 // Such a file cannot be trusted.
-func notText(content []byte) bool {
+func NotText(content []byte) bool {
 	odd := 0
 	for rest := content; len(rest) > 0; {
 		c, n := utf8.DecodeRune(rest)

@@ -37,7 +37,7 @@ func (c Change) Kind() string {
 		return "unusable"
 	case c.Removed:
 		return "removed"
-	case c.changed:
+	case c.changed, c.Was != nil:
 		return "changed"
 	}
 	return "new"
@@ -158,7 +158,7 @@ func (c Change) problem() string {
 	switch {
 	case c.Problem != "":
 		return c.Problem
-	case notText(c.Now):
+	case NotText(c.Now):
 		return notTextProblem
 	case c.File == rulesName && !c.Removed:
 		_, _, err = parse(c.Now, permission.FromRepository, c.File)

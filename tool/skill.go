@@ -43,15 +43,13 @@ type skillArgs struct {
 }
 
 func (a *skillArgs) check(Env) error {
+	there := slices.DeleteFunc(slices.Clone(a.skills), func(s instructions.Skill) bool { return s.Hidden })
+	if i := text.Named(strings.TrimPrefix(a.Name, "/"), there, func(s instructions.Skill) string { return s.Name }); i >= 0 {
+		a.skill = there[i]
+		return nil
+	}
 	var names []string
-	for _, s := range a.skills {
-		if s.Hidden {
-			continue
-		}
-		if s.Name == strings.TrimPrefix(a.Name, "/") {
-			a.skill = s
-			return nil
-		}
+	for _, s := range there {
 		names = append(names, s.Name)
 	}
 	return fmt.Errorf("there is no skill %q%s; there are %s", clip(a.Name, 64), text.DidYouMean(a.Name, names), clip(strings.Join(names, ", "), 2000))

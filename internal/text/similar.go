@@ -98,6 +98,26 @@ func similar(name string, candidates []string, n int, score func(low, candidate 
 
 func stem(name string) string { return strings.TrimSuffix(name, path.Ext(name)) }
 
+// Named returns the index of what has a name, or of the only one that it is short for: one of a plugin, which is called
+// plugin:name. -1: there is none, or more than one.
+func Named[T any](name string, all []T, nameOf func(T) string) int {
+	short := -1
+	for i, one := range all {
+		switch of := nameOf(one); {
+		case of == name:
+			return i
+		case name != "" && strings.HasSuffix(of, ":"+name) && short >= 0:
+			short = len(all)
+		case name != "" && strings.HasSuffix(of, ":"+name):
+			short = i
+		}
+	}
+	if short == len(all) {
+		return -1
+	}
+	return short
+}
+
 // DidYouMean returns the end of a sentence that names the candidate most like name; ""
 // if none is.
 func DidYouMean(name string, candidates []string) string {
