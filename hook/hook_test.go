@@ -1,7 +1,9 @@
 package hook
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"pawl/run"
+	"pawl/sandbox"
 	"pawl/tool"
 )
 
@@ -229,6 +232,53 @@ func TestAHookCanBeARequest(t *testing.T) {
 	p = ran(t, run.PreToolUse, `{"hooks":{"PreToolUse":[{"hooks":[{"type":"http","url":"`+srv.URL+`/moved"},{"type":"http","url":"http://127.0.0.1:1/"}]}]}}`)
 	if p.Says != run.HookPasses || !strings.Contains(p.Runs[0].Problem, "302") || !strings.Contains(p.Runs[1].Problem, "refused") {
 		t.Errorf("%+v", p)
+	}
+}
+
+// What a hook is to run is looked at when no command can change it any more that nobody was asked about; and what is not
+// even started guards nothing, so a person is asked, or the call refused if the hook says so.
+func TestAHookIsLookedAtWhenItsTurnHasCome(t *testing.T) {
+	t.Parallel()
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := tool.Env{Workspace: filepath.Join(home, "w"), Session: &tool.Session{}}
+	state := filepath.Join(home, "state")
+	for _, dir := range []string{env.Workspace, state} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	getenv := func(name string) string { return map[string]string{"HOME": home, "PATH": os.Getenv("PATH")}[name] }
+	if env.Sandbox, err = sandbox.For(env.Workspace, sandbox.Options{StateDir: state, Getenv: getenv}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(env.Sandbox.Close)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	m := Moment{Hook: run.Hook{Point: run.PreToolUse}, Call: run.Call{Tool: "shell", Arguments: "{}"}}
+	for says, file := range map[run.HookAnswer]string{run.HookAsks: `"x"`, run.HookDenies: `"x","onFailure":"block"`} {
+		s := parsed(t, `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":`+file+`}]}]}}`)
+		looked := false
+		s.Check = func(*Hook, string) error {
+			looked = true
+			if turn, err := env.Sandbox.Turn(ended, run.Inside); err == nil {
+				turn.Leave()
+				t.Error("a command that runs unasked may run")
+			}
+			return errors.New("changed")
+		}
+		if p := s.Run(t.Context(), env, m, s.For(m, env.Workspace)); p.Says != says || !looked {
+			t.Errorf("%+v, looked at: %t", p, looked)
+		}
+	}
+	if err := errors.Join(os.RemoveAll(state), os.WriteFile(state, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s := parsed(t, `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"true"}]}]}}`)
+	if p := s.Run(t.Context(), env, m, s.For(m, env.Workspace)); p.Says != run.HookAsks {
+		t.Errorf("not started: %+v", p)
 	}
 }
 

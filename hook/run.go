@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"pawl/run"
-	"pawl/sandbox"
 	"pawl/task"
 	"pawl/tool"
 )
@@ -212,20 +211,25 @@ type answer struct {
 
 // one runs one hook.
 func (s *Set) one(ctx context.Context, env tool.Env, m Moment, h *Hook, given []byte, conversation *os.File) (a answer) {
-	if s.Check != nil {
-		if err := s.Check(h, s.project(h, env.Workspace)); err != nil {
-			return answer{problem: err, strict: true}
-		}
-	}
-	if h.URL != "" {
-		a = s.post(ctx, m, h, given)
-	} else {
+	if h.URL == "" {
 		a = s.command(ctx, env, m, h, given, conversation)
+	} else if err := s.check(h, env); err != nil {
+		return answer{problem: err, strict: true}
+	} else {
+		a = s.post(ctx, m, h, given)
 	}
 	if a.problem != nil && h.Blocks && ctx.Err() == nil {
 		a.says, a.reason = run.HookDenies, a.problem.Error()
 	}
 	return a
+}
+
+// check is Check, if there is one.
+func (s *Set) check(h *Hook, env tool.Env) error {
+	if s.Check == nil {
+		return nil
+	}
+	return s.Check(h, s.project(h, env.Workspace))
 }
 
 // project returns the folder of a hook's project for a run that works in a workspace: of a copy it is in the copy.
@@ -239,8 +243,8 @@ func (s *Set) project(h *Hook, workspace string) string {
 
 func (s *Set) command(ctx context.Context, env tool.Env, m Moment, h *Hook, given []byte, conversation *os.File) (a answer) {
 	c := tool.Command{Line: h.Command, Stdin: given, Limit: h.Timeout, Most: maxPrinted, Sandbox: h.Sandbox,
-		Options: s.Options,
-		Env:     append([]string{"CLAUDE_PROJECT_DIR=" + s.project(h, env.Workspace)}, h.Env...)}
+		Options: s.Options, Check: func() error { return s.check(h, env) },
+		Env: append([]string{"CLAUDE_PROJECT_DIR=" + s.project(h, env.Workspace)}, h.Env...)}
 	if conversation != nil {
 		c.Extra = []*os.File{conversation}
 	}
@@ -251,7 +255,7 @@ func (s *Set) command(ctx context.Context, env tool.Env, m Moment, h *Hook, give
 		return answer{problem: errUnconfined, strict: true}
 	}
 	r, err := tool.RunCommand(ctx, env, c)
-	if errors.Is(err, sandbox.ErrNone) {
+	if !r.Started {
 		return answer{problem: err, strict: true}
 	}
 	a.run.Output, a.run.ExitCode = cut(strings.TrimSpace(r.Stdout+"\n"+r.Stderr), maxKept), r.ExitCode
@@ -400,6 +404,7 @@ func together(m Moment, hooks []*Hook, answers []answer) run.HookSettled {
 	for i, a := range answers {
 		if a.strict { // what it guards must not become free by taking it away
 			switch {
+			case a.says == run.HookDenies:
 			case before:
 				a.says, a.reason = run.HookAsks, a.problem.Error()
 			case m.Point == run.UserPromptSubmit, m.Point == run.TaskCreated, m.Point == run.TaskCompleted:

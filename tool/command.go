@@ -25,10 +25,12 @@ type Command struct {
 	Most    int // bytes of each of its outputs that are kept
 	Sandbox run.Confinement
 	Options ShellOptions
+	Check   func() error // what stands against it, when nothing that runs unasked can change it any more; nil: nothing
 }
 
 // A Ran is how it ended.
 type Ran struct {
+	Started        bool
 	Stdout, Stderr string
 	ExitCode       *int     // nil: it did not end by itself
 	Notes          []string // what the sandbox says of it
@@ -59,6 +61,11 @@ func RunCommand(ctx context.Context, env Env, c Command) (Ran, error) {
 		return Ran{}, err
 	}
 	defer turn.Leave()
+	if c.Check != nil {
+		if err := c.Check(); err != nil {
+			return Ran{}, err
+		}
+	}
 	command, session, err := env.Sandbox.Start(command, c.Sandbox, c.Options.fence(env, permission.Classify(line)))
 	if err != nil {
 		return Ran{}, err
@@ -102,7 +109,7 @@ func runCommand(ctx context.Context, command proc.Command, session *sandbox.Sess
 	status, err := p.Wait()
 	told.SetReadDeadline(time.Now().Add(progressEvery)) // what could not be ended may hold it
 	<-copied
-	r := Ran{Stdout: stdout.String(), Stderr: stderr.String(), Notes: session.End()}
+	r := Ran{Started: true, Stdout: stdout.String(), Stderr: stderr.String(), Notes: session.End()}
 	switch {
 	case err != nil:
 		return r, err
