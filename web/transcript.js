@@ -16,8 +16,9 @@ const given = /<(task id|review comments)=/;
 /** @param {any} item @param {string} run */
 function element(item, run) {
   switch (item.kind) {
-    case "message": return h("li", "message", h("details", { open: Boolean(item.message?.by) || !given.test(item.text) }, h("summary", null, item.message?.by ? "said by " + item.message.by : given.test(item.text) ? "what the agent was given" : "said"), h("div", "prose", markdown(item.text))));
-    case "text": return h("li", "prose", markdown(item.text));
+    case "message": if (!item.text) return h("li", "note", item.message?.kind === "continue" ? "continued" : item.message?.kind || "said");
+      return h("li", "message", h("details", { open: Boolean(item.message?.by) || !given.test(item.text) }, h("summary", null, item.message?.by ? "said by " + item.message.by : given.test(item.text) ? "what the agent was given" : "said"), h("div", "prose", markdown(item.text))));
+    case "text": return h("li", "prose", markdown(item.text || ""));
     case "thinking": return h("li", "thinking", h("details", null, h("summary", null, "thought"), h("div", "prose quiet", item.text)));
     case "call": return call(item, run);
     case "end": return h("li", "end", `${item.end.end}${item.end.detail ? ": " + item.end.detail : ""} · ${plural(item.end.steps, "step")}${money(item.end.usage?.cost) ? " · " + money(item.end.usage.cost) : ""}`);
@@ -25,11 +26,15 @@ function element(item, run) {
   return h("li", "note", item.note?.detail || item.text || item.kind);
 }
 
+/** How outcomes are called that have another name in the log. @type {Record<string, string>} */
+const outcomes = { not_run: "not run", cut: "stopped" };
+
 /** @param {any} item @param {string} run */
 function call(item, run) {
   const c = item.call;
   const failed = c.is_error || c.exit_code;
-  const state = c.state === "settled" ? (c.exit_code ? "exit code " + c.exit_code : c.outcome === "ok" ? "" : c.outcome) : c.state === "asked" ? "asks for permission" : c.state;
+  const ended = c.state === "settled", done = c.outcome === "ok" || c.outcome === "answered";
+  const state = ended ? (c.exit_code ? "exit code " + c.exit_code : c.outcome === "ok" ? "" : outcomes[c.outcome] || c.outcome) : c.state === "asked" ? "asks for permission" : c.state;
   const files = (c.files || []).map((/** @type {any} */ f) => `${f.path} +${f.added || 0} −${f.removed || 0}`).join(", ");
   const key = run + " " + item.id;
   const body = h("div", "body");
@@ -46,10 +51,10 @@ function call(item, run) {
   };
   const e = h("details", { open: opened.has(key), ontoggle: () => {
     if (e.open) { opened.add(key); load(); } else opened.delete(key);
-  } }, h("summary", null, h("span", "mark", c.state !== "settled" ? "○" : failed ? "✕" : "●"), " ", code(c.title), " ",
+  } }, h("summary", null, h("span", "mark", !ended ? "○" : failed ? "✕" : done ? "●" : "⊘"), " ", code(c.title), " ",
     h("span", "quiet", [state, files, c.duration_ms > 0 ? took(c.duration_ms) : ""].filter(Boolean).join(" · "))), body);
   if (e.open) load();
-  return h("li", "call" + (failed ? " failed" : c.state === "settled" ? "" : " open"), e);
+  return h("li", "call" + (failed ? " failed" : ended && done ? "" : " open"), e);
 }
 
 /** transcript shows a run until the signal says otherwise. It follows the end while the end is in sight. @param {HTMLElement} place @param {string} run @param {AbortSignal} signal */
