@@ -77,6 +77,47 @@ func TestADialogOfTheBoardShowsWhatIsHidden(t *testing.T) {
 	}
 }
 
+// The change of a file is shown as one, with what is there now, and not as the arguments of the call.
+func TestADialogOfTheBoardShowsTheChangeOfAFile(t *testing.T) {
+	t.Parallel()
+	s := serve(t, `
+{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Write it.","requirements":[],"acceptanceCriteria":["it is there"],"plan":["write it"]}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"write","args":{"path":"notes.txt","content":"one\n\"two\"\n"}}]}
+`)
+	if err := os.WriteFile(filepath.Join(s.dir, "notes.txt"), []byte("one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.drive()
+	id := s.asking("write it")
+	b := s.browse(1400)
+	b.open("#/tasks/" + id)
+	b.until(enabled("Allow once") + " === 1")
+	if got, want := b.value(`document.querySelector(".whole").textContent`), "write notes.txt\n\n@@ -1 +1,2 @@\n one\n+\"two\""; got != want {
+		t.Errorf("the dialog shows %q, want %q", got, want)
+	}
+}
+
+// A run that was resumed without words is shown whole: a message may have no text.
+func TestATranscriptGoesOnAfterAResumeWithoutWords(t *testing.T) {
+	t.Parallel()
+	s := serve(t, `
+{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Run it.","requirements":[],"acceptanceCriteria":["it ran"],"plan":["run it"]}}]}
+{"when":{"first":"Carry out this task"},"repeat":true,"calls":[{"tool":"shell","args":{"command":"touch made"}}]}
+`)
+	s.drive()
+	id := s.asking("run it")
+	s.do("POST", "/tasks/"+id+"/pause", `{}`).is(200)
+	s.until(id, "paused", func(v value) bool { return v.text("status.name") == "waiting" && v.at("runs.1.ended") == true })
+	s.do("POST", "/tasks/"+id+"/resume", `{}`).is(200)
+	s.until(id, "asking again", func(v value) bool { return len(v.items("permissions")) == 1 })
+	b := s.browse(1400)
+	b.open("#/tasks/" + id)
+	b.until(enabled("Allow once") + " === 1")
+	b.sees("continued")
+	b.sees("not run")
+	b.sees("asks for permission")
+}
+
 // A click that was meant for one dialog is none on another that has moved to its place, because the first was answered
 // elsewhere.
 func TestADialogThatHasMovedUnderThePointerTakesNoClick(t *testing.T) {

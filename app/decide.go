@@ -30,6 +30,7 @@ type Approval struct {
 	Digest      string
 	Explanation permission.Explanation // part by part, with the rule that decides each
 	Proposal    permission.Proposal    // what Always and Never would store
+	Change      string                 // of a file, as the lines of a diff, uncut; empty: none is known
 	// Answered is the answer that waits for a process to take it; nil: none was given.
 	Answered *request.Decide
 }
@@ -67,7 +68,7 @@ func (w *Workspace) approvals(d *worker.Worker, s run.State) ([]Approval, error)
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, Approval{of.Created.Run, agent, c.Call, j.Intent, j.Request, j.Digest(), e, j.Propose(), answered})
+			all = append(all, Approval{of.Created.Run, agent, c.Call, j.Intent, j.Request, j.Digest(), e, j.Propose(), ChangeOf(c.Call, j.Request), answered})
 		}
 	}
 	return all, nil

@@ -130,6 +130,7 @@ type WaitingCall struct {
 	Tool     string            `json:"tool,omitempty"`
 	Input    json.RawMessage   `json:"input,omitempty"`
 	Title    string            `json:"title,omitempty"`
+	Change   string            `json:"change,omitempty"` // of a file, as the lines of a diff
 	Dir      string            `json:"dir,omitempty"`    // the folder that its command runs in, unless that is the workspace
 	Reason   string            `json:"reason,omitempty"` // why it needs approval
 	Parts    []permission.Part `json:"parts,omitempty"`
@@ -174,7 +175,7 @@ func RuleLines(rules permission.Rules) []RuleLine {
 
 // WaitingCallOf returns an approval as it is part of JSON.
 func WaitingCallOf(a app.Approval) WaitingCall {
-	return WaitingCall{Run: a.Run, Call: a.Call.ID, Tool: a.Call.Tool, Input: view.InputOf(a.Call.Arguments), Title: view.Title(a.Call.Tool, a.Call.Arguments),
+	return WaitingCall{Run: a.Run, Call: a.Call.ID, Tool: a.Call.Tool, Input: view.InputOf(a.Call.Arguments), Title: view.Title(a.Call.Tool, a.Call.Arguments), Change: a.Change,
 		Reason: a.Explanation.Decision.Reason, Parts: a.Explanation.Parts, Proposed: RuleLines(a.Proposal.Rules), Exact: a.Proposal.Exact, Denying: RuleLines(a.Proposal.Deny),
 		Dir: a.Dir(), Sandbox: a.Request.Sandbox, Digest: a.Digest, Answered: AnsweredFormOf(a.Answered)}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"pawl/app"
-	"pawl/internal/text"
 	"pawl/internal/visible"
 	"pawl/permission"
 	"pawl/run"
@@ -15,13 +14,10 @@ import (
 	"pawl/view"
 )
 
-// MaxCompared bounds the file that the change of an approval is compared with, in bytes.
-const MaxCompared = 1 << 20
-
 // ApprovalLines returns what a person has to see of a call before it is allowed: its head and its
 // body. fold bounds the lines of a change; 0: all of it.
-func (s Style) ApprovalLines(a app.Approval, n, fold, width int, before func(path string) (string, error)) []string {
-	return append(s.ApprovalHead(a, n, width), s.ApprovalBody(a, fold, width, before)...)
+func (s Style) ApprovalLines(a app.Approval, n, fold, width int) []string {
+	return append(s.ApprovalHead(a, n, width), s.ApprovalBody(a, fold, width)...)
 }
 
 // ApprovalHead returns what must be seen of a call however long it is: its title, whether it leaves the
@@ -75,13 +71,11 @@ func (s Style) LiftedLines(a app.Approval, width int) []string {
 	return Hang("  ", s.Wrap([]Span{{Text: words, Paint: paint}}, width-2, false))
 }
 
-// ApprovalBody returns the whole command, or the change of a file. before reads a file of the workspace
-// of at most [MaxCompared] bytes; one that does not exist is empty. Long lines are broken and not cut.
-func (s Style) ApprovalBody(a app.Approval, fold, width int, before func(path string) (string, error)) []string {
-	change, known := ProposedChange(a.Call, before)
+// ApprovalBody returns the whole command, or the change of a file. Long lines are broken and not cut.
+func (s Style) ApprovalBody(a app.Approval, fold, width int) []string {
 	switch {
-	case known:
-		return s.wholeDiff(change, fold, width)
+	case a.Change != "":
+		return s.wholeDiff(a.Change, fold, width)
 	case a.Request.Command != "":
 		return s.whole(a.Request.Command, width)
 	}
@@ -110,71 +104,6 @@ func WholeCall(c run.Call) string {
 		}
 	}
 	return tool + " " + arguments
-}
-
-// ProposedChange returns what a call of edit, write or memory would change, or that of a tool of an external agent's, uncut, as
-// the lines of a diff. before reads a file of the workspace, see [Style.ApprovalLines].
-func ProposedChange(c run.Call, before func(path string) (string, error)) (diff string, ok bool) {
-	type edit struct {
-		Old, New string
-		From     string `json:"old_string"` // external agents name them so
-		To       string `json:"new_string"`
-		All      bool   `json:"replace_all"`
-	}
-	var args struct {
-		Path, Patch string
-		File        string `json:"file_path"`
-		Content     *string
-		Note        string
-		Replaces    string
-		Edits       []edit
-		edit
-	}
-	tool, arguments := view.Use(c.Tool, c.Arguments)
-	if json.Unmarshal([]byte(arguments), &args) != nil {
-		return "", false
-	}
-	if args.edit != (edit{}) {
-		args.Edits = append(args.Edits, args.edit)
-	}
-	path := cmp.Or(args.Path, args.File)
-	switch tool = strings.ToLower(tool); {
-	case tool == "edit" && args.Patch != "":
-		return args.Patch, true
-	case (tool == "edit" || tool == "multiedit") && len(args.Edits) > 0:
-		old, err := before(path)
-		changed, found := old, err == nil
-		var all []string // for where they are in the file is not known
-		for _, e := range args.Edits {
-			from, to := cmp.Or(e.Old, e.From), cmp.Or(e.New, e.To)
-			n := strings.Count(changed, from)
-			if found = found && from != "" && (n == 1 || n > 1 && e.All); found {
-				changed = strings.ReplaceAll(changed, from, to)
-			}
-			d, _, _ := text.Diff(from, to, 0)
-			for line := range strings.SplitSeq(d, "\n") {
-				if !strings.HasPrefix(line, "@@ ") {
-					all = append(all, line)
-				}
-			}
-		}
-		if !found {
-			return strings.Join(all, "\n"), true
-		}
-		d, _, _ := text.Diff(old, changed, 0)
-		return d, true
-	case tool == permission.MemoryTool && args.Note+args.Replaces != "":
-		d, _, _ := text.Diff(args.Replaces, args.Note, 0)
-		return d, true
-	case tool == "write" && args.Content != nil:
-		old, err := before(path)
-		if err != nil {
-			return "", false
-		}
-		d, _, _ := text.Diff(old, *args.Content, 0)
-		return d, true
-	}
-	return "", false
 }
 
 // QuestionLines returns what the agent asks, with the answers that it offers.

@@ -3,6 +3,8 @@ package render_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -328,7 +330,8 @@ func TestEverythingIsSafeToPrint(t *testing.T) {
 		onlyStyles(t, s.QuestionLines(runlog.Question{Text: evil, Options: []string{evil}}, 60))
 		for _, call := range []run.Call{{Tool: "shell", Arguments: `{"command":"\u001b[2J"}`}, {Tool: "edit", Arguments: `{"path":"a","edits":[{"old":"b\u001b","new":"\u001b[2J"}]}`}, {Tool: "write", Arguments: `{"path":"a","content":"\u001b[2J"}`}, {Tool: evil, Arguments: evil}} {
 			a := app.Approval{Call: call, Request: permission.Request{Sandbox: run.Unconfined}, Explanation: permission.Explanation{Parts: []permission.Part{{Decision: permission.Decision{Reason: evil}}}}}
-			onlyStyles(t, s.ApprovalLines(a, 2, 5, 60, func(string) (string, error) { return "a\nb\x1b\nc", nil }))
+			a.Change = app.ChangeOf(call, a.Request)
+			onlyStyles(t, s.ApprovalLines(a, 2, 5, 60))
 		}
 	}
 }
@@ -336,15 +339,23 @@ func TestEverythingIsSafeToPrint(t *testing.T) {
 // Before an edit is allowed it is shown at its place in the file.
 func TestAnEditIsShownAtItsPlace(t *testing.T) {
 	t.Parallel()
-	file := func(string) (string, error) { return "one\ntwo\nthree\nfour\nfive\n", nil }
+	at := filepath.Join(t.TempDir(), "a")
+	if err := os.WriteFile(at, []byte("one\ntwo\nthree\nfour\nfive\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	change := func(c run.Call) string {
+		return app.ChangeOf(c, permission.Request{Paths: []string{"a"}, Resolved: []string{at}})
+	}
 	a := app.Approval{Call: run.Call{Tool: "edit", Arguments: `{"path":"a","edits":[{"old":"four","new":"4"}]}`}}
+	a.Change = change(a.Call)
 	want := []string{"? Edit a  (1 more)", "    2 │  two", "    3 │  three", "    4 │ -four", "    4 │ +4", "    5 │  five"}
-	if diff := cmp.Diff(want, render.Style{}.ApprovalLines(a, 2, 0, 80, file)); diff != "" {
+	if diff := cmp.Diff(want, render.Style{}.ApprovalLines(a, 2, 0, 80)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	a.Call.Arguments = `{"path":"a","edits":[{"old":"not there","new":"4"}]}`
+	a.Change = change(a.Call)
 	want = []string{"? Edit a", "    -not there", "    +4"}
-	if diff := cmp.Diff(want, render.Style{}.ApprovalLines(a, 1, 0, 80, file)); diff != "" {
+	if diff := cmp.Diff(want, render.Style{}.ApprovalLines(a, 1, 0, 80)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

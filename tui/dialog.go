@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,9 +23,8 @@ import (
 type dialog struct {
 	guard
 	calls   []app.Approval
-	files   map[string]string // that calls would change, as they are now
-	fits    bool              // all that matters was in the lines that were drawn last
-	printed bool              // all of the call was printed, with d
+	fits    bool // all that matters was in the lines that were drawn last
+	printed bool // all of the call was printed, with d
 	body    drawnBody
 	storing *storing // the second step; nil: the first one is shown
 }
@@ -88,41 +85,9 @@ func loadApprovals(n int) effect {
 		if err != nil {
 			return err
 		}
-		files := map[string]string{}
-		for _, a := range calls {
-			r := a.Request
-			if !r.Edits || len(r.Resolved) != len(r.Paths) {
-				continue
-			}
-			for i, path := range r.Paths {
-				at := r.Resolved[i]
-				if !filepath.IsAbs(at) {
-					at = filepath.Join(r.Workspace, at)
-				}
-				if content, err := readBounded(at); err == nil {
-					files[path] = content
-				}
-			}
-		}
-		b.post(approvals{n, calls, files, questions})
+		b.post(approvals{n, calls, questions})
 		return nil
 	})
-}
-
-// readBounded returns a file that a change can be compared with; one that does not exist is
-// empty.
-func readBounded(path string) (string, error) {
-	info, err := os.Lstat(path)
-	switch {
-	case os.IsNotExist(err):
-		return "", nil
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular() || info.Size() > render.MaxCompared:
-		return "", fmt.Errorf("%s is not a file that can be compared", path)
-	}
-	content, err := os.ReadFile(path)
-	return string(content), err
 }
 
 // askAbout shows the calls that wait.
@@ -145,7 +110,7 @@ func (m *model) askAbout(a approvals) {
 		m.notify("approve " + render.CallTitle(calls[0].Call.Tool, ""))
 	}
 	same := len(m.ask.calls) > 0 && ofCall(m.ask.calls[0]) == ofCall(calls[0]) && m.ask.calls[0].Digest == calls[0].Digest
-	m.ask.calls, m.ask.files = calls, a.files
+	m.ask.calls = calls
 	if !same {
 		m.intoInput(m.ask)
 		m.ask.begin()
@@ -185,7 +150,7 @@ func (m *model) closeDialog() {
 
 // begin begins to ask about the first call.
 func (d *dialog) begin() {
-	*d = dialog{calls: d.calls, files: d.files}
+	*d = dialog{calls: d.calls}
 }
 
 // drop takes in that a call was decided.
@@ -419,21 +384,12 @@ func (d *dialog) liftsSandbox() bool {
 
 // everything returns all that there is to see of the first call.
 func (d *dialog) everything(m *model) []string {
-	return slices.Concat([]string{""}, m.ApprovalHead(d.calls[0], len(d.calls), m.width), m.ApprovalBody(d.calls[0], 0, m.width, d.read))
-}
-
-// read returns a file that the first call would change.
-func (d *dialog) read(path string) (string, error) {
-	content, ok := d.files[path]
-	if !ok {
-		return "", fmt.Errorf("%s was not read", path)
-	}
-	return content, nil
+	return slices.Concat([]string{""}, m.ApprovalHead(d.calls[0], len(d.calls), m.width), m.ApprovalBody(d.calls[0], 0, m.width))
 }
 
 func (d *dialog) lines(m *model, width, height int) []string {
 	if d.body.width != width {
-		d.body = drawnBody{m.ApprovalBody(d.calls[0], 0, width, d.read), width}
+		d.body = drawnBody{m.ApprovalBody(d.calls[0], 0, width), width}
 	}
 	head := m.ApprovalHead(d.calls[0], len(d.calls), width)
 	call := slices.Concat(head, d.body.lines)

@@ -150,14 +150,14 @@ func (c *scene) asks(requests map[run.CallID]permission.Request, calls ...run.Ca
 		r := requests[call.ID]
 		r.Tool, r.Workspace, r.Dir = call.Tool, c.Dir, c.Dir
 		all = append(all, app.Approval{Run: c.id, Call: call, Request: r, Explanation: permission.Rules(nil).Explain(r, permission.Default),
-			Proposal: permission.Rules(nil).Propose(r, permission.Default, nil)})
+			Proposal: permission.Rules(nil).Propose(r, permission.Default, nil), Change: app.ChangeOf(call, permission.Request{Workspace: c.Dir, Paths: r.Paths, Resolved: r.Paths})})
 	}
 	ids := []run.CallID{}
 	for _, call := range calls {
 		ids = append(ids, call.ID)
 	}
 	c.live(view.Update{Waiting: ids})
-	c.take(approvals{1, all, nil, nil})
+	c.take(approvals{1, all, nil})
 	c.passes(calm)
 }
 

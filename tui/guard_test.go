@@ -77,7 +77,7 @@ func TestWhatIsTypedIsNeverAnAnswer(t *testing.T) {
 					c.says("", one)
 					appears := func() {
 						r := permission.Request{Tool: "write", Workspace: c.Dir, Dir: c.Dir, Paths: []string{"a.txt"}, Edits: true}
-						c.take(approvals{1, []app.Approval{approvalOf(one, r)}, nil, nil})
+						c.take(approvals{1, []app.Approval{approvalOf(one, r)}, nil})
 					}
 					if begins > 0 {
 						appears()
@@ -547,7 +547,7 @@ func TestAKeyThatAnswersNothingIsSeen(t *testing.T) {
 	c.begin("go")
 	one := call("c_1", "shell", `{"command":"make"}`)
 	c.says("", one)
-	c.take(approvals{1, []app.Approval{approvalOf(one, permission.Request{Tool: "shell", Workspace: c.Dir, Dir: c.Dir, Command: "make"})}, nil, nil})
+	c.take(approvals{1, []app.Approval{approvalOf(one, permission.Request{Tool: "shell", Workspace: c.Dir, Dir: c.Dir, Command: "make"})}, nil})
 	c.shows("in a moment keys answer")
 	c.presses("y", "y")
 	c.passes(calm)
@@ -759,8 +759,6 @@ func TestTheEndOfALongLineOfAChangeIsSeen(t *testing.T) {
 	one := call("c_1", "write", fmt.Sprintf(`{"path":"a.sh","content":%q}`, "echo "+strings.Repeat("x", 300)+"; rm -rf data"))
 	c.says("", one)
 	c.asks(map[run.CallID]permission.Request{"c_1": {Paths: []string{"a.sh"}, Edits: true}}, one)
-	c.take(approvals{1, c.ask.calls, map[string]string{"a.sh": ""}, nil})
-	c.ask.body = drawnBody{}
 	c.draw()
 	c.shows("; rm -rf data")
 }
@@ -834,7 +832,7 @@ func below(t *testing.T) (c *scene, dialog approvals, question runlog.Question) 
 	a := approvalOf(one, permission.Request{Tool: "write", Workspace: c.Dir, Dir: c.Dir, Paths: []string{"a.txt"}, Edits: true})
 	a.Run = "r_1"
 	question = runlog.Question{Run: "r_2", Call: "c_1", Text: "And up?", Options: []string{"yes", "no"}}
-	return c, approvals{1, []app.Approval{a}, nil, []runlog.Question{question}}, question
+	return c, approvals{1, []app.Approval{a}, []runlog.Question{question}}, question
 }
 
 // words types words; the input takes them.
@@ -864,7 +862,7 @@ func TestWordsUnderADialogAreNoAnswerToAQuestionBehindIt(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		c, dialog, question := below(t)
 		if first {
-			c.take(approvals{1, nil, nil, dialog.questions})
+			c.take(approvals{1, nil, dialog.questions})
 			c.passes(calm)
 			c.words("please stop ")
 		}
@@ -893,7 +891,7 @@ func TestWordsUnderADialogAreNoAnswerToAQuestionBehindIt(t *testing.T) {
 func TestAQuestionThatADialogHasHiddenComesUpAnew(t *testing.T) {
 	t.Parallel()
 	c, dialog, _ := below(t)
-	c.take(approvals{1, nil, nil, dialog.questions})
+	c.take(approvals{1, nil, dialog.questions})
 	c.passes(calm)
 	c.take(dialog)
 	c.passes(calm)
@@ -907,7 +905,7 @@ func TestAQuestionThatADialogHasHiddenComesUpAnew(t *testing.T) {
 	c, dialog, question := below(t)
 	c.take(dialog)
 	c.words("please stop")
-	c.take(approvals{1, nil, nil, dialog.questions})
+	c.take(approvals{1, nil, dialog.questions})
 	c.presses("enter", "")
 	c.shows("enter again sends this as the answer")
 	if c.sent[ofQuestion(question)] {
@@ -928,7 +926,7 @@ func TestANumberOfTwoDigitsIsAnOption(t *testing.T) {
 	for typed, want := range map[string]string{"12": "choice L", "15": "choice O", "16": "16", "012": "012", "12 of them": "12 of them"} {
 		c, _, question := below(t)
 		question.Options = options
-		c.take(approvals{1, nil, nil, []runlog.Question{question}})
+		c.take(approvals{1, nil, []runlog.Question{question}})
 		c.passes(calm)
 		c.words(typed)
 		c.presses("enter", "")
@@ -944,7 +942,7 @@ func TestAKeyForADialogIsNoMessageAtOnce(t *testing.T) {
 	t.Parallel()
 	one := call("c_1", "shell", `{"command":"make"}`)
 	waits := func(c *scene) approvals {
-		return approvals{1, []app.Approval{approvalOf(one, permission.Request{Tool: "shell", Workspace: c.Dir, Dir: c.Dir, Command: "make"})}, nil, nil}
+		return approvals{1, []app.Approval{approvalOf(one, permission.Request{Tool: "shell", Workspace: c.Dir, Dir: c.Dir, Command: "make"})}, nil}
 	}
 	for _, key := range []string{"y", "n", "a", "v", "w", "d"} {
 		for name, does := range map[string]func(c *scene){
@@ -959,14 +957,14 @@ func TestAKeyForADialogIsNoMessageAtOnce(t *testing.T) {
 			"and its dialog has gone": func(c *scene) {
 				c.take(waits(c))
 				c.presses(key, key)
-				c.take(approvals{1, nil, nil, nil})
+				c.take(approvals{1, nil, nil})
 			},
 			"answered elsewhere": func(c *scene) {
 				c.take(waits(c))
 				c.passes(calm)
 				c.presses(key, key)
 				c.passes(calm)
-				c.take(approvals{1, nil, nil, nil})
+				c.take(approvals{1, nil, nil})
 			},
 			"another call": func(c *scene) {
 				c.take(waits(c))
@@ -999,7 +997,7 @@ func TestAKeyForADialogIsNoMessageAtOnce(t *testing.T) {
 	}
 
 	c := asked(t, 80, 24, "make", run.Confined) // a letter is a message where nothing was asked
-	c.take(approvals{1, nil, nil, nil})
+	c.take(approvals{1, nil, nil})
 	c.presses("y", "y")
 	if c.presses("enter", ""); !c.awaits {
 		t.Error("a letter is not sent")
@@ -1024,7 +1022,7 @@ func TestWordsOfAnAnswerAreNoMessageWhenTheQuestionHasGone(t *testing.T) {
 		"answered elsewhere": {own, func(c *scene) {
 			c.events(run.Prompted{Answers: "c_1", Parts: []run.Part{run.Text("postgres")}})
 		}},
-		"of a sub-agent, answered elsewhere": {askedBelow, func(c *scene) { c.take(approvals{1, nil, nil, nil}) }},
+		"of a sub-agent, answered elsewhere": {askedBelow, func(c *scene) { c.take(approvals{1, nil, nil}) }},
 		"of a sub-agent, and the run ends": {askedBelow, func(c *scene) {
 			c.events(run.Interrupted{Cause: run.ByPerson, By: "ann"})
 			c.ends(run.Ended{End: run.EndInterrupted, Reason: string(run.ByPerson)})
@@ -1077,9 +1075,9 @@ func TestWordsOfAnAnswerAreNoMessageWhenTheQuestionHasGone(t *testing.T) {
 	c = askedBelow(t) // for a question that comes up next they are nothing, and for their own they are an answer again
 	c.passes(calm)
 	c.words("use it")
-	c.take(approvals{1, nil, nil, nil})
+	c.take(approvals{1, nil, nil})
 	next := runlog.Question{Run: "r_3", Call: "c_7", Text: "And down?"}
-	c.take(approvals{1, nil, nil, []runlog.Question{next}})
+	c.take(approvals{1, nil, []runlog.Question{next}})
 	for range 3 {
 		c.passes(calm)
 		c.presses("enter", "")
@@ -1089,7 +1087,7 @@ func TestWordsOfAnAnswerAreNoMessageWhenTheQuestionHasGone(t *testing.T) {
 		}
 	}
 	_, _, question := below(t)
-	c.take(approvals{1, nil, nil, []runlog.Question{question}})
+	c.take(approvals{1, nil, []runlog.Question{question}})
 	c.presses("enter", "")
 	if c.confirms(); !c.sent[ofQuestion(question)] {
 		t.Error("they are not sent")
@@ -1104,7 +1102,7 @@ func TestWordsForOneQuestionAnswerNoOther(t *testing.T) {
 		c := askedBelow(t)
 		c.passes(calm)
 		c.words(text)
-		c.take(approvals{1, nil, nil, []runlog.Question{next}})
+		c.take(approvals{1, nil, []runlog.Question{next}})
 		c.shows("› "+text, "typed for another question", "empty the input to answer this one")
 		c.words("use")
 		for range 3 {
@@ -1202,7 +1200,7 @@ func TestAnAnswerThatASubAgentDidNotTakeComesBack(t *testing.T) {
 // askedBelow is a scene with the question of a sub-agent.
 func askedBelow(t *testing.T) *scene {
 	c, _, question := below(t)
-	c.take(approvals{1, nil, nil, []runlog.Question{question}})
+	c.take(approvals{1, nil, []runlog.Question{question}})
 	return c
 }
 
@@ -1216,7 +1214,7 @@ func TestWordsThatBeginAsAQuestionComesUpAreNoAnswerAtOnce(t *testing.T) {
 				for _, pastes := range []bool{false, true} {
 					c, _, question := below(t)
 					question.Options = options
-					c.take(approvals{1, nil, nil, []runlog.Question{question}})
+					c.take(approvals{1, nil, []runlog.Question{question}})
 					c.passes(begins)
 					if pastes {
 						c.take(pasted{text: text})
@@ -1260,7 +1258,7 @@ func TestANumberForAChoiceIsNoPromptAtOnce(t *testing.T) {
 
 	c, _, question := below(t)
 	c.words("2")
-	c.take(approvals{1, nil, nil, []runlog.Question{question}})
+	c.take(approvals{1, nil, []runlog.Question{question}})
 	if c.presses("enter", ""); c.sent[ofQuestion(question)] {
 		t.Fatal("a number from before the question has answered it")
 	}
@@ -1342,7 +1340,7 @@ func TestTheLineBelowTheInputIsTrue(t *testing.T) {
 
 	c, dialog, question := below(t)
 	c.words("hello")
-	c.take(approvals{1, nil, nil, dialog.questions})
+	c.take(approvals{1, nil, dialog.questions})
 	c.shows("enter twice: answer the question")
 	c.presses("enter", "")
 	c.presses("!", "!")

@@ -73,7 +73,6 @@ type (
 	approvals struct {
 		n         int
 		calls     []app.Approval
-		files     map[string]string // that calls would change, as they are now
 		questions []runlog.Question
 	}
 	// undecided says that an answer to a call was not taken.

@@ -105,7 +105,10 @@ export function standing(e, texts = [], gone = () => {}) {
 export function approval(task, call, done = () => {}) {
   const more = h("div", "second");
   const asking = (call.parts || []).filter((p) => p.verdict !== "allow");
-  const command = typeof call.input?.command === "string" ? call.input.command : "";
+  // An external agent asks with a call of pawl's for the use of a tool of its own.
+  const [tool, input] = call.tool === "permission" && call.input?.tool_name ? [call.input.tool_name, call.input.input || {}] : [call.tool, call.input];
+  const known = ["shell", "Bash"].includes(tool) && typeof input?.command === "string" ? input.command
+    : call.change ? `${tool} ${input?.path || input?.file_path || ""}\n\n${call.change}` : "";
   let answered = false;
   const gone = () => { if (!answered) left(task.id, e); };
   const decide = once(async (body) => {
@@ -143,7 +146,7 @@ export function approval(task, call, done = () => {}) {
     fill(more, words, h("p", null, button("Stop the agent and say this", () => decide({ answer: "wait", ...(words.value ? { message: words.value } : {}) }), "act"), button("Back", () => fill(more))));
     words.focus();
   };
-  const whole = h("pre", { class: "whole", tabIndex: 0 }, command || call.tool + " " + JSON.stringify(call.input, null, 2));
+  const whole = h("pre", { class: "whole", tabIndex: 0 }, known || tool + " " + JSON.stringify(input, null, 2));
   const e = standing(h("div", { class: "dialog approve", "data-dialog": "", tabIndex: -1, "aria-label": "permission for " + call.title,
     onkeydown: keys({ y: "Allow once", n: "No", a: "Always…", w: "Stop and say…" }) },
   outside(call.sandbox) && h("p", "warn", "▲ It " + outside(call.sandbox) + "."),

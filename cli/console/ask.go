@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -656,7 +655,7 @@ const (
 // describe returns what a person has to see of a call that waits, as one of n; fold bounds the lines
 // of a change, 0: all of it.
 func (a *Asker) describe(c app.Approval, n, fold, width int) []string {
-	return a.Style.ApprovalLines(c, n, fold, width, ReadFrom(a.session.State().Created.Workspace))
+	return a.Style.ApprovalLines(c, n, fold, width)
 }
 
 // keys returns how a call can be answered.
@@ -675,31 +674,6 @@ func (a *Asker) keys(c app.Approval, choices []render.Choice, width int) []strin
 		lines = append(lines, render.Hang("  "+s.Paint(render.Bold, o.Key)+"  ", s.Wrap(label, width-5, true))...)
 	}
 	return lines
-}
-
-// ReadFrom returns a function that reads a file of the workspace dir; one that does not exist
-// is empty.
-func ReadFrom(dir string) func(path string) (string, error) {
-	return func(path string) (string, error) {
-		root, err := os.OpenRoot(dir)
-		if err != nil {
-			return "", err
-		}
-		defer root.Close()
-		f, err := root.Open(path)
-		if errors.Is(err, os.ErrNotExist) {
-			return "", nil
-		}
-		if err != nil {
-			return "", err
-		}
-		defer f.Close()
-		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > render.MaxCompared {
-			return "", errors.Join(err, errors.New("not a file that can be compared"))
-		}
-		content, err := io.ReadAll(io.LimitReader(f, render.MaxCompared))
-		return string(content), err
-	}
 }
 
 // Words asks for a line that is not empty.

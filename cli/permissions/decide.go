@@ -13,7 +13,6 @@ import (
 	"pawl/app"
 	"pawl/cli/command"
 	"pawl/cli/commandline"
-	"pawl/cli/console"
 	"pawl/forms"
 	"pawl/internal/text"
 	"pawl/permission"
@@ -135,7 +134,7 @@ func (d decider) show(ctx context.Context, asJSON bool) error {
 		return d.sayNext(ctx, d.inv.Stderr)
 	}
 	for _, a := range d.calls {
-		title, lines := wholeCall(a.Call, console.ReadFrom(d.Dir))
+		title, lines := wholeCall(a)
 		fmt.Fprintf(d.inv.Stdout, "%s  %s\n", a.Call.ID, policy.Visible(title))
 		for _, l := range lines {
 			fmt.Fprintf(d.inv.Stdout, "      %s\n", policy.Visible(l))
@@ -160,13 +159,13 @@ func (d decider) show(ctx context.Context, asJSON bool) error {
 }
 
 // wholeCall returns a call uncut, as a line and those below it: the change of a file, or a
-// command as it is written. before reads a file of the workspace.
-func wholeCall(c run.Call, before func(path string) (string, error)) (title string, below []string) {
-	if change, ok := render.ProposedChange(c, before); ok {
-		tool, arguments := view.Use(c.Tool, c.Arguments)
-		return tool + " " + view.Subject(tool, arguments), strings.Split(strings.TrimSpace(change), "\n")
+// command as it is written.
+func wholeCall(a app.Approval) (title string, below []string) {
+	if a.Change != "" {
+		tool, arguments := view.Use(a.Call.Tool, a.Call.Arguments)
+		return tool + " " + view.Subject(tool, arguments), strings.Split(strings.TrimSpace(a.Change), "\n")
 	}
-	title, rest, many := strings.Cut(render.WholeCall(c), "\n")
+	title, rest, many := strings.Cut(render.WholeCall(a.Call), "\n")
 	if many {
 		below = strings.Split(rest, "\n")
 	}

@@ -1,11 +1,15 @@
-package render_test
+package app_test
 
 import (
-	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"pawl/app"
+	"pawl/permission"
 	"pawl/render"
 	"pawl/run"
 )
@@ -14,14 +18,9 @@ import (
 // of a file as a diff. Of a tool that pawl knows nothing of all of the input is shown.
 func TestWhatAnExternalAgentAsksForIsShownAsACallOfPawls(t *testing.T) {
 	t.Parallel()
-	before := func(path string) (string, error) {
-		switch path {
-		case "/w/a.go":
-			return "one\ntwo\ntwo\n", nil
-		case "/w/new":
-			return "", nil
-		}
-		return "", errors.New("it cannot be compared")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("one\ntwo\ntwo\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	for arguments, want := range map[string]string{
 		`{"tool_name":"Bash","input":{"command":"rm -rf build","description":"cleans"}}`:                                        "Bash rm -rf build",
@@ -36,13 +35,19 @@ func TestWhatAnExternalAgentAsksForIsShownAsACallOfPawls(t *testing.T) {
 		`{"tool_name":"Edit","input":{"file_paths":["a"],"patch":"*** Begin Patch\n*** Add File: a\n+b\n"}}`:                    "*** Begin Patch\n*** Add File: a\n+b\n",
 		`{"command":"nothing that names a tool"}`:                                                                               "permission nothing that names a tool",
 	} {
-		c := run.Call{Tool: "permission", Arguments: arguments}
-		got, ok := render.ProposedChange(c, before)
-		if !ok {
+		c := run.Call{Tool: "permission", Arguments: strings.ReplaceAll(arguments, "/w/", dir+"/")}
+		r := permission.Request{Workspace: dir, Paths: []string{dir + "/a.go", dir + "/new", "other.go"}, Resolved: []string{"a.go", "new", dir}}
+		got := app.ChangeOf(c, r)
+		if got == "" {
 			got = render.WholeCall(c)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", arguments, diff)
 		}
+	}
+	// A relative name is of the folder that the agent works in, which the call does not say.
+	c := run.Call{Tool: "permission", Arguments: `{"tool_name":"Write","input":{"file_path":"a.go","content":"one\n"}}`}
+	if got, want := app.ChangeOf(c, permission.Request{Workspace: dir, Paths: []string{dir + "/sub/a.go"}, Resolved: []string{"a.go"}}), "@@ -1,3 +1 @@\n one\n-two\n-two"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
