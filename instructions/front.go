@@ -43,6 +43,8 @@ var (
 	plainLine = lazy.Regexp(`^([A-Za-z][\w-]*): +([A-Za-z][^:#]*)$`)
 	// keyLine is a line whose value may need quotes.
 	keyLine = lazy.Regexp(`(?m)^([A-Za-z][\w-]*):[ \t]+([^\s|>"'].*)$`)
+	// looseLine is a line that begins a value in what is no YAML.
+	looseLine = lazy.Regexp(`^([a-z][\w-]*):(?:[ \t]+(.*))?\s*$`)
 )
 
 // parseFront parses front matter. Most has plain lines alone, which need no YAML: of 200 skills it is read at each start.
@@ -68,10 +70,35 @@ func parseFront(text string) (Front, error) {
 		})
 		values = map[string]any{}
 		if yaml.Unmarshal([]byte(quoted), &values) != nil {
-			return nil, fmt.Errorf("the front matter is not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+			if values = looseFront(text); values == nil {
+				return nil, fmt.Errorf("the front matter is not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+			}
 		}
 	}
 	return values, nil
+}
+
+// looseFront reads front matter that is no YAML because its description has several lines, as in agents of Claude Code
+// with examples of talk: it goes on until a line that begins with another key. nil: it is something else.
+func looseFront(text string) map[string]any {
+	values := map[string]any{}
+	last := ""
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		m := looseLine().FindStringSubmatch(line)
+		switch {
+		case m != nil && values[m[1]] == nil && m[1] != "user" && m[1] != "assistant":
+			var value any
+			if last = m[1]; yaml.Unmarshal([]byte(m[2]), &value) != nil {
+				value = m[2]
+			}
+			values[last] = value
+		case last == "description":
+			values[last] = fmt.Sprint(values[last], "\n", line)
+		default:
+			return nil
+		}
+	}
+	return values
 }
 
 // Text returns the value of a key on one line, without characters that cannot be seen; a list as it was written.
