@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -165,6 +167,34 @@ func broughtTexts(inv *command.Invocation, agents []string) (all []forms.Brought
 			all = append(all, forms.BroughtForm{Agent: f.agent, Kind: f.kind, Name: filepath.Base(f.path), Source: f.path,
 				Becomes: []string{}, State: "left", Why: "copy what is meant for pawl too to " + f.to})
 		}
+	}
+	if len(agents) == 0 || slices.Contains(agents, "claude") {
+		all = append(all, broughtPlugins(filepath.Join(home, ".claude", "plugins"))...)
+	}
+	return all
+}
+
+// broughtPlugins names the plugins that are installed in Claude Code, with the commands that add them here. They are not
+// taken over: what is there was not shown to the person by pawl.
+func broughtPlugins(dir string) (all []forms.BroughtForm) {
+	var installed struct{ Plugins map[string]any }
+	var known map[string]struct {
+		Source struct{ Repo, URL, Path string }
+	}
+	file := filepath.Join(dir, "installed_plugins.json")
+	for name, to := range map[string]any{file: &installed, filepath.Join(dir, "known_marketplaces.json"): &known} {
+		if content, err := config.ReadBounded(name, 1<<20); err == nil { // one that is not there names none
+			_ = json.Unmarshal(content, to) // what of it can be read counts
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(installed.Plugins)) {
+		_, marketplace, _ := strings.Cut(id, "@")
+		why := "pawl plugin add " + text.ShellWord(id)
+		if of := known[marketplace].Source; cmp.Or(of.Repo, of.URL, of.Path) != "" {
+			why = "pawl plugin marketplace add " + text.ShellWord(cmp.Or(of.Repo, of.URL, of.Path)) + ", then " + why
+		}
+		all = append(all, forms.BroughtForm{Agent: "claude", Kind: "plugin", Name: id, Source: file, Becomes: []string{}, State: "left",
+			Why: "look at it and add it: " + why})
 	}
 	return all
 }
