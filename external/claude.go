@@ -25,13 +25,19 @@ var claudeTools = map[string]string{
 	"CronDelete": "", "CronList": "", "ScheduleWakeup": "",
 }
 
+// claudeWithout are those of its tools that ask the person at its own terminal: their questions would come as ones for
+// permission, which take no answer in words. The model asks with pawl's tools. (Codex refuses its own, request_user_input,
+// without a terminal; Gemini CLI's plan mode asks no one, 2026-11-28.)
+var claudeWithout = []string{"AskUserQuestion", "EnterPlanMode", "ExitPlanMode"}
+
 // claudeMention is what makes it read the file that is named after it. More counts than it looks at.
 var claudeMention = lazy.Regexp(`(^|[^\w.-])@`)
 
 func (claude) invoke(t Turn, conversation string, resume bool) (invocation, error) {
 	// --setting-sources: hooks and permissions of the workspace's own .claude would count
 	// without a person's word. Its CLAUDE.md is a part of Turn.System.
-	args := []string{"-p", "--output-format", "stream-json", "--verbose", "--setting-sources", "user", "--permission-mode", "default"}
+	args := []string{"-p", "--output-format", "stream-json", "--verbose", "--setting-sources", "user", "--permission-mode", "default",
+		"--disallowedTools", strings.Join(claudeWithout, ",")}
 	if resume {
 		args = append(args, "--resume", conversation)
 	} else {

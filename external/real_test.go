@@ -179,6 +179,8 @@ func TestRealProgramsWorkInAConversation(t *testing.T) {
 			all := m.Requests()
 			if q := all[len(all)-1]; !strings.Contains(q.Body, "SYSTEM-WORDS") || !strings.Contains(q.Words, "- plan the task") || first.conversation == "" || first.usage.Total() == 0 {
 				t.Errorf("the model was asked %.2000s; conversation %q, usage %+v", q.Body, first.conversation, first.usage)
+			} else if i := slices.IndexFunc(q.Tools, func(tool string) bool { return tool == "AskUserQuestion" || strings.HasSuffix(tool, "PlanMode") }); i >= 0 {
+				t.Errorf("the model has the tool %s, which asks at the program's own terminal", q.Tools[i])
 			}
 
 			turn.Conversation, turn.Message = first.conversation, []run.Part{run.Text("AGAIN")}
