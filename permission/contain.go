@@ -324,7 +324,9 @@ func (t *evaluation) keepsWork(p *simpleCommand, s *script) bool {
 	case "branch":
 		return plain
 	case "tag":
-		return plain || has("-a -m", rest[0].text)
+		return !slices.ContainsFunc(rest, func(w word) bool { // nothing that moves or removes one that is there
+			return strings.HasPrefix(w.text, "-") && !has("-a -m -am --annotate", w.text) && !strings.HasPrefix(w.text, "--message=")
+		})
 	case "checkout", "switch":
 		return len(rest) == 2 && has("-b -c", rest[0].text) && !strings.HasPrefix(rest[1].text, "-")
 	}

@@ -68,7 +68,7 @@ func TestFewEverydayCommandsAsk(t *testing.T) {
 }
 
 // What a repository makes git run, as a hook that runs a script of the workspace, is not known: with it git changes no
-// repository unasked.
+// repository unasked, nor does what moves a tag.
 func TestGitThatRunsOtherProgramsChangesNoRepositoryUnasked(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"git commit -m x", "git add a && git commit -m x", "git add a", "git switch -c x", "echo x > a && git commit -am x"} {
@@ -78,6 +78,14 @@ func TestGitThatRunsOtherProgramsChangesNoRepositoryUnasked(t *testing.T) {
 			if d := permission.Rules(nil).Decide(r, permission.AcceptEdits); (d.Verdict == permission.Ask) != asks {
 				t.Errorf("%s with %q: %s (%s)", command, hooks, d.Verdict, d.Reason)
 			}
+		}
+	}
+	for command, verdict := range map[string]permission.Verdict{
+		"git tag -a v2 -m x": permission.Allow, "git tag -am x v2": permission.Allow, "git tag v2": permission.Allow, "git tag --message=x v2": permission.Allow,
+		"git tag -m x -f v1": permission.Ask, "git tag -a --force v1 -m x": permission.Ask, "git tag -d v1": permission.Ask, "git tag -fam x v1": permission.Ask,
+	} {
+		if d := permission.Rules(nil).Decide(contained(command), permission.AcceptEdits); d.Verdict != verdict {
+			t.Errorf("%s: %s (%s)", command, d.Verdict, d.Reason)
 		}
 	}
 	r := contained("git status && npm test")
