@@ -43,7 +43,7 @@ func (w *Workspace) parents() []string {
 	return dirs
 }
 
-// PromptCommands returns the commands that people have written: the user's own, in the
+// PromptCommands returns the commands that people have written: those of plugins, the user's own, in the
 // commands folder of the configuration and where other agents have them in the home, and those of the
 // repository that are trusted; then the skills that can be called so. Of two with one name the nearest to the
 // workspace counts, and a skill before a command. untrusted are the folders with files that a person
@@ -58,6 +58,11 @@ func (w *Workspace) PromptCommands() (all []instructions.Command, untrusted, pro
 		}
 		c.Source, c.Repository, c.Rest = source, repository, strings.Contains(source, "opencode")
 		byName[c.Name] = c
+	}
+	for _, p := range w.plugins().all {
+		for _, c := range p.Commands {
+			byName[c.Name] = c
+		}
 	}
 	isCommand := func(name, folder string) bool {
 		ext := ".md"
@@ -109,11 +114,6 @@ func (w *Workspace) PromptCommands() (all []instructions.Command, untrusted, pro
 	if servers, err := w.Servers(); err == nil {
 		for _, p := range servers.Prompts() {
 			byName[p.Command] = instructions.Command{Name: p.Command, Description: p.Description, Arguments: p.Takes, Source: ofServer + p.Server}
-		}
-	}
-	for _, p := range w.plugins().all {
-		for _, c := range p.Commands {
-			byName[c.Name] = c
 		}
 	}
 	if skills, pending, _, err := w.Skills(); err == nil {

@@ -50,11 +50,12 @@ func (w *Workspace) findSkills(p *policy.Policy) skillsFound {
 	theirs := w.repositorySkills(p)
 	f := <-own
 	f.problems, f.untrusted = append(f.problems, theirs.problems...), theirs.untrusted
+	var brought []instructions.Skill
 	for _, p := range w.plugins().all {
-		f.all = append(f.all, p.Skills...)
+		brought = append(brought, p.Skills...)
 	}
 	byName := map[string]instructions.Skill{}
-	for _, s := range append(f.all, theirs.all...) {
+	for _, s := range slices.Concat(brought, f.all, theirs.all) {
 		if old, there := byName[s.Name]; there && old.Repository == s.Repository {
 			s.Warnings = append(s.Warnings, "it hides "+old.Source)
 		}

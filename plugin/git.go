@@ -3,6 +3,7 @@ package plugin
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"pawl/internal/owngit"
 	"pawl/internal/proc"
+	"pawl/internal/text"
 	"pawl/internal/visible"
 )
 
@@ -27,6 +29,7 @@ const fetchTimeout = 3 * time.Minute
 type origin struct {
 	Source
 	git string
+	ssh string // what git runs for it
 	dir string // of the repository
 }
 
@@ -39,6 +42,9 @@ func (s Store) open(ctx context.Context, src Source) (*origin, error) {
 	var err error
 	if o.git, err = proc.Find("git", s.Path, s.Not...); err != nil {
 		return nil, errors.New("plugins are fetched by git, which is not installed")
+	}
+	if ssh, err := proc.Find("ssh", s.Path, s.Not...); err == nil {
+		o.ssh = text.ShellWord(ssh) + " -oBatchMode=yes -oConnectTimeout=30"
 	}
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, err
@@ -66,10 +72,7 @@ func (o *origin) fetch(ctx context.Context) error {
 		return err
 	}
 	const one = "refs/pawl/source"
-	ref := o.Ref
-	if ref == "" {
-		ref = "HEAD"
-	}
+	ref := cmp.Or(o.Ref, "HEAD")
 	wanted := one
 	_, err := o.run(ctx, "fetch", "--quiet", "--depth=1", "--no-tags", "--", o.URL, "+"+ref+":"+one)
 	if err != nil && commitName().MatchString(ref) && ctx.Err() == nil { // a server need not give out single commits
@@ -101,7 +104,7 @@ func (o *origin) stream(ctx context.Context, input string, read func(io.Reader) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := owngit.Call{Program: o.git, Dir: o.dir, Own: true, Env: []string{"GIT_ALLOW_PROTOCOL=https:ssh:file", "GIT_DIR=" + o.dir,
-		"GIT_SSH_COMMAND=ssh -oBatchMode=yes -oConnectTimeout=30", "GIT_HTTP_LOW_SPEED_LIMIT=1000", "GIT_HTTP_LOW_SPEED_TIME=30"}}.Command(ctx, args...)
+		"GIT_SSH_COMMAND=" + cmp.Or(o.ssh, "false"), "GIT_HTTP_LOW_SPEED_LIMIT=1000", "GIT_HTTP_LOW_SPEED_TIME=30"}}.Command(ctx, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with it end those that it has started
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var said bytes.Buffer
@@ -137,11 +140,11 @@ func gitSaid(said string) string {
 		}
 	}
 	for line := range strings.Lines(said) {
-		if rest, ok := strings.CutPrefix(line, "fatal: "); ok {
+		if rest, ok := strings.CutPrefix(line, "fatal: "); ok && !strings.HasPrefix(rest, "Could not read from remote repository") {
 			return visible.Escape(strings.TrimSpace(rest))
 		}
 	}
-	return visible.Escape(strings.TrimSpace(said))
+	return visible.Escape(text.OneLine(said, 300))
 }
 
 // tree returns the files of a folder of the source.

@@ -38,7 +38,7 @@ func marketplaceAddCommand(inv *command.Invocation) *cobra.Command {
 		if err := inv.AsPerson("add marketplaces"); err != nil {
 			return err
 		}
-		src, err := source(inv, args[0])
+		src, err := source(ws, args[0])
 		if err != nil {
 			return err
 		}

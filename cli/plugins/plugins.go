@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -40,12 +39,8 @@ what changes where it came from does not count before ` + "`pawl plugin update`"
 }
 
 // source reads a source that a person has typed.
-func source(inv *command.Invocation, typed string) (plugin.Source, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return plugin.Source{}, err
-	}
-	src, err := plugin.ParseSource(typed, dir)
+func source(ws *app.Workspace, typed string) (plugin.Source, error) {
+	src, err := plugin.ParseSource(typed, ws.Dir)
 	if err != nil {
 		err = command.Usage("%w", err)
 	}
@@ -137,7 +132,7 @@ func (r review) show(inv *command.Invocation, p plugin.Plugin, files []policy.Ch
 	}
 	out := summary(p)
 	if len(others) > 0 {
-		out = append(out, "not shown, and not run by itself: "+policy.Visible(strings.Join(others, ", ")))
+		out = append(out, "not shown: "+policy.Visible(strings.Join(others, ", ")))
 	}
 	return whole, inv.PrintLines(out) // after the files, so that it is what stands above the question
 }
@@ -186,7 +181,7 @@ Exit code 3: it was not trusted.`,
 		if err := inv.AsPerson("add plugins"); err != nil {
 			return err
 		}
-		src, err := source(inv, args[0])
+		src, err := source(ws, args[0])
 		if err != nil {
 			return err
 		}
