@@ -39,10 +39,12 @@ MCP servers to your config.toml. No rule allows here what it does not allow ther
 skills and agents are read where they are. Nothing of a repository is looked at.`,
 		Example:   "  pawl import\n  pawl import claude-code --yes",
 		ValidArgs: names,
+		Args:      cobra.ArbitraryArgs,
 	}
 	yes := cmd.Flags().Bool("yes", false, "add what is new")
 	asJSON := command.JSONFlag(cmd)
-	return command.InWorkspace(cmd, inv.OpenPlain, func(_ context.Context, ws *app.Workspace, args []string) error {
+	cmd.AddCommand(importSessionsCommand(inv, names))
+	return command.InWorkspace(cmd, inv.OpenPlain, func(ctx context.Context, ws *app.Workspace, args []string) error {
 		var agents []string
 		for _, a := range args {
 			if importNames[a] == "" {
@@ -79,6 +81,18 @@ skills and agents are read where they are. Nothing of a repository is looked at.
 			}
 		}
 		all = append(all, broughtTexts(inv, agents)...)
+		kept, _ := ws.Kept(ctx) // what cannot be read is said by the command that imports it
+		for len(kept) > 0 {
+			k, n := kept[0].Kind.Name, 1 // they are in the order of their agents
+			for n < len(kept) && kept[n].Kind.Name == k {
+				n++
+			}
+			if len(agents) == 0 || slices.Contains(agents, importNames[k]) {
+				all = append(all, forms.BroughtForm{Agent: k, Kind: "sessions", Name: strconv.Itoa(n), Source: filepath.Dir(kept[0].File),
+					Becomes: []string{}, State: "left", Why: "pawl import sessions makes runs of them"})
+			}
+			kept = kept[n:]
+		}
 		for i := range all {
 			all[i].Agent = cmp.Or(map[string]string{"claude": "claude-code", "gemini": "gemini-cli"}[all[i].Agent], all[i].Agent)
 		}

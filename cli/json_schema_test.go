@@ -53,6 +53,7 @@ var jsonForms = map[string][]any{
 	"config unset":              {forms.SettingForm{}},
 	"doctor":                    {report.Report{}},
 	"import":                    {forms.List[forms.BroughtForm]{}},
+	"import sessions":           {forms.List[forms.KeptForm]{}},
 	"init":                      {initForm{}},
 	"memory edit":               {forms.MemoryForm{}},
 	"memory list":               {forms.MemoryForm{}},

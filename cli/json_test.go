@@ -289,6 +289,7 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 	write(".claude/commands/fix.md", "Fix it.")
 	pawl(0, "import", "--json")
 	pawl(0, "import", "claude-code", "--yes", "--json")
+	pawl(0, "import", "sessions", "--json")
 	pawl(0, "memory", "list", "--json")
 	pawl(0, "memory", "rm", "--all", "--json")
 	is(pawl(0, "agents", "add", "auditor", "--json"), "name", "auditor")

@@ -373,3 +373,70 @@ func TestRealProgramsGoOnAfterAStreamWasCut(t *testing.T) {
 		})
 	}
 }
+
+// What a person had said to a program, and what it did then, is read from where the program keeps it.
+func TestRealProgramsKeepConversations(t *testing.T) {
+	t.Parallel()
+	calls := map[string]externaltest.Reply{
+		"claude-code": {Tool: "Bash", Args: `{"command":"echo listed"}`},
+		"codex":       {Tool: "exec_command", Args: `{"cmd":"echo listed"}`},
+		"gemini-cli":  {Tool: "run_shell_command", Args: `{"command":"echo listed"}`},
+		"opencode":    {Tool: "glob", Args: `{"pattern":"*.listed"}`},
+	}
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			turn, _ := real(t, kind, func(r externaltest.Request) externaltest.Reply {
+				switch {
+				case strings.Contains(r.Words, "AGAIN"):
+					return externaltest.Reply{Text: "Still three."}
+				case len(r.Results) == 0 && len(r.Tools) > 0:
+					return calls[kind]
+				}
+				return externaltest.Reply{Text: "There are three."}
+			})
+			env := func(name string) string {
+				for _, v := range turn.Env {
+					if value, ok := strings.CutPrefix(v, name+"="); ok {
+						return value
+					}
+				}
+				return ""
+			}
+			k, _, _ := external.Split(kind)
+			if all, err := k.Keeps(env, turn.Workspace); len(all) > 0 || err != nil {
+				t.Fatalf("it keeps %+v, %v before anything was said", all, err)
+			}
+			turn.System = ""
+			if got := perform(t.Context(), t, turn); !strings.Contains(got.String(), "replied end_turn There are three.") {
+				t.Fatal(got)
+			} else {
+				turn.Conversation, turn.Message = got.conversation, []run.Part{run.Text("AGAIN")}
+			}
+			perform(t.Context(), t, turn)
+
+			all, err := k.Keeps(env, turn.Workspace)
+			if err != nil || len(all) != 1 || all[0].ID != turn.Conversation || all[0].Words != "- plan the task" || time.Since(all[0].Last) > time.Hour {
+				t.Fatalf("it keeps %+v, %v; the conversation is %s", all, err, turn.Conversation)
+			}
+			turns, err := all[0].Turns()
+			if err != nil || len(turns) != 2 || !turns[0].Began.Equal(all[0].Began) {
+				t.Fatalf("turns %+v, %v", turns, err)
+			}
+			var first outcome
+			for _, o := range turns[0].Observed {
+				first.parts = append(first.parts, o.Parts...)
+			}
+			if got := first.String(); turns[0].Words != "- plan the task" || turns[0].Answer != "There are three." ||
+				!strings.Contains(got, "call "+calls[kind].Tool) || !strings.Contains(got, "result error=false") || !strings.Contains(got, "listed") {
+				t.Errorf("the first turn: %s%+v", got, turns[0])
+			}
+			if turns[1].Words != "AGAIN" || turns[1].Answer != "Still three." || turns[1].Ended.Before(turns[1].Began) {
+				t.Errorf("the second turn: %+v", turns[1])
+			}
+			if all, err := k.Keeps(env, t.TempDir()); len(all) > 0 || err != nil {
+				t.Errorf("of another folder it keeps %+v, %v", all, err)
+			}
+		})
+	}
+}

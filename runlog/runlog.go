@@ -6,6 +6,7 @@ package runlog
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
@@ -208,6 +209,16 @@ func NewID(now time.Time) run.ID {
 		b[i] = runAlphabet[int(b[i])%len(runAlphabet)]
 	}
 	return run.ID(now.Local().Format("20060102-1504-") + string(b[:]))
+}
+
+// IDOf returns the id of the run for something that was made elsewhere at a time: always the same one.
+func IDOf(made time.Time, what string) run.ID {
+	sum := sha256.Sum256([]byte(what))
+	b := sum[:6]
+	for i := range b {
+		b[i] = runAlphabet[int(b[i])%len(runAlphabet)]
+	}
+	return run.ID(made.UTC().Format("20060102-1504-") + string(b))
 }
 
 // Gauges returns how many runs and tasks are in each state.
