@@ -50,10 +50,18 @@ func (s Style) ApprovalHead(a app.Approval, n, width int) []string {
 	if dir := a.Dir(); dir != "" {
 		say(Faint, "in "+visible.Escape(dir))
 	}
+	var uncovered []string // parts of a command of which there is no more to say
 	for _, p := range a.Explanation.Parts {
-		if p.Verdict != permission.Allow {
+		switch part := "`" + p.Text + "`"; {
+		case p.Verdict == permission.Allow:
+		case p.Reason == "no rule covers "+part:
+			uncovered = append(uncovered, view.OneLine(part, 8*view.MaxLine))
+		default:
 			say(Faint, view.OneLine(p.Reason, 8*view.MaxLine))
 		}
+	}
+	if len(uncovered) > 0 {
+		say(Faint, "no rule covers "+strings.Join(uncovered, ", "))
 	}
 	return lines
 }

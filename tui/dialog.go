@@ -422,7 +422,7 @@ func (m *model) cutCall(call []string, head, width, n int, printed bool) []strin
 	if n <= 0 {
 		return nil
 	}
-	end := min(n/3, max(0, n-1-head))
+	end := min(n/3, len(call)-head)
 	words := fmt.Sprintf("%s %d more lines: d shows all", m.Glyph(render.GlyphCut), len(call)-n+1)
 	if printed {
 		words = fmt.Sprintf("%s %d more lines, printed above", m.Glyph(render.GlyphCut), len(call)-n+1)
