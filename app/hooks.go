@@ -14,6 +14,7 @@ import (
 
 	"pawl/config"
 	"pawl/hook"
+	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
 	"pawl/task"
@@ -109,6 +110,12 @@ func (w *Workspace) hookSet(s *settings) *hook.Set {
 	}
 	return &hook.Set{Hooks: f.all, Options: s.shellOptions(), Workspace: w.Dir,
 		Check: func(h *hook.Hook, project string) error {
+			if h.URL != "" {
+				d := s.policy.Decide("", permission.Bypass, permission.Request{Tool: "fetch", Class: run.Reads, URL: h.URL})
+				if d.Verdict == permission.Deny {
+					return fmt.Errorf("%s denies its address", cmp.Or(d.Rule, d.Reason))
+				}
+			}
 			if h.Plugin != "" {
 				return w.plugins().check(h.Plugin)
 			}
