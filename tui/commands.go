@@ -49,6 +49,7 @@ func commands() []command {
 		{"model", "[MODEL]", "choose the model", (*model).modelCommand},
 		{"outputs", "[ID]", "list stored outputs, show the call c_4, or query as `pawl outputs` does", (*model).outputs},
 		{"permissions", "[ARGUMENTS]", "list rules, or change them as `pawl permissions` does", (*model).permissions},
+		{"plugins", "", "the plugins that you have added", pawl("plugin", "list")},
 		{"quit", "", "leave", func(m *model, _ string) []effect { return m.leave() }},
 		{"rename", "NAME", "give this run a name", (*model).rename},
 		{"resume", "[RUN]", "continue another run: an id, its beginning or last; without one, choose", (*model).resumeCommand},
@@ -74,7 +75,7 @@ func (m *model) command(line string, images ...editor.Image) []effect {
 	if i := slices.IndexFunc(all, func(c command) bool { return c.name == name }); i >= 0 {
 		return all[i].do(m, args)
 	}
-	if i := slices.IndexFunc(m.own, func(c instructions.Command) bool { return c.Name == name }); i >= 0 {
+	if text.Named(name, m.own, func(c instructions.Command) string { return c.Name }) >= 0 {
 		return m.send(line, images...)
 	}
 	if !m.listed {

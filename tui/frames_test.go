@@ -421,6 +421,19 @@ func TestACommandThatIsIgnoredIsNamed(t *testing.T) {
 	c.shows("unknown command /hello; did you mean /help? · commands in .pawl/commands are not loaded: review them with /trust")
 }
 
+func TestACommandOfAPluginIsFoundByItsShortName(t *testing.T) {
+	t.Parallel()
+	c := newScene(t, 120, 24, render.Style{})
+	c.take(commandsKnown{commands: []instructions.Command{{Name: "x:greet"}, {Name: "y:both"}, {Name: "z:both"}}})
+	c.words("/both of them")
+	c.presses("enter", "")
+	c.shows("unknown command /both")
+	c.presses("ctrl+u", "")
+	c.words("/greet ann")
+	c.presses("enter", "")
+	c.shows("waiting for the model")
+}
+
 func TestTheArgumentsOfACommandAreShown(t *testing.T) {
 	t.Parallel()
 	c := newScene(t, 120, 24, render.Style{})
