@@ -308,7 +308,7 @@ func (r reading) unused() {
 	r.Problems = append(r.Problems, r.Tree.Left...)
 }
 
-// Runs says what the plugin runs by itself, a line each: its hooks and servers.
+// Runs says what the plugin runs by itself, a line each: its hooks and servers, and what these are given.
 func (p Plugin) Runs() (lines []string) {
 	for _, h := range p.Hooks {
 		what := "hook " + string(h.Point)
@@ -318,9 +318,25 @@ func (p Plugin) Runs() (lines []string) {
 		lines = append(lines, visible.Escape(what+": "+h.Runs()))
 	}
 	for _, d := range p.Servers {
-		lines = append(lines, strings.ReplaceAll("server "+d.Name+": "+d.String(), p.Dir, "${CLAUDE_PLUGIN_ROOT}"))
+		line := strings.ReplaceAll("server "+d.Name+": "+d.String(), p.Dir, "${CLAUDE_PLUGIN_ROOT}")
+		if given := variables(d); len(given) > 0 {
+			line += " (is given " + strings.Join(given, ", ") + ")"
+		}
+		lines = append(lines, line)
 	}
 	return lines
+}
+
+// variables returns which of a person's variables a server is given, whatever they hold.
+func variables(d mcp.Definition) (names []string) {
+	_, _ = d.Expand(func(name string) (string, bool) { // with these values it need not be a definition that can be
+		if name != mcp.WorkspaceVariable {
+			names = append(names, name)
+		}
+		return name, true
+	})
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Changes returns how the files of the plugin differ from those that were trusted, and the names of the others, which need
