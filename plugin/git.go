@@ -103,8 +103,9 @@ func (o *origin) run(ctx context.Context, args ...string) (string, error) {
 func (o *origin) stream(ctx context.Context, input string, read func(io.Reader) error, args ...string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cmd := owngit.Call{Program: o.git, Dir: o.dir, Own: true, Env: []string{"GIT_ALLOW_PROTOCOL=https:ssh:file", "GIT_DIR=" + o.dir,
-		"GIT_SSH_COMMAND=" + cmp.Or(o.ssh, "false"), "GIT_HTTP_LOW_SPEED_LIMIT=1000", "GIT_HTTP_LOW_SPEED_TIME=30"}}.Command(ctx, args...)
+	env := []string{"GIT_ALLOW_PROTOCOL=https:ssh:file", "GIT_DIR=" + o.dir, "GIT_SSH_COMMAND=" + cmp.Or(o.ssh, "false"),
+		"GIT_HTTP_LOW_SPEED_LIMIT=1000", "GIT_HTTP_LOW_SPEED_TIME=30"}
+	cmd := owngit.Call{Program: o.git, Dir: o.dir, Own: true, Env: env}.Command(ctx, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with it end those that it has started
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var said bytes.Buffer
@@ -134,7 +135,8 @@ func (o *origin) stream(ctx context.Context, input string, read func(io.Reader) 
 
 // gitSaid returns what git said in a line that says what to do.
 func gitSaid(said string) string {
-	for _, asks := range []string{"could not read Username", "could not read Password", "Authentication failed", "Permission denied (publickey", "Host key verification failed"} {
+	for _, asks := range []string{"could not read Username", "could not read Password", "Authentication failed",
+		"Permission denied (publickey", "Host key verification failed"} {
 		if strings.Contains(said, asks) {
 			return "it asks who you are, and pawl answers no such question: clone it yourself and give the folder, or use an ssh address that needs no password"
 		}

@@ -50,20 +50,27 @@ type Plugin struct {
 // pluginName is what plugins can be called: the names of their servers are made of it.
 var pluginName = lazy.Regexp(`^[A-Za-z0-9]{1,32}([_-][A-Za-z0-9]{1,32}){0,9}$`)
 
-// Keys of a manifest: those that say who made it and the like, and those of what pawl does not have.
+// plainKeys are the keys of a manifest that are used, or that say who made it and the like; unusedKeys and unusedFiles are
+// what pawl does not have.
 var (
-	plainKeys  = strings.Fields("name version description author homepage repository license keywords $schema displayName category tags strict source icon commands agents skills hooks mcpServers")
-	unusedKeys = map[string]string{"lspServers": "language servers", "outputStyles": "output styles", "userConfig": "settings that are asked for", "dependencies": "other plugins",
-		"defaultEnabled": "being switched off at first", "experimental": "themes and monitors", "themes": "themes", "monitors": "monitors", "channels": "channels", "settings": "settings"}
-	unusedFiles = map[string]string{".lsp.json": "language servers", "bin/": "programs for PATH", "output-styles/": "output styles", "settings.json": "settings", "monitors/": "monitors", "themes/": "themes"}
+	plainKeys = strings.Fields("name version description author homepage repository license keywords $schema displayName " +
+		"category tags strict source icon commands agents skills hooks mcpServers")
+	unusedKeys = map[string]string{
+		"lspServers": "language servers", "outputStyles": "output styles", "experimental": "themes and monitors", "themes": "themes",
+		"monitors": "monitors", "channels": "channels", "settings": "settings", "userConfig": "settings that are asked for",
+		"dependencies": "other plugins", "defaultEnabled": "being switched off at first",
+	}
+	unusedFiles = map[string]string{
+		".lsp.json": "language servers", "bin/": "programs for PATH", "output-styles/": "output styles",
+		"settings.json": "settings", "monitors/": "monitors", "themes/": "themes",
+	}
 )
 
 // A reading is a plugin that is read.
 type reading struct {
 	*Plugin
-	manifest map[string]json.RawMessage
-	values   *strings.Replacer // of ${CLAUDE_PLUGIN_ROOT} and ${CLAUDE_PLUGIN_DATA}
-	env      []string
+	manifest  map[string]json.RawMessage
+	variables map[string]string
 }
 
 // parse reads a plugin; without a name of its own it has the one that is given. Below the folders in and data, where it has
@@ -85,9 +92,8 @@ func parse(t Tree, name, in, data string) (Plugin, error) {
 	if !pluginName().MatchString(p.Name) || len(p.Name) > 64 {
 		return *p, fmt.Errorf("the name %s cannot be that of a plugin: it has to be at most 64 letters and digits, with single - or _ between them", visible.Quote(text.OneLine(p.Name, 80)))
 	}
-	p.Dir, data = filepath.Join(in, p.Name), filepath.Join(data, p.Name)
-	r.values = strings.NewReplacer("${CLAUDE_PLUGIN_ROOT}", p.Dir, "${CLAUDE_PLUGIN_DATA}", data, "${CLAUDE_PROJECT_DIR}", "${"+mcp.WorkspaceVariable+"}")
-	r.env = []string{"CLAUDE_PLUGIN_ROOT=" + p.Dir, "CLAUDE_PLUGIN_DATA=" + data}
+	p.Dir = filepath.Join(in, p.Name)
+	r.variables = map[string]string{"CLAUDE_PLUGIN_ROOT": p.Dir, "CLAUDE_PLUGIN_DATA": filepath.Join(data, p.Name)}
 	r.commands()
 	r.agents()
 	r.skills()
@@ -98,6 +104,14 @@ func parse(t Tree, name, in, data string) (Plugin, error) {
 		return *p, errors.New("nothing in it counts here: " + strings.Join(append(p.Problems, "it has no skills, commands, agents, hooks or MCP servers that can be used"), "; "))
 	}
 	return *p, nil
+}
+
+// filled returns a text with the plugin's variables in place.
+func (r reading) filled(s string) string {
+	for name, value := range r.variables {
+		s = strings.ReplaceAll(s, "${"+name+"}", value)
+	}
+	return s
 }
 
 func (r reading) problem(format string, args ...any) {
@@ -173,12 +187,7 @@ func (r reading) commands() {
 // called returns a command or skill as one of the plugin. The tools that it asks for are no one's to give.
 func (r reading) called(c instructions.Command, f File) instructions.Command {
 	c.Name, c.Source, c.Plugin = r.Name+":"+c.Name, filepath.Join(r.Dir, filepath.FromSlash(f.Name)), r.Name
-	c.Repository, c.Tools = true, nil
-	c.Variables = map[string]string{}
-	for _, v := range r.env {
-		name, value, _ := strings.Cut(v, "=")
-		c.Variables[name] = value
-	}
+	c.Repository, c.Tools, c.Variables = true, nil, r.variables
 	return c
 }
 
@@ -246,9 +255,15 @@ func (r reading) hooks(content []byte, file string) {
 		r.problem("%s", strings.ReplaceAll(p, r.label()+": ", ""))
 	}
 	for _, h := range hooks {
-		h.Plugin, h.Env = r.Name, r.env
-		for i := range h.Args { // no shell replaces them
-			h.Args[i] = strings.NewReplacer("${CLAUDE_PLUGIN_ROOT}", r.Dir, "${CLAUDE_PLUGIN_DATA}", strings.TrimPrefix(r.env[1], "CLAUDE_PLUGIN_DATA=")).Replace(h.Args[i])
+		h.Plugin = r.Name
+		for _, name := range slices.Sorted(maps.Keys(r.variables)) {
+			h.Env = append(h.Env, name+"="+r.variables[name])
+		}
+		if h.Args != nil { // no shell replaces them
+			h.Command = r.filled(h.Command)
+		}
+		for i := range h.Args {
+			h.Args[i] = r.filled(h.Args[i])
 		}
 		r.Hooks = append(r.Hooks, h)
 	}
@@ -267,25 +282,22 @@ func (r reading) servers(content []byte, file string) {
 		if slices.ContainsFunc(r.Servers, func(o mcp.Definition) bool { return o.Name == d.Name }) {
 			continue
 		}
-		for _, text := range []*string{&d.Command, &d.Dir, &d.URL} {
-			*text = r.values.Replace(*text)
+		fill := func(s string) string {
+			return strings.ReplaceAll(r.filled(s), "${CLAUDE_PROJECT_DIR}", "${"+mcp.WorkspaceVariable+"}")
 		}
+		d.Command, d.Dir, d.URL = fill(d.Command), fill(d.Dir), fill(d.URL)
 		for i := range d.Args {
-			d.Args[i] = r.values.Replace(d.Args[i])
+			d.Args[i] = fill(d.Args[i])
 		}
 		for _, values := range []map[string]string{d.Env, d.Headers} {
 			for name := range values {
-				values[name] = r.values.Replace(values[name])
+				values[name] = fill(values[name])
 			}
 		}
 		if d.Command != "" {
-			if d.Env == nil {
-				d.Env = map[string]string{}
-			}
-			for _, v := range r.env {
-				name, value, _ := strings.Cut(v, "=")
-				d.Env[name] = value
-			}
+			env := maps.Clone(r.variables)
+			maps.Copy(env, d.Env)
+			d.Env = env
 		}
 		r.Servers = append(r.Servers, d)
 	}
@@ -318,11 +330,14 @@ func (p Plugin) Runs() (lines []string) {
 		lines = append(lines, visible.Escape(what+": "+h.Runs()))
 	}
 	for _, d := range p.Servers {
-		line := strings.ReplaceAll("server "+d.Name+": "+d.String(), p.Dir, "${CLAUDE_PLUGIN_ROOT}")
+		line := "server " + d.Name + ": " + d.String()
 		if given := variables(d); len(given) > 0 {
 			line += " (is given " + strings.Join(given, ", ") + ")"
 		}
 		lines = append(lines, line)
+	}
+	for i := range lines {
+		lines[i] = strings.ReplaceAll(lines[i], p.Dir, "${CLAUDE_PLUGIN_ROOT}")
 	}
 	return lines
 }

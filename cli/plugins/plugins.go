@@ -32,9 +32,7 @@ agents, hooks and MCP servers. One that you add counts in every folder, as you h
 what changes where it came from does not count before ` + "`pawl plugin update`" + ` has shown it to you.`,
 		Example: "  pawl plugin add https://github.com/OWNER/NAME@v1.2\n  pawl plugin add ./my-plugin\n  pawl plugin list",
 	})
-	for _, c := range []func(*command.Invocation) *cobra.Command{addCommand, listCommand, showCommand, updateCommand, rmCommand, marketplaceCommand} {
-		cmd.AddCommand(c(inv))
-	}
+	cmd.AddCommand(addCommand(inv), listCommand(inv), showCommand(inv), updateCommand(inv), rmCommand(inv), marketplaceCommand(inv))
 	return cmd
 }
 
@@ -226,12 +224,10 @@ func listCommand(inv *command.Invocation) *cobra.Command {
 		rows := [][]string{{"NAME", "VERSION", "FROM", "BRINGS"}}
 		for _, p := range all {
 			var brings []string
-			for _, part := range []struct {
-				n         int
-				one, many string
-			}{{len(p.Skills), "skill", "skills"}, {len(p.Commands), "command", "commands"}, {len(p.Agents), "agent", "agents"}, {len(p.Hooks), "hook", "hooks"}, {len(p.Servers), "server", "servers"}} {
-				if part.n > 0 {
-					brings = append(brings, text.Count(int64(part.n), part.one, part.many))
+			parts := []int{len(p.Skills), len(p.Commands), len(p.Agents), len(p.Hooks), len(p.Servers)}
+			for i, what := range []string{"skill", "command", "agent", "hook", "server"} {
+				if parts[i] > 0 {
+					brings = append(brings, command.Plural(parts[i], what))
 				}
 			}
 			rows = append(rows, []string{p.Name, command.Visible(p.Version), p.Source.Short(), strings.Join(brings, ", ")})
