@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +50,11 @@ func hooksListCommand(inv *command.Invocation) *cobra.Command {
 			inv.Notice(command.Visible(line))
 		}
 		for _, file := range found.Untrusted {
-			inv.Notice(command.Visible(file) + " is not used until you review it with `pawl trust` in its folder")
+			trust := "pawl trust"
+			if dir := filepath.Dir(filepath.Dir(file)); dir != ws.Dir {
+				trust = "pawl -C " + command.ShellWord(dir) + " trust"
+			}
+			inv.Notice(command.Visible(file) + " is not used until you review it with `" + trust + "`")
 		}
 		if len(found.Items) == 0 {
 			return inv.PrintLines([]string{"no hooks"})

@@ -33,7 +33,11 @@ func (s State) Advice() string {
 func (s State) NextStep() string {
 	id := string(s.Created.Task)
 	if s.Starts() {
-		return "it starts by itself when the tasks that it depends on are completed, in a process that watches all tasks: `pawl task watch`"
+		when := ""
+		if len(s.DependsOn) > 0 {
+			when = " when the tasks that it depends on are completed,"
+		}
+		return "it starts by itself" + when + " in a process that watches all tasks: `pawl task watch`"
 	}
 	next := "`" + s.Advice() + "`"
 	switch s.Status.Name {

@@ -357,11 +357,9 @@ func (p *Projection) resumed(f run.Resumed) {
 		e := p.called(id)
 		c := e.call()
 		c.State, c.Tail = Allowed, ""
-		words := "was running when pawl ended; running it again"
-		if c.Child != "" {
-			words = "waits for its sub-agent again"
+		if c.Child == "" { // a sub-agent shows itself, and each answer to it resumes what waits for it
+			p.note(i+1, c.Title()+" · was running when pawl ended; running it again", Note{Kind: NoteResumed, Call: id})
 		}
-		p.note(i+1, c.Title()+" · "+words, Note{Kind: NoteResumed, Call: id})
 	}
 	if f.Request {
 		p.endObserved(run.Unknown)

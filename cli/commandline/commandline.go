@@ -14,6 +14,7 @@ import (
 	"pawl/cli/command"
 	"pawl/config"
 	"pawl/internal/lazy"
+	"pawl/permission"
 )
 
 // Read returns the command line that args stand for, before flags are parsed:
@@ -293,6 +294,24 @@ func withoutPrint(args []string) []string {
 	return append(kept, args[end:]...)
 }
 
+// asOne returns the only argument of a command that the person has not quoted, so that it came as several; empty: it
+// is not known.
+func asOne(cmd *cobra.Command, args []string) string {
+	text := strings.Join(args, " ")
+	switch {
+	case len(args) < 2:
+	case strings.HasSuffix(cmd.Use, " TEXT"), strings.HasSuffix(cmd.Use, " CALL"):
+		return text
+	case strings.HasSuffix(cmd.Use, " RULE"):
+		for _, rule := range []string{text, "shell(" + strings.TrimPrefix(text, "shell ") + ")"} {
+			if _, err := permission.ParseRule(rule); err == nil {
+				return rule
+			}
+		}
+	}
+	return ""
+}
+
 // CheckArguments makes the errors of cobra about the arguments of a command, and of those
 // below it, say what would be right.
 func CheckArguments(cmd *cobra.Command) {
@@ -317,8 +336,8 @@ func CheckArguments(cmd *cobra.Command) {
 		if line := withFlags(cmd, args); line != "" {
 			return command.Usage("%s. Use:\n  %s", err, line)
 		}
-		if strings.HasSuffix(cmd.Use, " TEXT") && len(args) > 1 && check(cmd, args[:1]) == nil {
-			return command.Usage("quote the text as one. Use:\n  %s %s%s", cmd.CommandPath(), command.ShellWord(strings.Join(args, " ")), givenFlags(cmd))
+		if one := asOne(cmd, args); one != "" && check(cmd, args[:1]) == nil {
+			return command.Usage("quote the %s as one. Use:\n  %s %s%s", strings.ToLower(cmd.Use[strings.LastIndex(cmd.Use, " ")+1:]), cmd.CommandPath(), command.ShellWord(one), givenFlags(cmd))
 		}
 		if cmd.HasSubCommands() && typo(args[0], command.CommandNames(cmd)) != "" {
 			return UnknownCommand(cmd, args)

@@ -471,6 +471,9 @@ func (r *reading) Error(cmd *cobra.Command, words []string) error {
 		said += " of " + cmd.CommandPath()
 	case cmd.HasParent():
 		said = cmd.CommandPath() + " does not take " + ShellLine(words)
+		if len(words) == 1 {
+			said = cmd.CommandPath() + " does not take " + command.Quoted(words[0])
+		}
 	}
 	switch {
 	case len(r.Lines) == 0:

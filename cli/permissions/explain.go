@@ -2,7 +2,9 @@ package permissions
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,6 +126,9 @@ Exit codes: 0 all as expected, 1 some differ, 2 the file cannot be used.`,
 			return err
 		}
 		f, err := os.Open(args[0])
+		if errors.Is(err, fs.ErrNotExist) {
+			return command.Usage("there is no file of cases %s. For a call use:\n  pawl permissions explain %s", command.Quoted(args[0]), command.ShellWord(args[0]))
+		}
 		if err != nil {
 			return command.Usage("the cases cannot be read: %w; see pawl permissions test --help", err)
 		}

@@ -87,6 +87,9 @@ process that watches all tasks. The flags for models, permissions and limits hol
 			}
 			description = strings.ToValidUTF8(strings.TrimSpace(string(content)), "\uFFFD")
 		}
+		if description == "" {
+			return command.Usage("the text of the task is missing: pawl task add \"…\"")
+		}
 		if description, err = ws.TypedText(ctx, description, console.Approve(inv, console.CanAsk(inv))); err != nil {
 			return err
 		}
@@ -110,6 +113,9 @@ process that watches all tasks. The flags for models, permissions and limits hol
 		id := s.Created.Task
 		if *start && !*w.json {
 			fmt.Fprintln(inv.Stderr, "task", id)
+		}
+		if *start && *w.detach && !*w.json {
+			inv.Hint(s.NextStep())
 		}
 		if !*start || *w.detach {
 			return inv.Print(*w.json, forms.TaskFormOf(s), "%s\n", id)
@@ -420,7 +426,15 @@ func taskListCommand(inv *command.Invocation) *cobra.Command {
 		if *asJSON {
 			return inv.Encode(forms.TaskListOf(all, next))
 		}
-		if err := listTasks(inv, all); err != nil {
+		if len(all) == 0 {
+			such := "tasks"
+			if len(*status) > 0 || *label+*agent+*from != "" {
+				such = "such tasks"
+			}
+			fmt.Fprintf(inv.Stderr, "no %s in this folder: add one with `pawl task add \"…\"`\n", such)
+			return nil
+		}
+		if err := inv.PrintLines(taskLines(all, time.Now(), inv.TableWidth())); err != nil {
 			return err
 		}
 		if next != "" {
@@ -428,14 +442,6 @@ func taskListCommand(inv *command.Invocation) *cobra.Command {
 		}
 		return nil
 	})
-}
-
-func listTasks(inv *command.Invocation, all []tasks.Summary) error {
-	if len(all) == 0 {
-		fmt.Fprintln(inv.Stderr, "no such tasks in this folder: add one with `pawl task add \"…\"`")
-		return nil
-	}
-	return inv.PrintLines(taskLines(all, time.Now(), inv.TableWidth()))
 }
 
 // narrowTasks are the columns that are left out on a narrow terminal.

@@ -53,6 +53,9 @@ func (w working) works(inv *command.Invocation, do func(ctx context.Context, ws 
 			return err
 		}
 		if *w.detach {
+			if !*w.json && s.Owes() {
+				inv.Hint("its agent works when a process watches all tasks: `pawl task watch`, or `pawl serve`")
+			}
 			return printTask(inv, s, *w.json)
 		}
 		return attend(ctx, inv, ws, id, before.Seq, *w.json)
