@@ -74,7 +74,7 @@ func (w *Workspace) pluginDirs() (dirs []string) {
 // the sandbox of one write there must not run in another. Where it cannot be made, the plugin has none.
 func (w *Workspace) pluginData() (dirs []string) {
 	for _, p := range w.plugins().all {
-		dir := filepath.Join(w.Plugins().Data, p.Name)
+		dir := w.Plugins().DataOf(p.Name)
 		if len(p.Hooks)+len(p.Servers) == 0 || os.MkdirAll(dir, 0o700) != nil {
 			continue
 		}

@@ -78,7 +78,7 @@ func (w *Workspace) Recover() error {
 // sandboxOptions returns what the sandbox of every workspace is made from; sockets is the
 // folder of pawl's own.
 func (w *Workspace) sandboxOptions(sockets string) sandbox.Options {
-	return sandbox.Options{StateDir: w.env.StateDir(), RuntimeDir: sockets, ConfigDir: w.env.UserDir(), Reads: w.skillDirs(), Owns: w.pluginData(), Getenv: w.env.Get,
+	return sandbox.Options{StateDir: w.env.StateDir(), RuntimeDir: sockets, ConfigDir: w.env.UserDir(), Reads: append(w.skillDirs(), w.pluginData()...), Getenv: w.env.Get,
 		IsSecret: func(path string) bool { return permission.SecretName(path) != "" },
 		IsObeyed: func(path string) bool { return permission.ObeyedName(path) != "" }}
 }

@@ -64,8 +64,12 @@ func (w *Workspace) serversOf(s *settings) *mcp.Servers {
 			if err != nil {
 				return c, nil, err
 			}
-			rules, _ := s.policy.Rules("")                           // with an error those that deny hold
-			return confined.Start(c, level, fence(rules, workspace)) // without one the person is told when runs are driven
+			rules, _ := s.policy.Rules("") // with an error those that deny hold
+			f := fence(rules, workspace)
+			if d.Plugin != "" {
+				f.Owns = []string{w.Plugins().DataOf(d.Plugin)}
+			}
+			return confined.Start(c, level, f) // without one the person is told when runs are driven
 		},
 		Notice:  w.opt.Notice,
 		Changed: func() { w.offerServers() },

@@ -245,6 +245,11 @@ func (s *Set) command(ctx context.Context, env tool.Env, m Moment, h *Hook, give
 	c := tool.Command{Line: h.Command, Stdin: given, Limit: h.Timeout, Most: maxPrinted, Sandbox: h.Sandbox,
 		Options: s.Options, Check: func() error { return s.check(h, env) },
 		Env: append([]string{"CLAUDE_PROJECT_DIR=" + s.project(h, env.Workspace)}, h.Env...)}
+	for _, v := range h.Env {
+		if data, ok := strings.CutPrefix(v, "CLAUDE_PLUGIN_DATA="); ok {
+			c.Owns = append(c.Owns, data)
+		}
+	}
 	if conversation != nil {
 		c.Extra = []*os.File{conversation}
 	}

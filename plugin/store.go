@@ -38,6 +38,9 @@ type Store struct {
 	Not  []string // folders where agents write: a git there is not run
 }
 
+// DataOf returns the folder that a plugin may write.
+func (s Store) DataOf(name string) string { return filepath.Join(s.Data, name) }
+
 // A record is a plugin in the file.
 type record struct {
 	Name   string    `json:"name"`

@@ -27,6 +27,9 @@ type Fence struct {
 	// Repository: the command has work of git's in it that adds to the repository, and nothing that is not known. One
 	// that runs unasked whatever it does, at [run.Inside], cannot write repositories without that.
 	Repository bool
+	// Owns are folders that the command may change beside those of the policy, such as the data of a plugin whose hook
+	// it is. Where commands change nothing, or are bounded, it does not.
+	Owns []string
 }
 
 // maxFenced bounds how many paths one pattern stands for. If there are more, their whole folder is fenced.

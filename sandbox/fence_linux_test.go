@@ -203,3 +203,22 @@ func TestAFenceWaitsForNoIndex(t *testing.T) {
 		t.Errorf("it printed %s", o.printed)
 	}
 }
+
+// What a hook or server of a plugin keeps for itself no other command changes: it would run there with what that one has.
+func TestAFolderThatOneCommandOwnsIsChangedByNoOther(t *testing.T) {
+	modes(t, func(t *testing.T, s *stage, tree bool) {
+		file := s.write(t, filepath.Join(s.state, "data/p/file"), "kept")
+		owns := sandbox.Fence{Owns: []string{filepath.Dir(file)}}
+		script := "echo changed >> " + file
+		for _, level := range []run.Confinement{run.Confined, run.WithNetwork} {
+			if o := s.fenced(t, level, owns, "sh", "-c", script); o.status.Code != 0 {
+				t.Errorf("its own at %q: %+v", level, o)
+			}
+			s.run(t, level, "sh", "-c", script)
+		}
+		s.fenced(t, run.ReadOnly, owns, "sh", "-c", script)
+		if got, _ := os.ReadFile(file); string(got) != "keptchanged\nchanged\n" {
+			t.Errorf("it has %q", got)
+		}
+	})
+}

@@ -59,6 +59,13 @@ func (p *Policy) Start(c proc.Command, level run.Confinement, fence Fence) (proc
 	fence.Repository = fence.Repository && level == run.Inside && p.runsNoOthers() // else what git runs could change it
 	s := &Session{policy: p, level: level}
 	places := maps.Clone(p.places())
+	if level == run.Confined || level == run.WithNetwork {
+		for _, folder := range fence.Owns {
+			if real, err := filepath.EvalSymlinks(folder); err == nil {
+				places[real] = grant{path: real, source: real, kind: helper.Writable, pinned: true}
+			}
+		}
+	}
 	confine := confinementAt(level)
 	var err error
 	if isContained(level) {
@@ -80,7 +87,7 @@ func (p *Policy) Start(c proc.Command, level run.Confinement, fence Fence) (proc
 		err = s.guard.begin(s, mounts)
 		c.Beat = s.guard.beats()
 	}
-	kind := treeKind{level: level, repository: fence.Repository && level == run.Inside}
+	kind := treeKind{level: level, owns: strings.Join(fence.Owns, "\x00"), repository: fence.Repository && level == run.Inside}
 	if report.Abilities.Tree {
 		kind.git = p.fence(places, fence, level)
 	} else if level == run.ReadOnly {

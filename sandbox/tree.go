@@ -36,6 +36,7 @@ type treeKind struct {
 	git   bool // they are git's own work, and something in the tree is left to git
 	// repository: they run unasked, and can write the repository; see [Fence].
 	repository bool
+	owns       string // what they own, see [Fence]
 }
 
 // trees are those of a policy, one for each kind at most that commands are started in.

@@ -24,6 +24,7 @@ type Command struct {
 	Limit   time.Duration
 	Most    int // bytes of each of its outputs that are kept
 	Sandbox run.Confinement
+	Owns    []string // folders that it may change, see [sandbox.Fence]
 	Options ShellOptions
 	Check   func() error // what stands against it, when nothing that runs unasked can change it any more; nil: nothing
 }
@@ -66,7 +67,9 @@ func RunCommand(ctx context.Context, env Env, c Command) (Ran, error) {
 			return Ran{}, err
 		}
 	}
-	command, session, err := env.Sandbox.Start(command, c.Sandbox, c.Options.fence(env, permission.Classify(line)))
+	fence := c.Options.fence(env, permission.Classify(line))
+	fence.Owns = c.Owns
+	command, session, err := env.Sandbox.Start(command, c.Sandbox, fence)
 	if err != nil {
 		return Ran{}, err
 	}
