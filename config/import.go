@@ -13,6 +13,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"pawl/internal/jsonc"
 	"pawl/internal/visible"
 	"pawl/mcp"
 )
@@ -82,7 +83,7 @@ func (f foreignFile) read(content []byte, path string) ([]ForeignServer, error) 
 	if strings.HasSuffix(path, ".toml") {
 		err = toml.Unmarshal(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")), &file)
 	} else {
-		err = json.Unmarshal(strictJSON(content), &file)
+		err = json.Unmarshal(jsonc.Strict(content), &file)
 	}
 	if err != nil {
 		return nil, err

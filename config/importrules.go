@@ -43,26 +43,6 @@ func readForeign(path string) ([]byte, error) {
 	return append([]byte{}, content...), err
 }
 
-// strictJSON returns JSON without what other agents allow in it: a byte order mark, comments, and commas before a
-// closing bracket. In place of comments there are blanks, so that what is wrong keeps its offset.
-func strictJSON(content []byte) []byte {
-	content = bytes.Clone(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")))
-	for from, to := range jsonc.Comments(content) {
-		if c := content[from:to]; c[1] == '*' && (len(c) < 4 || !bytes.HasSuffix(c, []byte("*/"))) {
-			return content // it has no end: what is wrong is said by who reads it
-		}
-		for i := from; i < to; i++ {
-			if content[i] != '\n' {
-				content[i] = ' '
-			}
-		}
-	}
-	for i := range jsonc.TrailingCommas(content) {
-		content[i] = ' '
-	}
-	return content
-}
-
 // a member is one of a JSON object, which other agents read in the order in which they stand.
 type member struct {
 	name  string
@@ -120,7 +100,7 @@ func (im *importer) file(path string, read func(content []byte) error) {
 func (im *importer) json(path string, read func(file map[string]json.RawMessage) error) {
 	im.file(path, func(content []byte) error {
 		var file map[string]json.RawMessage
-		if err := json.Unmarshal(strictJSON(content), &file); err != nil {
+		if err := json.Unmarshal(jsonc.Strict(content), &file); err != nil {
 			return err
 		}
 		return read(file)

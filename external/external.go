@@ -35,6 +35,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"pawl/internal/jsonc"
 	"pawl/internal/proc"
 	"pawl/run"
 	"pawl/sandbox"
@@ -289,7 +290,7 @@ func (k Kind) OwnHooks(env func(name string) string) (files []string) {
 		if strings.HasSuffix(file, ".toml") {
 			err = toml.Unmarshal(b, &of)
 		} else {
-			err = json.Unmarshal(withoutComments(b), &of)
+			err = json.Unmarshal(jsonc.Strict(b), &of)
 		}
 		if err == nil && (len(of.Hooks) > 0 || of.Notify != nil) && !slices.Contains(files, file) {
 			files = append(files, file)

@@ -97,7 +97,7 @@ func (t Turn) geminiHome() (string, error) {
 		if e.Name() == "settings.json" {
 			b, err := os.ReadFile(filepath.Join(theirs, e.Name()))
 			if err == nil {
-				err = json.Unmarshal(withoutComments(b), &settings)
+				err = json.Unmarshal(jsonc.Strict(b), &settings)
 			}
 			if err != nil {
 				return "", fmt.Errorf("the settings of Gemini CLI: %w", err)
@@ -123,16 +123,6 @@ func (t Turn) geminiHome() (string, error) {
 	}
 	b, _ := json.Marshal(merged(settings, ours)) // of strings and of what was JSON
 	return home, os.WriteFile(filepath.Join(dir, "settings.json"), b, 0o600)
-}
-
-// withoutComments returns JSON without the comments that the program allows in its settings.
-func withoutComments(b []byte) []byte {
-	var out []byte
-	last := 0
-	for from, to := range jsonc.Comments(b) {
-		out, last = append(out, b[last:from]...), to
-	}
-	return append(out, b[last:]...)
 }
 
 func (gemini) stream() stream { return &geminiStream{} }

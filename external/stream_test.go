@@ -170,20 +170,3 @@ func FuzzStreams(f *testing.F) {
 		}
 	})
 }
-
-func TestCommentsInSettings(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"{\"a\": 1 // x\n}":                  "{\"a\": 1 \n}",
-		`{"a": "// \" no" /* yes */}`:        `{"a": "// \" no" }`,
-		`{"a": "x`:                           `{"a": "x`,
-		`{} // the end`:                      `{} `,
-		`{} /* the end`:                      `{} `,
-		`{} / *`:                             `{} / *`,
-		`{"u": "https://x/*y*/z"/**/,"b":2}`: `{"u": "https://x/*y*/z","b":2}`,
-	} {
-		if got := string(withoutComments([]byte(in))); got != want {
-			t.Errorf("%q becomes %q, want %q", in, got, want)
-		}
-	}
-}

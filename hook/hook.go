@@ -8,7 +8,6 @@
 package hook
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 	"time"
 
 	"pawl/internal/lazy"
+	"pawl/internal/jsonc"
 	"pawl/internal/text"
 	"pawl/run"
 )
@@ -97,7 +97,7 @@ func Parse(content []byte, source string, own bool) (hooks []Hook, problems []st
 	var file struct {
 		Hooks map[string]json.RawMessage `json:"hooks"`
 	}
-	if err := json.Unmarshal(bytes.TrimPrefix(content, []byte("\ufeff")), &file); err != nil {
+	if err := json.Unmarshal(jsonc.Strict(content), &file); err != nil {
 		return nil, nil, fmt.Errorf("%s: it is not a JSON object with hooks: %s", source, jsonWords(err))
 	}
 	var events []string

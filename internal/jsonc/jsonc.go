@@ -1,5 +1,5 @@
-// Package jsonc finds what settings of other agents have beside JSON: comments, and commas before a closing bracket.
-// It does not parse them.
+// Package jsonc takes out of settings of other agents what they have beside JSON: comments, and commas before a closing
+// bracket. It does not parse them.
 package jsonc
 
 import (
@@ -7,9 +7,29 @@ import (
 	"iter"
 )
 
-// Comments yields the beginning and the end of each comment, the end of its line left out. One that has no end goes to
+// Strict returns JSON without what settings of other agents may have in it: a byte order mark, comments, and commas before a
+// closing bracket. In place of comments there are blanks, so that what is wrong keeps its offset.
+func Strict(content []byte) []byte {
+	content = bytes.Clone(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")))
+	for from, to := range comments(content) {
+		if c := content[from:to]; c[1] == '*' && (len(c) < 4 || !bytes.HasSuffix(c, []byte("*/"))) {
+			return content // it has no end: what is wrong is said by who reads it
+		}
+		for i := from; i < to; i++ {
+			if content[i] != '\n' {
+				content[i] = ' '
+			}
+		}
+	}
+	for i := range trailingCommas(content) {
+		content[i] = ' '
+	}
+	return content
+}
+
+// comments yields the beginning and the end of each comment, the end of its line left out. One that has no end goes to
 // the end of the text.
-func Comments(b []byte) iter.Seq2[int, int] {
+func comments(b []byte) iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
 		for i := 0; i < len(b); i++ {
 			end, found := "", 0
@@ -36,8 +56,8 @@ func Comments(b []byte) iter.Seq2[int, int] {
 	}
 }
 
-// TrailingCommas yields where the commas are before a closing bracket. There must be no comments.
-func TrailingCommas(b []byte) iter.Seq[int] {
+// trailingCommas yields where the commas are before a closing bracket. There must be no comments.
+func trailingCommas(b []byte) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		comma := -1 // a comma after which only blanks came
 		for i := 0; i < len(b); i++ {
