@@ -64,7 +64,7 @@ func commands() []command {
 var otherCommands = map[string]string{
 	"theme": "the colours are those of the terminal; NO_COLOR=1 is none", "config": "settings are in a file: pawl config", "settings": "settings are in a file: pawl config",
 	"new": "use /clear", "exit": "use /quit", "usage": "use /cost", "status": "use /doctor", "rewind": "press esc twice", "history": "press ctrl+r", "approvals": "use /permissions",
-	"memory": "type in a shell: pawl memory", "hooks": "type in a shell: pawl hooks list", "skills": "type in a shell: pawl skills list", "plugins": "type in a shell: pawl plugin list", "plugin": "type in a shell: pawl plugin",
+	"memory": "type in a shell: pawl memory", "hooks": "type in a shell: pawl hooks list", "skills": "type in a shell: pawl skills list",
 	"add-dir": "begin with pawl --add-dir DIR", "plan": "use /mode plan", "stop": "press esc", "compress": "use /compact", "summarize": "use /compact", "stats": "use /cost",
 	"allowed-tools": "use /permissions", "review": "say what to review", "vim": "ctrl+g opens your editor", "logout": "use /login",
 }
