@@ -18,8 +18,8 @@ import (
 	"strings"
 	"time"
 
-	"pawl/internal/lazy"
 	"pawl/internal/jsonc"
+	"pawl/internal/lazy"
 	"pawl/internal/text"
 	"pawl/run"
 )
