@@ -19,7 +19,7 @@ func hooksCommand(inv *command.Invocation) *cobra.Command {
 		Short: "List hooks",
 		Long: `Works with hooks: commands of yours that run at moments of a run, such as before a call.
 They are in the file hooks.json beside config.toml, and in .pawl/hooks.json, .claude/settings.json and
-.claude/settings.local.json of the repository and of your home, which need trust.`,
+.claude/settings.local.json of the repository and of your home, which need trust, and in plugins.`,
 		Example: "  pawl hooks list",
 	})
 	cmd.AddCommand(hooksListCommand(inv))

@@ -333,6 +333,41 @@ func TestAKilledUpdateLeavesTheOldOrTheNew(t *testing.T) {
 	}
 }
 
+func TestFilesThatChangedAreNotThoseThatWereTrusted(t *testing.T) {
+	t.Parallel()
+	for what, change := range map[string]func(dir string) error{
+		"content": func(dir string) error { return os.WriteFile(filepath.Join(dir, "data/1"), []byte("x"), 0o600) },
+		"more":    func(dir string) error { return os.WriteFile(filepath.Join(dir, "x"), nil, 0o600) },
+		"less":    func(dir string) error { return os.Remove(filepath.Join(dir, "data/1")) },
+		"mode":    func(dir string) error { return os.Chmod(filepath.Join(dir, "data/1"), 0o700) },
+		"link": func(dir string) error {
+			return errors.Join(os.Remove(filepath.Join(dir, "data/1")), os.Symlink("2", filepath.Join(dir, "data/1")))
+		},
+		"gone": os.RemoveAll,
+	} {
+		s := storeOf(t)
+		if err := s.Put(version(t, s, 1), ""); err != nil {
+			t.Fatal(err)
+		}
+		all, _, err := s.All()
+		if err != nil || all[0].Check() != nil {
+			t.Fatal(err, all[0].Check())
+		}
+		if err := change(all[0].Dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := all[0].Check(); err == nil {
+			t.Errorf("%s: it is what was trusted", what)
+		}
+		if _, problems, _ := s.All(); len(problems) != 1 {
+			t.Errorf("%s: %v", what, problems)
+		}
+		if err := s.Put(version(t, s, 1), all[0].Digest); err != nil || all[0].Check() != nil {
+			t.Errorf("%s: it is not put back: %v, %v", what, err, all[0].Check())
+		}
+	}
+}
+
 func TestWhatCannotBeStoredChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := storeOf(t)

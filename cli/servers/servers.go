@@ -29,7 +29,7 @@ func listCommand(inv *command.Invocation) *cobra.Command {
 		Use:   "list",
 		Short: "List the MCP servers",
 		Long: `Lists the MCP servers that runs in this folder have: those of your config.toml, of files given with
---mcp-config, and of the folder's .mcp.json once it is trusted. None is started; ` + "`pawl mcp test`" + ` does that.`,
+--mcp-config, of plugins, and of the folder's .mcp.json once it is trusted. None is started; ` + "`pawl mcp test`" + ` does that.`,
 		Example:           "  pawl mcp list\n  pawl mcp list --json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
