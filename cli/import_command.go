@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -213,6 +214,25 @@ func broughtPlugins(dir string) (all []forms.BroughtForm) {
 	return all
 }
 
+// broughtLines returns rows as a table, or where that is wider than the terminal what becomes of each below it: why
+// something is left is never cut.
+func broughtLines(rows [][]string, width int) []string {
+	lines := command.TableLines(rows, 0)
+	if width == 0 || !slices.ContainsFunc(lines, func(line string) bool { return utf8.RuneCountInString(line) > width }) {
+		return lines
+	}
+	lines = nil
+	for _, row := range rows[1:] {
+		lines = append(lines, strings.Join(row[:3], "  "))
+		for _, cell := range row[3:] {
+			if cell != "" {
+				lines = append(lines, "    "+cell)
+			}
+		}
+	}
+	return lines
+}
+
 func printBrought(inv *command.Invocation, all []forms.BroughtForm, yes bool) error {
 	open, added := 0, 0
 	rows := [][]string{{"FROM", "KIND", "NAME", "BECOMES", ""}}
@@ -247,5 +267,5 @@ func printBrought(inv *command.Invocation, all []forms.BroughtForm, yes bool) er
 	case open > 0:
 		inv.Hint("nothing is changed yet: pawl import --yes takes what is new")
 	}
-	return inv.PrintLines(command.TableLines(rows, inv.TableWidth()))
+	return inv.PrintLines(broughtLines(rows, inv.TableWidth()))
 }
