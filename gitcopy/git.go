@@ -14,6 +14,7 @@ import (
 
 	"pawl/internal/owngit"
 	"pawl/internal/proc"
+	"pawl/internal/text"
 )
 
 // A git calls git in a folder.
@@ -78,10 +79,10 @@ func (g git) input(ctx context.Context, input string, args ...string) (string, e
 		return nil
 	}
 	var said bytes.Buffer
-	out := head{room: maxOutput}
+	out := text.Head{Room: maxOutput}
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err = cmd.Run()
-	if err == nil && out.cut {
+	if err == nil && out.Cut {
 		err = errTooMuch
 	}
 	if err != nil {
@@ -100,20 +101,6 @@ const maxOutput = 32 << 20
 // errTooMuch says that git has printed more than maxOutput; what is returned with it is the
 // beginning.
 var errTooMuch = fmt.Errorf("it printed more than %d MB", maxOutput>>20)
-
-// A head keeps the beginning of what is written to it.
-type head struct {
-	bytes.Buffer
-	room int
-	cut  bool
-}
-
-func (h *head) Write(b []byte) (int, error) {
-	kept := b[:min(len(b), h.room)]
-	h.room, h.cut = h.room-len(kept), h.cut || len(kept) < len(b)
-	h.Buffer.Write(kept)
-	return len(b), nil
-}
 
 // withoutFilters returns g with every filter that the configuration names switched off.
 func (g git) withoutFilters(ctx context.Context) (git, error) {

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"pawl/internal/proc"
+	"pawl/internal/text"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/sandbox"
@@ -94,7 +94,7 @@ func runCommand(ctx context.Context, command proc.Command, session *sandbox.Sess
 	defer errs.Close()
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit, timeLimit(c.Limit))
 	defer cancel()
-	stdout, stderr := &keeper{most: c.Most}, &keeper{most: c.Most}
+	stdout, stderr := &text.Head{Room: c.Most}, &text.Head{Room: c.Most}
 	command.Extra, command.Output = append([]*os.File{in, errs}, c.Extra...), stdout
 	p, err := proc.Start(ctx, command)
 	if err != nil {
@@ -126,15 +126,4 @@ func runCommand(ctx context.Context, command proc.Command, session *sandbox.Sess
 	}
 	r.ExitCode = &status.Code
 	return r, nil
-}
-
-// A keeper keeps the beginning of what is written to it.
-type keeper struct {
-	bytes.Buffer
-	most int
-}
-
-func (k *keeper) Write(b []byte) (int, error) {
-	k.Buffer.Write(b[:min(len(b), max(0, k.most-k.Len()))])
-	return len(b), nil
 }
