@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -179,7 +180,7 @@ func TestEveryCommandThatATextNamesExists(t *testing.T) {
 				return
 			case isFlag && word.MatchString(flag) && flag != "help" && c.Flag(flag) == nil:
 				t.Errorf("%s names %s of %q, which does not exist: pawl %s", file, w, c.CommandPath(), line)
-			case isFlag || !c.HasSubCommands() || !word.MatchString(w):
+			case isFlag || !c.HasSubCommands() || !word.MatchString(w) || slices.Contains(c.ValidArgs, w):
 			default:
 				sub, _, err := c.Find([]string{w})
 				if err != nil || sub == c {
