@@ -14,6 +14,7 @@ import (
 
 	"pawl/config"
 	"pawl/hook"
+	"pawl/internal/text"
 	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
@@ -104,6 +105,15 @@ func (w *Workspace) hookSet(s *settings) *hook.Set {
 	f := s.hooks()
 	for _, problem := range f.missing {
 		w.opt.Notice("hooks do not run: " + problem)
+	}
+	for _, file := range f.untrusted {
+		switch dir := filepath.Dir(filepath.Dir(file)); dir {
+		case w.home(): // of another program: who does not want them here is not told in each run
+		case w.Dir:
+			w.opt.Notice("hooks do not run: " + file + ": review it with `pawl trust`")
+		default:
+			w.opt.Notice("hooks do not run: " + file + ": review it with `pawl -C " + text.ShellWord(dir) + " trust`")
+		}
 	}
 	if len(f.all) == 0 {
 		return nil
