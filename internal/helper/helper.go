@@ -64,6 +64,9 @@ const (
 	Run = 'r'
 	// Ended comes back when nothing of a command is left; the next byte is its exit code.
 	Ended = 'e'
+	// Listen asks for a socket that listens on a free port of 127.0.0.1 in the network of the sandbox. It comes back
+	// with Listen; where there is none, Changed comes back.
+	Listen = 'l'
 	// Check asks whether the sandbox can be used; Intact or Changed comes back. It has
 	// changed when it was not built, or when a part of its file tree was covered or was
 	// replaced by another file.

@@ -72,6 +72,8 @@ func serve() {
 		switch request {
 		case Check:
 			syscall.Write(controlFD, []byte{r.state()})
+		case Listen:
+			r.listen()
 		case Run:
 			go r.run(fd)
 		default:
@@ -134,6 +136,22 @@ func (r *resident) state() byte {
 		return Changed
 	}
 	return Intact
+}
+
+// listen answers a [Listen]. What listens belongs to the network that it was made in, whoever accepts from it.
+func (r *resident) listen() {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err == nil {
+		defer syscall.Close(fd)
+		if err = syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err == nil {
+			err = syscall.Listen(fd, syscall.SOMAXCONN)
+		}
+	}
+	if err != nil || r.confine.Network != OwnNetwork || r.isBroken() != "" {
+		syscall.Write(controlFD, []byte{Changed})
+		return
+	}
+	syscall.Sendmsg(controlFD, []byte{Listen}, syscall.UnixRights(fd), nil, 0)
 }
 
 // run runs one command to its end. Its owner has the other end of control.

@@ -1,7 +1,9 @@
 package proc
 
 import (
+	"errors"
 	"io"
+	"net"
 	"os"
 	"sync"
 	"syscall"
@@ -63,6 +65,27 @@ func (r *Resident) Intact(meanwhile func() bool) bool {
 	var answer [1]byte
 	_, err := io.ReadFull(r.helper.control, answer[:])
 	return err == nil && answer[0] == helper.Intact && holds
+}
+
+// Listen returns a listener on a free port of 127.0.0.1 in the network that the commands of the helper have of their
+// own: they connect, and the owner of the helper accepts. It is an error where they have none.
+func (r *Resident) Listen() (net.Listener, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	errNone := errors.New("the commands have no network of their own")
+	if _, err := r.helper.control.Write([]byte{helper.Listen}); err != nil {
+		return nil, err
+	}
+	r.helper.control.SetReadDeadline(time.Now().Add(maxBuild))
+	f, err := receiveFile(r.helper.control, helper.Listen)
+	if err != nil {
+		return nil, err
+	}
+	if f == nil {
+		return nil, errNone
+	}
+	defer f.Close()
+	return net.FileListener(f)
 }
 
 // maxBuild is how long a helper may take to build its sandbox, or to look at it, before

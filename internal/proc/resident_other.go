@@ -4,6 +4,7 @@ package proc
 
 import (
 	"errors"
+	"net"
 
 	"pawl/internal/helper"
 )
@@ -19,6 +20,9 @@ func NewResident(*helper.Confinement) (*Resident, error) {
 
 // Intact reports false.
 func (*Resident) Intact(func() bool) bool { return false }
+
+// Listen returns an error.
+func (*Resident) Listen() (net.Listener, error) { return nil, errors.ErrUnsupported }
 
 // Close does nothing.
 func (*Resident) Close() {}

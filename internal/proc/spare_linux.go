@@ -3,6 +3,7 @@ package proc
 import (
 	"encoding/binary"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -119,6 +120,37 @@ func sendFiles(control *os.File, b []byte, files ...*os.File) error {
 		return sendErr != syscall.EAGAIN
 	})
 	return errors.Join(err, sendErr)
+}
+
+// receiveFile waits for the one byte of an answer and the file that comes with it; nil if it is another byte.
+func receiveFile(control *os.File, with byte) (*os.File, error) {
+	raw, err := control.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var b [1]byte
+	oob := make([]byte, syscall.CmsgSpace(4))
+	var n, oobn int
+	var receiveErr error
+	err = raw.Read(func(fd uintptr) bool {
+		n, oobn, _, _, receiveErr = syscall.Recvmsg(int(fd), b[:], oob, syscall.MSG_CMSG_CLOEXEC)
+		return receiveErr != syscall.EAGAIN
+	})
+	if err := errors.Join(err, receiveErr); err != nil {
+		return nil, err
+	}
+	if n != 1 {
+		return nil, io.ErrUnexpectedEOF
+	}
+	messages, err := syscall.ParseSocketControlMessage(oob[:oobn])
+	if err != nil || len(messages) != 1 {
+		return nil, err
+	}
+	fds, err := syscall.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 || b[0] != with {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fds[0]), "listener"), nil
 }
 
 // discard ends a helper that has had no order.
