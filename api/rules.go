@@ -76,6 +76,7 @@ type addRuleInput struct {
 		Run     run.ID   `json:"run,omitempty" doc:"With scope run"`
 		Why     string   `json:"why,omitempty" doc:"Shown when the rule decides"`
 		Sandbox string   `json:"sandbox,omitempty" enum:"network,none" doc:"The weaker sandbox that an allow rule for shell grants"`
+		Network []string `json:"network,omitempty" doc:"Hosts, or sets of hosts such as npm, that the commands of an allow rule for shell may reach"`
 		Matches []string `json:"matches,omitempty" doc:"Calls that the rule must match, tested whenever it is loaded"`
 		Not     []string `json:"not,omitempty" doc:"Calls that the rule must not match"`
 	}
@@ -89,7 +90,10 @@ func (s *Server) addRule(ctx context.Context, in *addRuleInput) (forms.RuleChang
 	}
 	rule.Effect = permission.Verdict(cmp.Or(b.Effect, string(permission.Allow)))
 	rule.Scope, rule.Why = permission.Scope(cmp.Or(b.Scope, string(permission.ForWorkspace))), b.Why
-	rule.Sandbox, rule.Matches, rule.Not = run.Confinement(b.Sandbox), b.Matches, b.Not
+	rule.Matches, rule.Not = b.Matches, b.Not
+	if rule.Sandbox, err = permission.NetworkOf(run.Confinement(b.Sandbox), b.Network); err != nil {
+		return forms.RuleChange{}, invalid("network", err.Error())
+	}
 	switch ofRun := rule.Scope == permission.ForRun; {
 	case ofRun && b.Run == "":
 		return forms.RuleChange{}, invalid("run", "scope run needs one")

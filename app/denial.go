@@ -143,8 +143,23 @@ func (s *settings) toAllow(j *judge.Judgement, id run.ID) (flags, add string) {
 		flag.Effect, r.Effect = permission.Allow, permission.Allow
 		given, stored = append(given, flag), append(stored, r)
 		word := text.ShellWord(r.String())
-		words, commands = append(words, "--allow "+word), append(commands, "pawl permissions add "+word+" --sandbox network")
-		network = network && r.Sandbox == run.WithNetwork
+		words = append(words, "--allow "+word)
+		lifts := " --sandbox network"
+		if hosts := r.Sandbox.Hosts(); hosts != nil {
+			open, err := permission.NetworkRules(hosts, "")
+			if err != nil {
+				return "", ""
+			}
+			given, lifts = append(given, open...), ""
+			for _, h := range hosts {
+				flag := " --network " + text.ShellWord(h)
+				if lifts += flag; !slices.Contains(words, flag[1:]) {
+					words = append(words, flag[1:])
+				}
+			}
+		}
+		commands = append(commands, "pawl permissions add "+word+lifts)
+		network = network && (r.Sandbox == run.WithNetwork || r.Sandbox.Hosts() != nil)
 	}
 	switch {
 	case allowedBy(given):

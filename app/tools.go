@@ -94,5 +94,12 @@ func (s *settings) rules(tools []string) (permission.Rules, error) {
 			return nil, err
 		}
 	}
+	for _, v := range s.Values("network") {
+		open, err := permission.NetworkRules([]string{v.Text}, v.Source)
+		if err != nil {
+			return nil, config.Errorf("%s, network: %w", v.Source, err)
+		}
+		rules = append(rules, open...)
+	}
 	return rules, nil
 }

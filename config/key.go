@@ -60,6 +60,7 @@ var keys = []Key{
 	{Name: "allow", Arg: "rule", Help: `a permission rule, such as 'shell(go test *)'; repeatable`, List: true},
 	{Name: "ask", Arg: "rule", Help: "a rule for what always asks, whatever is allowed; repeatable", List: true},
 	{Name: "deny", Arg: "rule", Help: "a rule for what must not run; it always wins; repeatable", List: true},
+	{Name: "network", Arg: "host", Help: "a host that commands which a rule, the mode or a person lets run may reach, such as registry.npmjs.org or *.example.com:8443, or a set of hosts, such as npm; repeatable", List: true, check: oneHost},
 	{Name: "on_ask", Arg: "action", Help: "what happens to a call that needs approval: " + list(OnAsk), Values: OnAsk, Default: OnAsk[0]},
 	{Name: "control", Arg: "how", Help: "how the model says what to do: native (its tool calling), controller (one JSON object a step), auto (native where that is dependable)", Values: Controls, Default: run.Auto},
 	{Name: "window", Arg: "tokens", Help: "the model's context window, where pawl does not know it or less is wanted", check: window},
@@ -87,6 +88,11 @@ var keys = []Key{
 	{Name: "outputs_max_age", Arg: "age", Help: "how long outputs are stored, such as 90d or 12h; -1: no limit", check: limit(ParseAge), Default: "90d"},
 	{Name: "screen_reader", Arg: "on|off", Help: "on a terminal: plain lines that are written once, with words in place of signs, and nothing that is drawn again", Values: onOff, Default: "off"},
 	{Name: "runs_max_age", Arg: "age", Help: "how long a run that has ended is stored, with all it left, since it was last used; -1: no limit", check: limit(ParseAge), Default: "90d"},
+}
+
+func oneHost(s string) error {
+	_, err := permission.Hosts([]string{s})
+	return err
 }
 
 func list(names []string) string { return strings.Join(names, ", ") }

@@ -96,8 +96,13 @@ func (j *Judge) Of(c Call) *Judgement {
 		return of
 	}
 	r.Contains, of.decision = true, nil
-	// What is known to need the network asks once, with it.
-	if r.Sandbox == run.Confined && of.Decision().Verdict == permission.Ask && permission.NeedsNetwork(r.Command) {
+	// What is known to need the network asks once, with it: with the hosts that it needs, if they are known.
+	if r.Sandbox != run.Confined || of.Decision().Verdict != permission.Ask {
+		return of
+	}
+	if hosts := permission.HostsOf(r.Command); len(hosts) > 0 && r.ByHost {
+		r.Sandbox, of.decision = run.ToHosts(hosts...), nil
+	} else if permission.NeedsNetwork(r.Command) {
 		r.Sandbox, of.decision = run.WithNetwork, nil
 	}
 	return of
@@ -110,6 +115,14 @@ func (j *Judgement) Decision() permission.Decision {
 		j.decision = &d
 	}
 	return *j.decision
+}
+
+// Granted returns how much of the sandbox holds for the call if a person allows it.
+func (j *Judgement) Granted() run.Confinement {
+	if d := j.Decision(); d.Verdict == permission.Ask {
+		return d.Sandbox
+	}
+	return j.Request.Sandbox
 }
 
 // Explain returns how the rules decide, part by part.
@@ -141,7 +154,7 @@ func (j *Judge) request(c Call, known *sandbox.Policy) permission.Request {
 	env, in := c.Env, c.Intent
 	r := permission.Request{Tool: c.Tool, Class: c.Class, Command: in.Command, Runs: in.Runs, Hooks: in.Hooks, Tracked: in.Tracked, URL: in.URL, Paths: in.Paths, Arguments: in.Arguments,
 		Workspace: env.Workspace, Folders: env.Dirs, Dir: cmp.Or(in.Dir, env.Session.ShellDir()), Own: j.Own, Root: j.Root, Child: env.Conversation != env.Run,
-		Sandbox: in.Sandbox, Sandboxed: env.Sandbox != nil, EnforcesReadOnly: env.Sandbox != nil && env.Sandbox.EnforcesReadOnly()}
+		Sandbox: in.Sandbox, Sandboxed: env.Sandbox != nil, EnforcesReadOnly: env.Sandbox != nil && env.Sandbox.EnforcesReadOnly(), ByHost: env.Sandbox.ByHost()}
 	if in.Command != "" {
 		r.LocalPrograms = localPrograms(env, in.Command)
 		r.Writes = in.Writes

@@ -6,6 +6,11 @@ import (
 	"strings"
 )
 
+// metadata is what is at addresses that no name of a host leads to, whoever names it.
+const metadata = "a cloud's metadata service, which hands out keys"
+
+const localLink = "the local link"
+
 // special are networks that are not the public Internet, with what is there. From
 // the IANA registries of special-purpose addresses for IPv4 and IPv6
 // (iana.org/assignments/iana-ipv4-special-registry, …-ipv6-special-registry) and
@@ -15,20 +20,20 @@ var special = []struct {
 	prefix netip.Prefix
 	what   string
 }{
-	{netip.MustParsePrefix("169.254.169.254/32"), "a cloud's metadata service, which hands out keys"},
-	{netip.MustParsePrefix("169.254.170.2/32"), "a cloud's metadata service, which hands out keys"},
-	{netip.MustParsePrefix("168.63.129.16/32"), "a cloud's metadata service, which hands out keys"},
-	{netip.MustParsePrefix("100.100.100.200/32"), "a cloud's metadata service, which hands out keys"},
-	{netip.MustParsePrefix("192.0.0.192/32"), "a cloud's metadata service, which hands out keys"},
-	{netip.MustParsePrefix("fd00:ec2::/32"), "a cloud's metadata service, which hands out keys"},
-	{netip.MustParsePrefix("fd20:ce::254/128"), "a cloud's metadata service, which hands out keys"},
+	{netip.MustParsePrefix("169.254.169.254/32"), metadata},
+	{netip.MustParsePrefix("169.254.170.2/32"), metadata},
+	{netip.MustParsePrefix("168.63.129.16/32"), metadata},
+	{netip.MustParsePrefix("100.100.100.200/32"), metadata},
+	{netip.MustParsePrefix("192.0.0.192/32"), metadata},
+	{netip.MustParsePrefix("fd00:ec2::/32"), metadata},
+	{netip.MustParsePrefix("fd20:ce::254/128"), metadata},
 	{netip.MustParsePrefix("0.0.0.0/8"), "this machine"},
 	{netip.MustParsePrefix("127.0.0.0/8"), "this machine"},
 	{netip.MustParsePrefix("10.0.0.0/8"), "a private network"},
 	{netip.MustParsePrefix("172.16.0.0/12"), "a private network"},
 	{netip.MustParsePrefix("192.168.0.0/16"), "a private network"},
 	{netip.MustParsePrefix("100.64.0.0/10"), "a provider's own network"},
-	{netip.MustParsePrefix("169.254.0.0/16"), "the local link"},
+	{netip.MustParsePrefix("169.254.0.0/16"), localLink},
 	{netip.MustParsePrefix("192.0.0.0/24"), "reserved"},
 	{netip.MustParsePrefix("192.0.2.0/24"), "for documentation"},
 	{netip.MustParsePrefix("198.51.100.0/24"), "for documentation"},
@@ -45,7 +50,7 @@ var special = []struct {
 	{netip.MustParsePrefix("5f00::/16"), "for routing"},
 	{netip.MustParsePrefix("64:ff9b:1::/48"), "a private relay to IPv4"},
 	{netip.MustParsePrefix("fc00::/7"), "a private network"},
-	{netip.MustParsePrefix("fe80::/10"), "the local link"},
+	{netip.MustParsePrefix("fe80::/10"), localLink},
 	{netip.MustParsePrefix("fec0::/10"), "a private network"},
 	{netip.MustParsePrefix("ff00::/8"), "a group of machines"},
 }
@@ -60,7 +65,7 @@ func AddressVerdict(a netip.Addr) (Verdict, string) {
 		return Deny, "no address"
 	}
 	if a.Zone() != "" {
-		return Ask, "the local link"
+		return Ask, localLink
 	}
 	if inner, ok := embedded(a); ok {
 		if v, what := AddressVerdict(inner); v != Allow {

@@ -34,7 +34,9 @@ func (t *evaluation) contain(s *script) {
 	if t.m == AcceptEdits {
 		level, at, reason = run.Inside, atEdits, string(AcceptEdits)+" mode: it runs where it can change files of the workspace and nothing else"
 	}
-	networked := t.r.Sandbox == run.WithNetwork // of it nothing runs unasked: it is only said what it needs
+	// With the network, or some of it, nothing runs unasked: it is only said what it needs.
+	hosts := t.r.Sandbox.Hosts()
+	networked := t.r.Sandbox == run.WithNetwork || hosts != nil
 	if !t.r.Contains || t.r.Writes || t.m != Default && t.m != AcceptEdits || t.r.Sandbox != run.Confined && !networked {
 		return
 	}
@@ -49,7 +51,10 @@ func (t *evaluation) contain(s *script) {
 		}
 		asks = asks || p.Verdict == Ask
 	}
-	if what := t.needsMore(s); asks && what != "" && (!networked || what == needsNetwork) {
+	if what := t.needsMore(s); asks && what != "" && (!networked || hosts != nil || what == needsNetwork) {
+		if hosts != nil && what == needsNetwork {
+			what += ", limited to " + oneLine(strings.Join(hosts, ", "))
+		}
 		for i := range t.parts {
 			if p := &t.parts[i]; p.Verdict == Ask && (!networked || p.Kind != kindSandbox) {
 				p.Reason = "it needs " + what + ": " + p.Reason
@@ -251,6 +256,13 @@ func (p *simpleCommand) staysOnLoopback() bool {
 
 // isIn reports whether p is in a section of needs.txt.
 func (p *simpleCommand) isIn(section string) bool {
+	return !(section == "writes" && slices.ContainsFunc(p.words[1:], func(w word) bool {
+		return has("--check --check-only --diff --dry-run -n --version --help --info --list", w.text)
+	})) && p.isListed(needs()[section])
+}
+
+// isListed reports whether p is in a list such as those of needs.txt.
+func (p *simpleCommand) isListed(list map[string]bool) bool {
 	name, words := path.Base(p.program()), p.words[1:]
 	if _, ok := interpreter(name); ok && len(words) > 1 && words[0].text == "-m" {
 		name, words = words[1].text, words[2:]
@@ -259,12 +271,6 @@ func (p *simpleCommand) isIn(section string) bool {
 		if command, rest := p.git(); command != "" {
 			words = append([]word{{text: command}}, rest...)
 		}
-	}
-	list := needs()[section]
-	if section == "writes" && slices.ContainsFunc(words, func(w word) bool {
-		return has("--check --check-only --diff --dry-run -n --version --help --info --list", w.text)
-	}) {
-		return false
 	}
 	if list[name] {
 		return true

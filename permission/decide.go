@@ -96,14 +96,27 @@ func (t *evaluation) summary() Decision {
 	d.Sandbox = t.r.Sandbox
 	switch {
 	case d.Verdict != Allow || t.r.Sandbox != run.Confined:
+		d.Sandbox = t.withNetwork(d.Sandbox)
 	case t.contained != run.Confined:
 		d.Sandbox = t.contained
 	case t.readOnly:
 		d.Sandbox = run.ReadOnly
 	default:
-		d.Sandbox = t.granted()
+		d.Sandbox = t.withNetwork(t.granted())
 	}
 	return d
+}
+
+// withNetwork returns what a call runs in that was granted so much of the sandbox, or that a person may grant it: to
+// the hosts of its own come those that every command may reach. Where no sandbox bounds the network by host there are none.
+func (t *evaluation) withNetwork(c run.Confinement) run.Confinement {
+	switch {
+	case t.r.Command == "" || c != run.Confined && c.Hosts() == nil:
+		return c
+	case !t.r.ByHost:
+		return run.Confined
+	}
+	return run.ToHosts(append(c.Hosts(), t.rules.network()...)...)
 }
 
 // granted returns how much of the sandbox the rules lift for the whole call.

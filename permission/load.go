@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,17 +26,22 @@ type ruleJSON struct {
 	When    time.Time       `json:"when,omitzero"`
 	Why     string          `json:"why,omitempty"`
 	Sandbox run.Confinement `json:"sandbox,omitempty"`
+	Network []string        `json:"network,omitempty"`
 	Matches []string        `json:"matches,omitempty"`
 	Not     []string        `json:"not,omitempty"`
 }
 
-var ruleKeys = set("rule effect scope source by when why sandbox matches not")
+var ruleKeys = set("rule effect scope source by when why sandbox network matches not")
 
 // MarshalJSON writes the rule as files have it:
 //
 //	{"rule": "shell(go test *)", "effect": "allow", "matches": ["go test ./..."]}
 func (r Rule) MarshalJSON() ([]byte, error) {
-	return json.Marshal(ruleJSON{r.String(), r.Effect, r.Scope, r.Source, r.By, r.When, r.Why, r.Sandbox, r.Matches, r.Not})
+	sandbox, network := r.Sandbox, r.Sandbox.Hosts()
+	if network != nil {
+		sandbox = run.Confined
+	}
+	return json.Marshal(ruleJSON{r.String(), r.Effect, r.Scope, r.Source, r.By, r.When, r.Why, sandbox, network, r.Matches, r.Not})
 }
 
 // UnmarshalJSON reads the form of MarshalJSON. A field that is not known, or there
@@ -59,11 +65,14 @@ func (r *Rule) UnmarshalJSON(data []byte) error {
 	default:
 		return fmt.Errorf("effect %q: write allow, ask or deny", j.Effect)
 	}
-	if level(j.Sandbox) < level(run.Confined) || level(j.Sandbox) > level(run.Unconfined) {
+	if !slices.Contains([]run.Confinement{run.Confined, run.WithNetwork, run.Unconfined}, j.Sandbox) {
 		return fmt.Errorf("sandbox %q: write network or none, or leave it out", j.Sandbox)
 	}
+	if j.Sandbox, err = NetworkOf(j.Sandbox, j.Network); err != nil {
+		return err
+	}
 	if j.Sandbox != run.Confined && (j.Effect != Allow || parsed.Tool != "shell") {
-		return errors.New("only an allow rule for shell can lift the sandbox: leave sandbox out")
+		return errors.New("only an allow rule for shell can lift the sandbox: leave sandbox and network out")
 	}
 	parsed.Effect, parsed.Scope, parsed.Source, parsed.By, parsed.When = j.Effect, j.Scope, j.Source, j.By, j.When
 	parsed.Why, parsed.Sandbox, parsed.Matches, parsed.Not = j.Why, j.Sandbox, j.Matches, j.Not
@@ -248,7 +257,7 @@ func checkKeys(data []byte, known map[string]bool) error {
 		token, _ := d.Token()
 		key, _ := token.(string)
 		if !known[key] {
-			return fmt.Errorf("unknown field %q; a rule has rule, effect, matches, not, why, by, when, sandbox", key)
+			return fmt.Errorf("unknown field %q; a rule has rule, effect, matches, not, why, by, when, sandbox, network", key)
 		}
 		if seen[key] {
 			return fmt.Errorf("duplicate field %q", key)

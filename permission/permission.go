@@ -107,6 +107,9 @@ type Request struct {
 	// Contains: the sandbox bounds a command that nobody knows at the levels [run.Trial] and [run.Inside]. Only
 	// then does one run unasked there.
 	Contains bool
+	// ByHost: the sandbox bounds the network of a command by the names of hosts; see [run.ToHosts]. Elsewhere rules
+	// with a network of such hosts open none.
+	ByHost bool
 	// Writes: the call says that it has to write what is bounded there. Then it is asked about as elsewhere.
 	Writes bool
 	// ReadsUnconfined: what is classified as reading may run outside of a sandbox, or with EnforcesReadOnly in one

@@ -202,7 +202,7 @@ func (rs Rules) proposeShell(p *Proposal, r Request, m Mode, history []Allowed, 
 		with := Merge(rs, withEffect(p.Rules, Allow))
 		t := &evaluation{r: &r, m: m, rules: with, allow: with.of(Allow, r.Tool), ask: rs.of(Ask, r.Tool), deny: rs.of(Deny, r.Tool)}
 		_, d := t.allowed(part, part.info())
-		if d.Verdict == Allow && level(d.Sandbox) >= level(r.Sandbox) && (d.Rule != "" || part.transparent || !needsRule(part)) {
+		if d.Verdict == Allow && lifts(d.Sandbox, r.Sandbox) && (d.Rule != "" || part.transparent || !needsRule(part)) {
 			continue
 		}
 		if d.Verdict == Allow && idles(part, part.info()) {
@@ -256,8 +256,8 @@ func (t *evaluation) commandRule(p *simpleCommand, history []Allowed) (rule Rule
 		texts[i] = w.text
 	}
 	// What lifts the sandbox is for this very command: with any other words it could run anything
-	// that the workspace holds, with the person's authority.
-	if t.r.Sandbox == run.Confined {
+	// that the workspace holds, with the person's authority. What a package manager asks anyway lifts nothing else.
+	if t.r.Sandbox == run.Confined || p.asksItsSet(t.r.Sandbox.Hosts()) {
 		for _, n := range []int{family(p, history, t.r.Tool), meant(p, history, t.r.Tool)} {
 			if n == 0 || n > len(texts) {
 				continue
@@ -385,6 +385,11 @@ func habit(p *simpleCommand, history []Allowed, tool string) int {
 // hostRule returns the rule for the host of an address, with its port if it is not
 // the web's own.
 func hostRule(r Request, s site) Rule {
+	return Rule{Tool: r.Tool, Pattern: s.pattern()}
+}
+
+// pattern returns the host as rules name it, with its port if it is not one of the web's.
+func (s site) pattern() string {
 	pattern := s.host
 	if strings.Contains(pattern, ":") {
 		pattern = "[" + pattern + "]"
@@ -392,7 +397,7 @@ func hostRule(r Request, s site) Rule {
 	if !s.webPort {
 		pattern += ":" + s.port
 	}
-	return Rule{Tool: r.Tool, Pattern: pattern}
+	return pattern
 }
 
 // folderAt is which file of a folder makes its folder what is meant.

@@ -117,6 +117,9 @@ func ParseRule(text string) (Rule, error) {
 		}
 		return Rule{}, fmt.Errorf("rule %q: %q is not the name of a tool; write Tool or Tool(pattern)", text, tool)
 	}
+	if tool == networkTool {
+		return Rule{}, fmt.Errorf("rule %q: hosts that every command may reach are in the setting network, those of one command in the network of its rule", text)
+	}
 	r := Rule{Tool: tool, Pattern: pattern}
 	words, err := splitPattern(pattern)
 	switch {

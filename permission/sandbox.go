@@ -21,6 +21,11 @@ func (t *evaluation) sandbox() {
 	case run.Unconfined:
 		text = "no sandbox"
 	}
+	rule := "with sandbox \"" + string(wanted) + "\" covers every part of it"
+	if hosts := wanted.Hosts(); hosts != nil {
+		text = "the network, limited to " + oneLine(strings.Join(hosts, ", "))
+		rule = "opens that for all of it"
+	}
 	switch {
 	case t.m == Bypass && t.r.Root && wanted == run.Unconfined:
 		t.add(kindSandbox, text, atMode, byMode(Ask, t.m, "as root it lets no command out of the sandbox, because it would have access to the whole machine"))
@@ -29,8 +34,10 @@ func (t *evaluation) sandbox() {
 		t.add(kindSandbox, text, atMode, byMode(Deny, t.m, "only reading is allowed, in the sandbox"))
 	case level(wanted) > level(run.Unconfined):
 		t.add(kindSandbox, string(wanted), atDeny, builtIn("there is no such sandbox: "+string(wanted)))
-	case level(wanted) > level(t.granted()):
-		t.add(kindSandbox, text, atDefault, byDefault(Ask, "it asks for "+text+", and no rule with sandbox \""+string(wanted)+"\" covers every part of it"))
+	case wanted.Hosts() != nil && !t.r.ByHost:
+		t.add(kindSandbox, text, atDefault, byDefault(Ask, "it asks for "+text+", and no sandbox here bounds the network by host"))
+	case !lifts(t.withNetwork(t.granted()), wanted):
+		t.add(kindSandbox, text, atDefault, byDefault(Ask, "it asks for "+text+", and no rule "+rule))
 	}
 }
 
@@ -80,15 +87,21 @@ func level(c run.Confinement) int {
 	case run.Confined:
 		return 0
 	case run.WithNetwork:
-		return 1
-	case run.Unconfined:
 		return 2
+	case run.Unconfined:
+		return 3
 	}
-	return 3
+	if c.Hosts() != nil {
+		return 1
+	}
+	return 4
 }
 
-// lesser returns the one of two that lifts less.
+// lesser returns the one of two that lifts less; of two that name hosts, what they have in common.
 func lesser(a, b run.Confinement) run.Confinement {
+	if a.Hosts() != nil && b.Hosts() != nil {
+		return common(a, b)
+	}
 	if level(a) <= level(b) {
 		return a
 	}

@@ -15,7 +15,7 @@ import (
 // allowed and not of what is forbidden, so that a new setting has to be argued for:
 // never in it are base addresses, keys and tokens, listeners, and where rules come from.
 var settable = []string{
-	"model", "fallback_model", "effort", "mode", "allow", "ask", "deny", "on_ask", "window", "control", "parallel",
+	"model", "fallback_model", "effort", "mode", "allow", "ask", "deny", "network", "on_ask", "window", "control", "parallel",
 	"max_steps", "max_calls", "max_tokens", "max_cost", "timeout", "idle_timeout",
 }
 

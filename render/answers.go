@@ -100,6 +100,9 @@ func RuleText(r permission.Rule) string {
 	case run.WithNetwork:
 		text += " (with the network)"
 	}
+	if hosts := r.Sandbox.Hosts(); hosts != nil {
+		text += " (with the network, limited to " + visible.Escape(strings.Join(hosts, ", ")) + ")"
+	}
 	return text
 }
 

@@ -69,10 +69,12 @@ func (s Style) ApprovalHead(a app.Approval, n, width int) []string {
 // LiftedLines says what of the sandbox the call would lift; none: it would run in it.
 func (s Style) LiftedLines(a app.Approval, width int) []string {
 	words, paint := "runs outside the sandbox, with your own authority", Bad
-	switch a.Request.Sandbox {
-	case run.Unconfined:
-	case run.WithNetwork:
+	switch hosts := a.Request.Sandbox.Hosts(); {
+	case a.Request.Sandbox == run.Unconfined:
+	case a.Request.Sandbox == run.WithNetwork:
 		words, paint = "runs with the network open", Warning
+	case hosts != nil:
+		words, paint = "runs with the network, limited to "+visible.Escape(strings.Join(hosts, ", ")), Warning
 	default:
 		return nil
 	}

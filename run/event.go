@@ -294,7 +294,7 @@ const (
 	// the workspace, and caches stay as they are.
 	Trial       Confinement = "trial"   // the workspace cannot be written; otherwise like Inside
 	Inside      Confinement = "inside"  // the workspace can be written, apart from what programs obey by themselves
-	WithNetwork Confinement = "network" // all but the closed network
+	WithNetwork Confinement = "network" // all but the closed network; with names of hosts see [ToHosts]
 	Unconfined  Confinement = "none"    // no sandbox: the call has the user's own authority
 )
 

@@ -28,6 +28,16 @@ func BenchmarkCommandSandboxed(b *testing.B) {
 	}
 }
 
+// A network by host takes a socket more.
+func BenchmarkCommandWithHosts(b *testing.B) {
+	s := newStage(b)
+	s.needsSandbox(b)
+	b.ResetTimer()
+	for b.Loop() {
+		s.run(b, run.ToHosts("example.com"), "/bin/true")
+	}
+}
+
 func BenchmarkCommandReading(b *testing.B) {
 	s := newStage(b)
 	s.needsReadOnly(b)

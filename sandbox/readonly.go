@@ -17,6 +17,15 @@ func (p *Policy) EnforcesReadOnly() bool {
 	return p != nil && p.abilities().EnforcesReadOnly()
 }
 
+// ByHost reports whether the network of a command can be bounded by the names of hosts: its file tree and its network
+// are its own, and pawl has the other end of the one socket that leads out. A nil Policy cannot.
+func (p *Policy) ByHost() bool {
+	return p != nil && p.abilities().ByHost()
+}
+
+// ByHost is [Policy.ByHost].
+func (r Report) ByHost() bool { return r.Abilities.Tree && r.Abilities.Network }
+
 // EnforcesReadOnly reports whether commands can be kept from changing anything.
 //
 // It takes a filter of system calls, for connections to programs outside; and either

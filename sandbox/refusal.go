@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,8 +26,16 @@ func (s *Session) Refusal(status proc.Status, printed string) string {
 		return ""
 	}
 	const ask = "If it is needed, repeat the call with \"sandbox\": %q; a person decides that anew."
+	network := fmt.Sprintf(ask, run.WithNetwork)
+	switch {
+	case s.level.Hosts() != nil:
+		network = "It reaches " + strings.Join(s.level.Hosts(), ", ") + " by the proxy that HTTP_PROXY and HTTPS_PROXY name, and nothing else. " + network
+	case len(s.hosts) > 0:
+		list, _ := json.Marshal(s.hosts)
+		network = fmt.Sprintf("If it is needed, repeat the call with \"hosts\": %s; a person decides that anew.", list)
+	}
 	if status.NoRoute {
-		return "The sandbox refused the network: something of the command tried to reach it. " + fmt.Sprintf(ask, run.WithNetwork)
+		return "The sandbox refused the network: something of the command tried to reach it. " + network
 	}
 	if status.Code == 128+31 {
 		return "The sandbox refused this program: it uses system calls of another architecture. " + fmt.Sprintf(ask, run.Unconfined)
@@ -38,7 +47,7 @@ func (s *Session) Refusal(status proc.Status, printed string) string {
 			continue
 		}
 		if s.level != run.WithNetwork && networkWords().MatchString(line) {
-			return fmt.Sprintf("The sandbox probably refused the network (%q): the command has one of its own, with nothing on it but what it starts itself. ", excerpt(line)) + fmt.Sprintf(ask, run.WithNetwork)
+			return fmt.Sprintf("The sandbox probably refused the network (%q): the command has one of its own, with nothing on it but what it starts itself. ", excerpt(line)) + network
 		}
 		if why := s.refusedUnasked(line); why != "" {
 			return fmt.Sprintf("The sandbox refused this (%q): %s. ", excerpt(line), why) + fmt.Sprintf(ask, "write")

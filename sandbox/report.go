@@ -94,6 +94,8 @@ func reportOf(a proc.Abilities, system string) Report {
 	default:
 		add("the network", false, "", "Nothing closes the network: "+wantsNamespaces+", or "+wantsFilter+".")
 	}
+	add("the network by host", r.ByHost(), "a proxy of pawl's, the only way out of a command's own network",
+		"Rules that open single hosts open none, and commands ask for the network as a whole: "+wantsNamespaces+".")
 	add("sockets of other programs", a.Filter, "unreachable: the helper connects to sockets of the command alone",
 		"A command may reach sockets of programs on this machine in the folders that it sees: "+wantsFilter+".")
 	add("signals to other programs", inNamespace || a.Landlock >= 6, "the pid namespace or Landlock's scopes",

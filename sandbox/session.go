@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +30,9 @@ type Session struct {
 	mounted map[string]fileStat // what the command has in its file tree, unchangeable
 	places  places              // what there is for the command
 	tree    *tree               // the file tree it runs in; nil: it has none of its own
+	network net.Listener        // where the command asks for its network; nil: it has none by host
+	ending  func() []string     // see [Session.AtEnd]
+	hosts   []string            // see [Session.Suggest]
 	temp    string              // a temporary folder of its own, removed at its end; empty: none
 
 	mu     sync.Mutex
@@ -53,6 +57,9 @@ func (p *Policy) Start(c proc.Command, level run.Confinement, fence Fence) (proc
 		return c, nil, nil
 	}
 	report := p.abilities()
+	if level.Hosts() != nil && !p.ByHost() {
+		return c, nil, errors.New("no sandbox here bounds the network of a command by the names of hosts (pawl doctor says what is missing)")
+	}
 	if !report.Confines() || level == run.ReadOnly && !report.EnforcesReadOnly() || isContained(level) && !p.Contains() {
 		return c, nil, ErrNone
 	}
@@ -98,7 +105,9 @@ func (p *Policy) Start(c proc.Command, level run.Confinement, fence Fence) (proc
 	switch {
 	case err != nil:
 	case report.Abilities.Tree:
-		s.tree, err = p.trees.enter(p, kind, places)
+		if s.tree, err = p.trees.enter(p, kind, places); err == nil && level.Hosts() != nil {
+			s.network, err = s.tree.resident.Listen()
+		}
 		if temp = "/tmp"; level == run.ReadOnly {
 			temp = p.readOnlyTemp()
 		}
@@ -224,6 +233,26 @@ func (s *Session) StopOn(stop func(reason string)) {
 	}
 }
 
+// Network returns what accepts the connections of a command to the network that it was given by host, by
+// [run.ToHosts]: a port of 127.0.0.1 as the command sees it. Who takes it closes it at the end of the session at the
+// latest; see [Session.AtEnd]. nil: the command has no such network.
+func (s *Session) Network() net.Listener {
+	if s == nil {
+		return nil
+	}
+	return s.network
+}
+
+// AtEnd says what is done when the session ends, and returns more of what [Session.End] returns.
+func (s *Session) AtEnd(ending func() []string) { s.ending = ending }
+
+// Suggest says which hosts the command may need; see [Session.Refusal].
+func (s *Session) Suggest(hosts []string) {
+	if s != nil && s.policy.ByHost() {
+		s.hosts = hosts
+	}
+}
+
 // violated stops the command.
 func (s *Session) violated(reason string) {
 	s.mu.Lock()
@@ -240,8 +269,18 @@ func (s *Session) End() (told []string) {
 	if s == nil {
 		return nil
 	}
+	s.mu.Lock()
+	ending := s.ending
+	s.ending = nil
+	s.mu.Unlock()
+	if ending != nil {
+		told = ending()
+	}
+	if s.network != nil {
+		s.network.Close()
+	}
 	if s.guard != nil {
-		told = s.guard.end(s)
+		told = append(told, s.guard.end(s)...)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -86,6 +86,11 @@ func (t *trees) build(ctx context.Context, p *Policy, kind treeKind, places plac
 	if t.current == nil {
 		t.current = map[treeKind]*tree{}
 	}
+	for other, old := range t.current { // of those that are for some hosts alone no more than one is kept
+		if kind.level.Hosts() != nil && other.level.Hosts() != nil && other != kind {
+			t.drop(other, old)
+		}
+	}
 	t.current[kind] = n
 	return n, nil
 }

@@ -17,6 +17,7 @@ import (
 	"pawl/permission"
 	"pawl/run"
 	"pawl/sandbox"
+	"pawl/tool/proxy"
 )
 
 //go:embed shell.md
@@ -26,7 +27,8 @@ const shellSchema = `{"type":"object","properties":{` +
 	`"command":{"type":"string","description":"For bash"},` +
 	`"timeout_seconds":{"type":"integer","description":"Time limit, at most 600; default 120, none for jobs"},` +
 	`"background":{"type":"boolean","description":"Run it as a job"},` +
-	`"sandbox":{"type":"string","enum":["write","network","none"],"description":"Only after the sandbox refused"}},` +
+	`"sandbox":{"type":"string","enum":["write","network","none"],"description":"Only after the sandbox refused"},` +
+	`"hosts":{"type":"array","items":{"type":"string"},"description":"The network, limited to these hosts"}},` +
 	`"required":["command"],"additionalProperties":false}`
 
 const (
@@ -43,6 +45,7 @@ const (
 	maxKeptReading = 256 << 20
 	// progressEvery is how often people are shown what a command prints.
 	progressEvery = 100 * time.Millisecond
+	maxHosts      = 50
 	// startPatience is how long a job is watched before the call returns: most
 	// that cannot work have ended by then.
 	startPatience = 200 * time.Millisecond
@@ -60,6 +63,8 @@ type ShellOptions struct {
 	KeyEnv []string
 	// PassEnv names variables that commands get though they look like secrets.
 	PassEnv []string
+	// Lookup looks up the hosts that commands reach by name; nil: the resolver of the system.
+	Lookup proxy.Lookup
 	// Fence returns what rules keep from the commands of a run; nil: nothing.
 	Fence func(id run.ID, folders []string) sandbox.Fence
 }
@@ -108,10 +113,11 @@ func (s preparedShell) Prepare(ctx context.Context, env Env, level run.Confineme
 }
 
 type shellArgs struct {
-	Command    string `json:"command"`
-	Timeout    number `json:"timeout_seconds"`
-	Background bool   `json:"background"`
-	Sandbox    string `json:"sandbox"`
+	Command    string   `json:"command"`
+	Timeout    number   `json:"timeout_seconds"`
+	Background bool     `json:"background"`
+	Sandbox    string   `json:"sandbox"`
+	Hosts      []string `json:"hosts"`
 
 	shell  shellTool
 	limit  time.Duration
@@ -121,7 +127,7 @@ type shellArgs struct {
 // sandboxWrite asks for the sandbox of commands that a person or a rule allows.
 const sandboxWrite = "write"
 
-func (a *shellArgs) check(Env) error {
+func (a *shellArgs) check(env Env) error {
 	switch {
 	case strings.TrimSpace(a.Command) == "":
 		return errors.New("command is empty: give a command")
@@ -139,6 +145,19 @@ func (a *shellArgs) check(Env) error {
 	case run.Confined, run.WithNetwork, run.Unconfined:
 	default:
 		return fmt.Errorf("sandbox is %q: leave it out, or give %q, %q or %q", clip(a.Sandbox, 40), sandboxWrite, run.WithNetwork, run.Unconfined)
+	}
+	if len(a.Hosts) > maxHosts {
+		return fmt.Errorf("there are %d hosts, and at most %d can be given: give sandbox %q", len(a.Hosts), maxHosts, run.WithNetwork)
+	}
+	if len(a.Hosts) > 0 {
+		confined, err := permission.NetworkOf(run.Confinement(a.Sandbox), append(slices.Clone(a.Hosts), permission.HostsOf(a.Command)...))
+		switch {
+		case err != nil:
+			return fmt.Errorf("hosts: %w", err)
+		case !env.Sandbox.ByHost():
+			return fmt.Errorf("hosts cannot be told apart on this machine: leave them out, or give sandbox %q", run.WithNetwork)
+		}
+		a.Sandbox = string(confined)
 	}
 	def := defaultTimeLimit
 	if a.Background {
@@ -335,6 +354,8 @@ func (a *shellArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 	if err != nil {
 		return unconfinable(err), nil
 	}
+	session.Suggest(permission.HostsOf(a.Command))
+	openHosts(&command, session, c.Sandbox.Hosts(), a.shell.options.Lookup)
 	var r Result
 	var started bool
 	if a.Background {

@@ -358,7 +358,7 @@ func (d *dialog) editKey(name, text string) []effect {
 	case "enter":
 		r, err := permission.ParseRule(strings.TrimSpace(s.edit.text.Text()))
 		if err == nil && d.liftsSandbox() {
-			if r.Sandbox = d.calls[0].Request.Sandbox; !r.Exact() {
+			if r.Sandbox = d.calls[0].Request.Sandbox; !r.Exact() && r.Sandbox.Hosts() == nil {
 				err = errors.New("a rule " + strings.TrimPrefix(render.RuleText(permission.Rule{Sandbox: r.Sandbox}), " ") + " names one command, without *")
 			}
 		}

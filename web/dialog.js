@@ -31,7 +31,7 @@ const settle = 600; // ms
 const scopes = { workspace: "in this folder", repository: "in this repository, for everybody who trusts it", run: "in this run", user: "everywhere" };
 
 /** @param {string | undefined} level */
-const outside = (level) => level === "none" ? "runs outside the sandbox, with all that you may do" : level === "network" ? "has the network" : "";
+const outside = (level) => level === "none" ? "runs outside the sandbox, with all that you may do" : level?.startsWith("network") ? "has the " + level.replace(":", " only of ") : "";
 
 /** seen calls f when each of some elements has stood in sight for a while. @param {Element[]} elements @param {() => void} f */
 function seen(elements, f) {

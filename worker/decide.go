@@ -114,7 +114,7 @@ func (w world) Decided(s run.State, a request.Decide) ([]run.Payload, error) {
 		if a.Answer == run.Always && strings.HasPrefix(digest, shown) {
 			decision.Rule = w.rulesOf(a, j, permission.Allow)
 		}
-		decision.Digest, decision.Sandbox = shown, j.Request.Sandbox
+		decision.Digest, decision.Sandbox = shown, j.Granted()
 		return []run.Payload{run.CallDecided{Call: a.Call, Decision: decision}}, nil
 	case a.Answer == run.Never, a.Answer == run.Deny, a.Answer == run.Wait && !s.Turn.Open(): // there is no turn to interrupt
 		text := "The person refused this call."

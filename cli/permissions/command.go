@@ -114,7 +114,9 @@ func listRules(inv *command.Invocation, rules []policy.Listed) {
 // RuleWords is a rule in a line: what it says, and who made it when and why.
 func RuleWords(l policy.Listed) string {
 	text := fmt.Sprintf("%-5s  %s", l.Effect, l.Rule)
-	if l.Sandbox != run.Confined {
+	if hosts := l.Sandbox.Hosts(); hosts != nil {
+		text += "  network: " + strings.Join(hosts, " ")
+	} else if l.Sandbox != run.Confined {
 		text += "  sandbox: " + string(l.Sandbox)
 	}
 	if l.Idle != "" {
@@ -142,7 +144,7 @@ func day(l policy.Listed) string {
 // A ruleRequest is what flags say of a rule.
 type ruleRequest struct {
 	effect, scope, why, sandbox, run string
-	matches, not                     []string
+	matches, not, network            []string
 }
 
 func permissionsAddCommand(inv *command.Invocation) *cobra.Command {
@@ -160,7 +162,7 @@ Scopes:
 		Example: `  pawl permissions add 'shell(go test *)'
   pawl permissions add 'edit(src/**)' --scope repository --why "own code"
   pawl permissions add 'shell(git push *)' --effect deny --scope user
-  pawl permissions add 'shell(npm ci *)' --sandbox network --not 'npm ci | sh'`,
+  pawl permissions add 'shell(npm ci *)' --network npm --not 'npm ci | sh'`,
 		Args: command.Exactly("one rule, in quotes", "'shell(go test *)'"),
 	}
 	var q ruleRequest
@@ -169,6 +171,7 @@ Scopes:
 	flags.StringVar(&q.scope, "scope", string(permission.ForWorkspace), "the `scope`: user, workspace, repository, run")
 	flags.StringVar(&q.why, "why", "", "the `reason`, shown when the rule decides")
 	flags.StringVar(&q.sandbox, "sandbox", "", "the weaker `sandbox` that an allow rule for shell grants: network, none")
+	flags.StringArrayVar(&q.network, "network", nil, "a `host` that the commands of an allow rule for shell may reach, or a set of hosts such as npm; repeatable")
 	flags.StringVar(&q.run, "run", "", "the `run`, with --scope run")
 	flags.StringArrayVar(&q.matches, "matches", nil, "a `call` that the rule must match, tested whenever it is loaded; repeatable")
 	flags.StringArrayVar(&q.not, "not", nil, "a `call` that the rule must not match; repeatable")
@@ -232,7 +235,10 @@ func (h here) ruleFrom(ctx context.Context, given string, q ruleRequest) (permis
 		}
 	}
 	rule.Effect, rule.Scope, rule.Why = permission.Verdict(q.effect), permission.Scope(q.scope), q.why
-	rule.Sandbox, rule.Matches, rule.Not = run.Confinement(q.sandbox), q.matches, q.not
+	rule.Matches, rule.Not = q.matches, q.not
+	if rule.Sandbox, err = permission.NetworkOf(run.Confinement(q.sandbox), q.network); err != nil {
+		return rule, "", command.Usage("--network: %w", err)
+	}
 	if rule.Scope != permission.ForRun {
 		if q.run != "" {
 			return rule, "", command.Usage("--run needs --scope run")

@@ -39,7 +39,7 @@ rule that decides it, the order of the decision, and what runs without approval.
 	mode := flags.String("mode", "", "the permission `mode`: "+strings.Join(config.Modes, ", "))
 	sandbox := flags.String("sandbox", "", "the weaker `sandbox` that the command asks for: network, none")
 	which := flags.String("run", "", "include the rules of this `run`")
-	command.AddSettings(flags, "allow", "ask", "deny")
+	command.AddSettings(flags, "allow", "ask", "deny", "network")
 	asJSON := command.JSONFlag(cmd)
 	return ruled(inv, cmd, func(ctx context.Context, h here, args []string) error {
 		call := args[0]

@@ -41,7 +41,7 @@ administrator's always count. Paths are resolved as they are now. Nothing runs o
 	file := flags.String("rules", "", "a `file` of rules, in the form of permissions.json")
 	mode := flags.String("mode", "", "decide in this permission `mode`: "+strings.Join(config.Modes, ", "))
 	last := flags.Int("last", 1000, "decide the last `N` calls; 0 for all")
-	command.AddSettings(flags, "allow", "ask", "deny")
+	command.AddSettings(flags, "allow", "ask", "deny", "network")
 	asJSON := command.JSONFlag(cmd)
 	return ruled(inv, cmd, func(ctx context.Context, h here, args []string) error {
 		if *last < 0 {

@@ -1,0 +1,92 @@
+package judge
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pawl/permission"
+	"pawl/run"
+	"pawl/sandbox"
+	"pawl/tool"
+)
+
+// A question names the hosts that a command is known to ask, what is answered for good is stored with them, and a person
+// grants no more than was shown and what the settings open to every command.
+func TestAQuestionNamesTheHosts(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := sandbox.For(dir, sandbox.Options{StateDir: t.TempDir(), Getenv: os.Getenv, IsSecret: func(string) bool { return false }, IsObeyed: func(string) bool { return false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if !p.ByHost() || !p.Contains() {
+		t.Skip("needs namespaces: root, or unprivileged user namespaces")
+	}
+	env := tool.Env{Workspace: dir, Session: tool.NewSession(dir, run.ToolState{}), Sandbox: p}
+	open, err := permission.NetworkRules([]string{"docs.example.org"}, "settings")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(rules permission.Rules, args string) *Judgement {
+		t.Helper()
+		in, err := tool.Shell().Inspect(env, json.RawMessage(args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return (&Judge{Rules: Fixed(rules)}).Of(Call{Mode: permission.Default, Tool: "shell", Class: in.Class, Intent: in, Args: json.RawMessage(args), Env: env})
+	}
+	for args, want := range map[string]struct{ asks, granted string }{
+		`{"command":"npm install"}`:                                                  {"network:registry.npmjs.org", "network:docs.example.org,registry.npmjs.org"},
+		`{"command":"npm install && npm test"}`:                                      {"network:registry.npmjs.org", "network:docs.example.org,registry.npmjs.org"},
+		`{"command":"cargo build"}`:                                                  {"network:crates.io,index.crates.io,static.crates.io", "network:crates.io,docs.example.org,index.crates.io,static.crates.io"},
+		`{"command":"git push"}`:                                                     {"network", "network"},
+		`{"command":"npm install","sandbox":"network"}`:                              {"network", "network"},
+		`{"command":"mkdir x"}`:                                                      {"", "network:docs.example.org"},
+		`{"command":"make","hosts":["a.example.com","go"]}`:                          {"network:a.example.com,proxy.golang.org,sum.golang.org", "network:a.example.com,docs.example.org,proxy.golang.org,sum.golang.org"},
+		`{"command":"npm install","sandbox":"network","hosts":["github.com"]}`:       {"network:github.com,registry.npmjs.org", "network:docs.example.org,github.com,registry.npmjs.org"},
+		`{"command":"npm install","sandbox":"write","hosts":["registry.npmjs.org"]}`: {"network:registry.npmjs.org", "network:docs.example.org,registry.npmjs.org"},
+	} {
+		j := of(nil, args)
+		if d := j.Decision(); d.Verdict != permission.Ask || string(j.Request.Sandbox) != want.asks || string(j.Granted()) != want.asks {
+			t.Errorf("%s: %s for %q, granted %q (%s)", args, d.Verdict, j.Request.Sandbox, j.Granted(), d.Reason)
+		}
+		if j := of(open, args); string(j.Request.Sandbox) != want.asks || string(j.Granted()) != want.granted {
+			t.Errorf("%s with the setting: %q, granted %q", args, j.Request.Sandbox, j.Granted())
+		}
+		proposed := j.Propose()
+		if len(proposed.Rules) == 0 {
+			t.Errorf("%s: %s", args, proposed.Reason)
+			continue
+		}
+		for _, r := range proposed.Rules {
+			if string(r.Sandbox) != want.asks {
+				t.Errorf("%s: %s is stored with %q", args, r, r.Sandbox)
+			}
+		}
+		if d := of(proposed.Rules, args).Decision(); d.Verdict != permission.Allow || string(d.Sandbox) != want.asks {
+			t.Errorf("%s, answered for good: %s %q (%s)", args, d.Verdict, d.Sandbox, d.Reason)
+		}
+	}
+	if of(nil, `{"command":"npm install"}`).Digest() == of(nil, `{"command":"npm install","hosts":["github.com"]}`).Digest() {
+		t.Error("an answer for some hosts counts for others")
+	}
+	for _, args := range []string{`{"command":"npm ci","hosts":["http://x"]}`, `{"command":"npm ci","sandbox":"none","hosts":["npm"]}`, `{"command":"npm ci","hosts":["` + strings.Repeat(`a.org","`, 60) + `b.org"]}`} {
+		if _, err := tool.Shell().Inspect(env, json.RawMessage(args)); err == nil {
+			t.Errorf("%s was taken", args)
+		}
+	}
+	env.Sandbox = nil // then hosts cannot be told apart
+	if _, err := tool.Shell().Inspect(env, json.RawMessage(`{"command":"npm ci","hosts":["npm"]}`)); err == nil || !strings.Contains(err.Error(), "cannot be told apart") {
+		t.Errorf("without a sandbox: %v", err)
+	}
+	if r := of(nil, `{"command":"npm install"}`).Request; r.ByHost || r.Sandbox.Hosts() != nil {
+		t.Errorf("without a sandbox: %+v", r)
+	}
+}

@@ -1,0 +1,267 @@
+package permission_test
+
+import (
+	"encoding/json"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"pawl/permission"
+	"pawl/run"
+)
+
+// byHost is a command where the sandbox bounds its network by the names of hosts, as it is asked about; see [pawl/judge].
+func byHost(command string) permission.Request {
+	r := contained(command)
+	r.ByHost, r.Sandbox = true, run.ToHosts(permission.HostsOf(command)...)
+	return r
+}
+
+func TestTheHostsOfACommandAreKnown(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{
+		"npm install":                                "registry.npmjs.org",
+		"cd web && npm ci 2>&1 | tail -5":            "registry.npmjs.org",
+		"npm install && npm test":                    "registry.npmjs.org",
+		"yarn install":                               "registry.npmjs.org registry.yarnpkg.com",
+		"pip install -r requirements.txt":            "files.pythonhosted.org pypi.org",
+		"python3 -m pip install x":                   "files.pythonhosted.org pypi.org",
+		"go test ./...":                              "proxy.golang.org sum.golang.org",
+		"go mod tidy && npm ci":                      "proxy.golang.org registry.npmjs.org sum.golang.org",
+		"cargo build --release":                      "crates.io index.crates.io static.crates.io",
+		"npm install --registry=https://npm.x.org/a": "npm.x.org registry.npmjs.org",
+		"pip install git+https://github.com/a/b@v1":  "files.pythonhosted.org github.com pypi.org",
+		"curl -sS https://example.com/x | head":      "example.com",
+		"curl http://10.0.0.1:8080/x":                "10.0.0.1:8080",
+		"curl 'http://[fd00::1]/'":                   "[fd00::1]:80",
+		"git clone https://github.com/a/b":           "github.com",
+		"curl http://localhost:3000":                 "", // of the sandbox
+		"curl http://localhost:3000 && npm ci":       "registry.npmjs.org",
+		"git clone git@github.com:a/b":               "",
+		"git clone ssh://git@github.com/a/b":         "",
+		"git push":                                   "",
+		"curl $URL":                                  "",
+		"curl example.com":                           "",
+		"npm ci && ssh host":                         "",
+		"curl http://user@example.com/":              "",
+		"curl ftp://example.com/":                    "",
+		"ls":                                         "",
+		"make":                                       "",
+	} {
+		if got := strings.Join(permission.HostsOf(command), " "); got != want {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
+	}
+}
+
+func TestAHostIsReachedByWhatNamesIt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		hosts, host, port string
+		ok, named         bool
+	}{
+		{"example.com", "example.com", "443", true, false},
+		{"example.com", "EXAMPLE.com.", "80", true, false},
+		{"example.com", "example.com", "8443", false, false},
+		{"example.com", "sub.example.com", "443", false, false},
+		{"example.com", "notexample.com", "443", false, false},
+		{"*.example.com", "a.b.example.com", "443", true, false},
+		{"*.example.com", "example.com", "443", false, false},
+		{"*.example.com:8443", "a.example.com", "8443", true, false},
+		{"*.example.com:8443", "a.example.com", "443", false, false},
+		{"example.com:8443", "example.com", "8443", true, true},
+		{"127.0.0.1", "127.0.0.1", "80", true, true},
+		{"127.0.0.1", "127.0.0.1", "5432", false, false},
+		{"[::1]:80", "::1", "80", true, true},
+		{"*", "example.com", "443", true, false},
+		{"*", "example.com", "22", false, false},
+		{"a.org b.org:1", "b.org", "1", true, true},
+	} {
+		if ok, named := permission.Reaches(strings.Fields(c.hosts), c.host, c.port); ok != c.ok || named != c.named {
+			t.Errorf("%s at %s with %s: %v %v", c.host, c.port, c.hosts, ok, named)
+		}
+	}
+	for _, c := range []struct {
+		host, address string
+		named, ok     bool
+	}{
+		{"a.org", "93.184.216.34", false, true}, {"a.org", "127.0.0.1", false, false}, {"a.org", "127.0.0.1", true, true}, {"a.org", "10.0.0.1", true, true},
+		{"a.org", "169.254.169.254", true, false}, {"169.254.169.254", "169.254.169.254", true, true}, {"a.org", "fd00:ec2::254", true, false}, {"a.org", "fe80::1", true, false},
+		{"a.org", "100.101.1.1", true, true}, {"a.org", "100.101.1.1", false, false}, {"a.org", "64:ff9b::a9fe:a9fe", true, false}, {"a.org", "64:ff9b::a9fe:1", true, false}, {"a.org", "::ffff:0.0.0.0", true, false},
+		{"a.org", "0.0.0.0", true, false}, {"a.org", "224.0.0.1", true, false}, {"127.0.0.1", "::ffff:127.0.0.1", true, true},
+	} {
+		if err := permission.MayDial(c.host, netip.MustParseAddr(c.address), c.named); (err == nil) != c.ok {
+			t.Errorf("%s at %s, named %v: %v", c.host, c.address, c.named, err)
+		}
+	}
+}
+
+func TestWhatIsNoHostIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{"", "https://example.com", "example.com/x", "a b.org", "a,b.org", "*.com", "*x.org", "a..org", "ex\u0430mple.com", "a.org:x", "a.org:0", "a.org:123456", "nowhere", "a\n.org", "user@a.org", strings.Repeat("a.", 200) + "org"} {
+		if hosts, err := permission.Hosts([]string{bad}); err == nil {
+			t.Errorf("%q was taken as %q", bad, hosts)
+		}
+	}
+	hosts, err := permission.Hosts([]string{"npm", "Example.COM:8443", "*.golang.org:443", "localhost:3000", "*"})
+	if want := []string{"registry.npmjs.org", "example.com:8443", "*.golang.org:443", "localhost:3000", "*"}; err != nil || !slices.Equal(hosts, want) {
+		t.Errorf("got %q, %v", hosts, err)
+	}
+	for _, text := range []string{"network(npm)", "network"} {
+		if _, err := permission.ParseRule(text); err == nil || !strings.Contains(err.Error(), "setting network") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// A package manager of a project asks one question in the life of the project, and the rule that answers it opens no other host.
+func TestAPackageManagerAsksOnce(t *testing.T) {
+	t.Parallel()
+	for _, commands := range [][]string{
+		{"npm install && npm test", "npm install", "npm test -- --watch=false", "npm install && npm test"},
+		{"pip install -r requirements.txt", "pip install -r requirements.txt", "pip install -r dev.txt"},
+		{"cargo build", "cargo build --release", "cargo build"},
+		{"go test ./...", "go test ./x -run Y", "go test ./..."},
+		{"go mod tidy", "go mod tidy"},
+	} {
+		var stored permission.Rules
+		questions := 0
+		for _, command := range commands {
+			r := byHost(command)
+			confined := r
+			confined.Sandbox = run.Confined // as it is judged first
+			d := stored.Decide(confined, permission.Default)
+			if d.Verdict == permission.Allow && d.Sandbox.Hosts() != nil {
+				if d.Sandbox != r.Sandbox {
+					t.Errorf("%s runs with %q, not %q", command, d.Sandbox, r.Sandbox)
+				}
+				continue
+			}
+			questions++
+			if d = stored.Decide(r, permission.Default); d.Verdict != permission.Ask || !strings.Contains(d.Reason, "limited to "+r.Sandbox.Hosts()[0]) && !strings.HasPrefix(command, "cargo") && !strings.HasPrefix(command, "go") {
+				t.Errorf("%s: %+v", command, d)
+			}
+			p := stored.Propose(r, permission.Default, nil)
+			if len(p.Rules) == 0 {
+				t.Errorf("%s: %s", command, p.Reason)
+			}
+			for _, rule := range p.Rules {
+				if rule.Sandbox != r.Sandbox {
+					t.Errorf("%s: the rule %s lifts %q", command, rule, rule.Sandbox)
+				}
+			}
+			stored = permission.Merge(stored, p.Rules)
+		}
+		if questions != 1 {
+			t.Errorf("%q: %d questions", commands, questions)
+		}
+	}
+	// What goes elsewhere has a rule for this very command.
+	p := permission.Rules(nil).Propose(byHost("curl https://example.com/x"), permission.Default, nil)
+	if len(p.Rules) != 1 || p.Rules[0].String() != "shell(curl https://example.com/x)" || !p.Exact {
+		t.Errorf("curl: %+v", p)
+	}
+	if p := permission.Rules(nil).Propose(byHost("npm install --registry https://x.example.org/"), permission.Default, nil); len(p.Rules) != 1 || !p.Exact {
+		t.Errorf("another registry: %+v", p)
+	}
+}
+
+// A rule opens what it says to the commands that it covers, and to the whole of a command what all of its parts have.
+func TestARuleWithANetworkOpensItsHosts(t *testing.T) {
+	t.Parallel()
+	var rs permission.Rules
+	for _, text := range []string{
+		`{"rule":"shell(npm ci *)","effect":"allow","network":["npm","*.example.com"]}`,
+		`{"rule":"shell(pip install *)","effect":"allow","network":["pypi"]}`,
+		`{"rule":"shell(pnpm i *)","effect":"allow","network":["a.example.com","npm"]}`,
+		`{"rule":"shell(frob *)","effect":"allow"}`,
+		`{"rule":"shell(wide *)","effect":"allow","sandbox":"network"}`,
+	} {
+		var r permission.Rule
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatal(err)
+		}
+		again, err := json.Marshal(r)
+		var same permission.Rule
+		if err != nil || json.Unmarshal(again, &same) != nil || same.Sandbox != r.Sandbox {
+			t.Errorf("%s is written as %s", text, again)
+		}
+		rs = append(rs, r)
+	}
+	open, err := permission.NetworkRules([]string{"docs.example.org"}, "settings")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		command    string
+		rs         permission.Rules
+		want, with string // with the setting
+	}{
+		{"npm ci", rs, "network:*.example.com,registry.npmjs.org", "network:*.example.com,docs.example.org,registry.npmjs.org"},
+		{"npm ci && frob x", rs, "", "network:docs.example.org"},
+		{"npm ci && pip install -r x", rs, "", "network:docs.example.org"},
+		{"npm ci && pnpm i", rs, "network:a.example.com,registry.npmjs.org", "network:a.example.com,docs.example.org,registry.npmjs.org"},
+		{"npm ci && wide", rs, "network:*.example.com,registry.npmjs.org", "network:*.example.com,docs.example.org,registry.npmjs.org"},
+		{"npm ci | tail -3", rs, "network:*.example.com,registry.npmjs.org", "network:*.example.com,docs.example.org,registry.npmjs.org"},
+		{"wide", rs, "network", "network"},
+		{"frob x", rs, "", "network:docs.example.org"},
+		{"npm test", rs, "trial", "trial"}, // what runs unasked has none
+		{"ls", rs, "read-only", "read-only"},
+	} {
+		r := byHost(c.command)
+		r.Sandbox = run.Confined
+		if d := c.rs.Decide(r, permission.Default); d.Verdict != permission.Allow || string(d.Sandbox) != c.want {
+			t.Errorf("%s: %s %q (%s), want %q", c.command, d.Verdict, d.Sandbox, d.Reason, c.want)
+		}
+		if d := permission.Merge(c.rs, open).Decide(r, permission.Default); d.Verdict != permission.Allow || string(d.Sandbox) != c.with {
+			t.Errorf("%s with the setting: %s %q, want %q", c.command, d.Verdict, d.Sandbox, c.with)
+		}
+		r.ByHost = false // nothing bounds it: then it stays closed
+		if d := permission.Merge(c.rs, open).Decide(r, permission.Default); d.Sandbox.Hosts() != nil {
+			t.Errorf("%s where nothing bounds it: %q", c.command, d.Sandbox)
+		}
+	}
+	ask := func(command string, hosts ...string) permission.Verdict {
+		r := byHost(command)
+		r.Sandbox = run.ToHosts(hosts...)
+		return permission.Merge(rs, open).Decide(r, permission.Default).Verdict
+	}
+	for hosts, want := range map[string]permission.Verdict{
+		"registry.npmjs.org": permission.Allow, "x.example.com": permission.Allow, "docs.example.org registry.npmjs.org": permission.Allow, "registry.npmjs.org:443": permission.Allow,
+		"evil.example": permission.Ask, "registry.npmjs.org evil.example": permission.Ask, "registry.npmjs.org:22": permission.Ask, "*.org": permission.Ask, "*": permission.Ask, "example.com": permission.Ask,
+	} {
+		if got := ask("npm ci", strings.Fields(hosts)...); got != want {
+			t.Errorf("npm ci to %s: %s", hosts, got)
+		}
+	}
+	for _, bad := range []string{
+		`{"rule":"shell(x)","effect":"deny","network":["npm"]}`, `{"rule":"edit(x)","effect":"allow","network":["npm"]}`, `{"rule":"shell(x)","effect":"allow","network":["http://x"]}`,
+		`{"rule":"shell(x)","effect":"allow","sandbox":"none","network":["npm"]}`, `{"rule":"shell(x)","effect":"allow","sandbox":"network:npm"}`, `{"rule":"network(npm)","effect":"allow"}`,
+	} {
+		if err := json.Unmarshal([]byte(bad), new(permission.Rule)); err == nil {
+			t.Errorf("%s was taken", bad)
+		}
+	}
+}
+
+// Everyone can read what a set has.
+func TestTheManualListsTheSetsOfHosts(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/permissions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(permission.Networks()) < 5 {
+		t.Errorf("there are %d sets", len(permission.Networks()))
+	}
+	for _, n := range permission.Networks() {
+		if row := "| `" + n.Name + "` | " + strings.Join(n.Hosts, ", ") + " |"; !strings.Contains(string(page), row) {
+			t.Errorf("docs/permissions.md lacks the row %s", row)
+		}
+		if _, err := permission.Hosts(n.Hosts); err != nil || n.Name != strings.ToLower(n.Name) {
+			t.Errorf("%s: %v", n.Name, err)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package tool
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"pawl/internal/proc"
+	"pawl/permission"
+	"pawl/sandbox"
+	"pawl/tool/proxy"
+)
+
+// proxyVariables name the proxy for the programs of a command.
+var proxyVariables = []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "YARN_HTTP_PROXY", "YARN_HTTPS_PROXY"}
+
+// ownHosts are the names of a command's own loopback, which it reaches without the proxy.
+var ownHosts = []string{"localhost", "127.0.0.1", "::1"}
+
+// openHosts opens the network of a command that has one by host alone, until the session ends: then it is said which
+// hosts it has asked for.
+func openHosts(c *proc.Command, session *sandbox.Session, hosts []string, lookup proxy.Lookup) {
+	l := session.Network()
+	if l == nil {
+		return
+	}
+	p := proxy.Serve(l, hosts, lookup)
+	session.AtEnd(func() []string {
+		p.Close()
+		return askedWords(p.Asked(), hosts)
+	})
+	own := slices.DeleteFunc(slices.Clone(ownHosts), func(name string) bool {
+		// One that a rule names is the machine's.
+		return slices.ContainsFunc(hosts, func(h string) bool { return h == name || strings.HasPrefix(strings.Trim(h, "["), name) })
+	})
+	variables := map[string]string{"NO_PROXY": strings.Join(own, ","), "no_proxy": strings.Join(own, ","), "NODE_USE_ENV_PROXY": "1"}
+	for _, name := range proxyVariables {
+		variables[name] = "http://" + l.Addr().String()
+	}
+	c.Env = slices.DeleteFunc(slices.Clone(c.Env), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		_, ours := variables[name]
+		return ours
+	})
+	for name, value := range variables {
+		c.Env = append(c.Env, name+"="+value)
+	}
+}
+
+// maxAsked is how many hosts are listed of each kind.
+const maxAsked = 10
+
+// askedWords says which hosts a command has asked for, and how it comes to those that it did not reach.
+func askedWords(asked []proxy.Asked, hosts []string) []string {
+	var reached, refused, failed, missing []string
+	for _, a := range asked {
+		switch {
+		case a.Problem == "":
+			reached = append(reached, a.Host)
+		case a.Unnamed:
+			refused = append(refused, a.Host)
+			if _, err := permission.Hosts([]string{a.Host}); err == nil {
+				missing = append(missing, a.Host)
+			}
+		case a.Refused:
+			refused = append(refused, a.Host+" ("+a.Problem+")")
+		default:
+			failed = append(failed, a.Host+" ("+a.Problem+")")
+		}
+	}
+	list := func(hosts []string, what string) string {
+		if len(hosts) == 0 {
+			return ""
+		}
+		more := ""
+		if len(hosts) > maxAsked {
+			hosts, more = hosts[:maxAsked], " and others"
+		}
+		return strings.Join(hosts, ", ") + more + " " + what
+	}
+	words := slices.DeleteFunc([]string{list(reached, "allowed"), list(refused, "refused"), list(failed, "failed")}, func(s string) bool { return s == "" })
+	if len(words) == 0 {
+		return nil
+	}
+	said := "network: " + strings.Join(words, "; ")
+	if len(missing) > 0 && len(missing) <= maxAsked {
+		all, _ := json.Marshal(append(slices.Clone(hosts), missing...))
+		said += ". If it needs what was refused, repeat the call with \"hosts\": " + string(all) + "; a person decides that anew."
+	}
+	return []string{said}
+}
