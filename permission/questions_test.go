@@ -95,6 +95,27 @@ func TestGitThatRunsOtherProgramsChangesNoRepositoryUnasked(t *testing.T) {
 	}
 }
 
+// A deny rule for a command of a program holds whatever options stand before it, in every mode.
+func TestADenyRuleHoldsBehindOptionsOfTheProgram(t *testing.T) {
+	t.Parallel()
+	for rule, commands := range map[string]map[string]permission.Verdict{
+		"git push *": {"git -C . push": permission.Deny, "git --no-pager push origin": permission.Deny, "git -P -C a --git-dir b push": permission.Deny, "git --git-dir=a push": permission.Deny,
+			"git --no-pager log push": permission.Allow, "git log push": permission.Allow, "git -C push status": permission.Allow},
+		"docker rm *": {"docker --context x rm a": permission.Deny, "docker -D rm a": permission.Deny, "docker ps": permission.Allow},
+	} {
+		r, err := permission.ParseRule("shell(" + rule + ")")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Effect = permission.Deny
+		for command, verdict := range commands {
+			if d := (permission.Rules{r}).Decide(contained(command), permission.Bypass); verdict == permission.Deny && d.Verdict != verdict || verdict != permission.Deny && d.Verdict == permission.Deny {
+				t.Errorf("%s under deny %s: %s (%s)", command, rule, d.Verdict, d.Reason)
+			}
+		}
+	}
+}
+
 // A command for a service on this machine is told whose loopback it would reach, and one that also names another host
 // that it needs the network.
 func TestTheLoopbackIsNoNetwork(t *testing.T) {

@@ -262,8 +262,42 @@ func (r Rule) finds(p *simpleCommand) bool {
 		name = path.Base(name)
 	}
 	// On a disk that does not tell capitals apart, RM is rm.
-	return matchWords(words, p.words, strings.ToLower(name), strings.ToLower(first))
+	name, first = strings.ToLower(name), strings.ToLower(first)
+	return matchWords(words, p.words, name, first) || len(words) > 1 && slices.ContainsFunc(withoutOptions(p.words), func(w []word) bool {
+		return matchWords(words, w, name, first)
+	})
 }
+
+// withoutOptions returns what a command is without the options before its first operand, which may be a command of the
+// program: git -C x push. Whether an option takes the next word is not known, so there may be several.
+func withoutOptions(words []word) (forms [][]word) {
+	next, seen := []int{1}, map[int]bool{}
+	for len(next) > 0 {
+		i := next[0]
+		next = next[1:]
+		if seen[i] || i >= len(words) {
+			continue
+		}
+		seen[i] = true
+		switch text := words[i].text; {
+		case strings.HasPrefix(text, "-") || strings.HasPrefix(text, "+"):
+			takes := has(gitValues, text)
+			known := path.Base(words[0].text) == "git" || strings.Contains(text, "=")
+			if !takes || !known {
+				next = append(next, i+1)
+			}
+			if takes || !known {
+				next = append(next, i+2)
+			}
+		case i > 1:
+			forms = append(forms, append(words[:1:1], words[i:]...))
+		}
+	}
+	return forms
+}
+
+// gitValues are the options of git that take the next word (git(1) of 2.51).
+const gitValues = "-C -c --git-dir --work-tree --namespace --config-env --attr-source --super-prefix"
 
 // matches reports whether an allow rule's words match those of p. It does not
 // say that p may run: see [evaluation.allowed].
