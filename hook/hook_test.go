@@ -90,6 +90,21 @@ func TestARuleSavesTheStartOfAHook(t *testing.T) {
 			t.Errorf("%q runs: %t", rule, got)
 		}
 	}
+	// What it might speak of is not passed over.
+	for call, want := range map[[3]string]bool{
+		{"Bash(git push *)", "shell", `{"command":"git push origin"}`}: true, {"Bash(git push:*)", "shell", `{"command":"cd x && git push"}`}: true,
+		{"Bash(git push *)", "shell", `{"command":"git  push"}`}: true, {"Bash(git push *)", "shell", `{"command":"env A=1 git push"}`}: true,
+		{"Bash(git push *)", "shell", `{"command":"sh -c 'git push'"}`}: true,
+		{"Bash(git push *)", "shell", `{"command":"git -C a push"}`}:    true, {"Bash(git push *)", "shell", `{"command":"git status && ls -la"}`}: false,
+		{"Bash(rm *)", "shell", `{"command":"git commit -m 'rm x'"}`}: false, {"Bash(rm *)", "shell", `{"command":"ls | xargs rm"}`}: true,
+		{"Edit(*.ts)", "edit", `{"path":"src/a.ts"}`}: true, {"Edit(*.ts)", "edit", `{"path":"src/a.go"}`}: false, {"Edit(src/*)", "edit", `{"path":"src/a.go"}`}: true,
+		{"Edit(./src/*)", "edit", `{"path":"src/a.go"}`}: true, {"Edit(src/**)", "edit", `{"path":"src/x/a.go"}`}: true, {"Edit(src/*)", "edit", `{"path":"lib/a.go"}`}: false,
+	} {
+		s := parsed(t, `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"x","if":`+quoted(call[0])+`}]}]}}`)
+		if got := len(s.For(Moment{Hook: run.Hook{Point: run.PreToolUse}, Call: run.Call{Tool: call[1], Arguments: call[2]}}, "/w")) > 0; got != want {
+			t.Errorf("%q runs: %t", call, got)
+		}
+	}
 }
 
 // The input of a call is what hooks made for Claude Code expect, and what they change comes back as pawl's.

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"pawl/permission"
 	"pawl/run"
 	"pawl/task"
 	"pawl/tool"
@@ -139,14 +140,29 @@ func ruleMatches(rule string, m Moment, workspace string) bool {
 		return true
 	}
 	text := subject(input(m.Call.Tool, m.Call.Arguments, workspace), workspace)
-	if before, ok := strings.CutSuffix(pattern, ":*"); ok {
+	if m.Call.Tool == "shell" {
+		return commandFits(strings.Replace(pattern, ":*", " *", 1), text, workspace)
+	}
+	if before, ok := strings.CutSuffix(pattern, "*"); ok && !strings.ContainsAny(before, "*/.~") && before != "" {
 		return strings.HasPrefix(text, before)
 	}
-	if before, ok := strings.CutSuffix(pattern, "*"); ok && !strings.Contains(before, "*") {
-		return strings.HasPrefix(text, before)
+	if !strings.Contains(pattern, "/") {
+		text = path.Base(text) // as in .gitignore
 	}
 	ok, err := path.Match(pattern, text)
-	return ok || err != nil || strings.Contains(pattern, "**")
+	return ok || err != nil || strings.Contains(pattern, "**") || strings.ContainsAny(pattern[:min(1, len(pattern))], "/~.!")
+}
+
+// commandFits reports whether a rule would speak of a command: of a part of it, in whatever spelling. Else a hook that guards
+// git push would not see "cd x && git push".
+func commandFits(pattern, command, workspace string) bool {
+	rule, err := permission.ParseRule("shell(" + pattern + ")")
+	if err != nil {
+		return true
+	}
+	rule.Effect = permission.Deny
+	r := permission.Request{Tool: "shell", Class: run.Writes, Command: command, Workspace: workspace, Sandboxed: true, EnforcesReadOnly: true}
+	return permission.Rules{rule}.Decide(r, permission.Bypass).Verdict == permission.Deny
 }
 
 // Bounds of what hooks print and say.
