@@ -297,6 +297,19 @@ func TestAHookIsLookedAtWhenItsTurnHasCome(t *testing.T) {
 	}
 }
 
+// The last time that hooks may keep a turn from ending says so, to the model and the person.
+func TestTheLastBlockOfAnEndSaysSo(t *testing.T) {
+	t.Parallel()
+	s := parsed(t, `{"hooks":{"Stop":[{"hooks":[{"type":"http","url":"http://127.0.0.1:1/","onFailure":"block"}]}]}}`)
+	for blocks, last := range map[int]bool{0: false, run.MaxStopBlocks - 2: false, run.MaxStopBlocks - 1: true} {
+		m := Moment{Hook: run.Hook{Point: run.Stop}, Blocks: blocks}
+		p := s.Run(t.Context(), tool.Env{Workspace: "/w", Session: &tool.Session{}}, m, s.For(m, "/w"))
+		if got := strings.HasSuffix(p.Reason, "[8 times in a row: the next answer ends the turn]"); p.Says != run.HookDenies || got != last {
+			t.Errorf("after %d: %s", blocks, p.Reason)
+		}
+	}
+}
+
 // A repository's hook does not run without a sandbox, and what it would have guarded is asked about.
 func TestAHookOfTheRepositoryNeedsTheSandbox(t *testing.T) {
 	t.Parallel()

@@ -451,6 +451,9 @@ func together(m Moment, hooks []*Hook, answers []answer) run.HookSettled {
 		}
 		p.Runs = append(p.Runs, a.run)
 	}
+	if turns := m.Point == run.Stop || m.Point == run.SubagentStop; turns && p.Says == run.HookDenies && m.Blocks+1 >= run.MaxStopBlocks {
+		p.Reason += fmt.Sprintf("\n[%d times in a row: the next answer ends the turn]", m.Blocks+1)
+	}
 	p.Context = strings.Join(context, "\n\n")
 	if changed != nil && p.Says != run.HookDenies {
 		p.Arguments = arguments(m.Call.Tool, changed)

@@ -113,9 +113,9 @@ type hooking struct {
 	halt     Ended       // how the turn has to end, as a hook wants it
 }
 
-// maxStopBlocks is how often in a row hooks may keep a turn from ending: the number of Claude Code (anthropics/claude-code
+// MaxStopBlocks is how often in a row hooks may keep a turn from ending: the number of Claude Code (anthropics/claude-code
 // CHANGELOG, read 2026-11-23).
-const maxStopBlocks = 8
+const MaxStopBlocks = 8
 
 // hook returns the index of the hooks of a point, or -1.
 func (t *Turn) hook(p HookPoint, call CallID) int {
@@ -470,7 +470,7 @@ func (m *maker) hooksBefore(purpose Purpose, attempt int) (bool, error) {
 func (m *maker) hooksAtEnd(end Ended) (bool, error) {
 	t := &m.s.Turn
 	concludes := end.End == Completed && t.Phase == Spoken && !m.s.submitted()
-	if !concludes || t.stopped == m.s.lastID() || t.blocks >= maxStopBlocks {
+	if !concludes || t.stopped == m.s.lastID() || t.blocks >= MaxStopBlocks {
 		return false, nil
 	}
 	point := Stop
