@@ -250,6 +250,10 @@ func (w *Workspace) loaded() (*settings, error) {
 		w.sandboxed = sync.OnceValue(w.findConfining)
 		go w.sandboxed() // a run needs it before its first request
 	}
+	own := sync.OnceValue(w.ownSkills)
+	if w.opt.Drives {
+		go own() // the first request needs them, and a person may have hundreds
+	}
 	p, err := w.openPolicy()
 	if err != nil {
 		return nil, err
@@ -267,8 +271,11 @@ func (w *Workspace) loaded() (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.settings = &settings{Config: c, policy: p, skills: sync.OnceValue(func() skillsFound { return w.findSkills(p) }),
+	w.settings = &settings{Config: c, policy: p, skills: sync.OnceValue(func() skillsFound { return w.findSkills(p, own) }),
 		hooks: sync.OnceValue(func() hooksFound { return w.findHooks(p) })}
+	if w.opt.Drives {
+		go w.settings.skills()
+	}
 	w.settings.wrong = w.settings.complete(w)
 	return w.settings, w.settings.wrong
 }

@@ -44,12 +44,10 @@ func (w *Workspace) Skills() (all []instructions.Skill, untrusted, problems []st
 	return f.all, f.untrusted, f.problems, nil
 }
 
-func (w *Workspace) findSkills(p *policy.Policy) skillsFound {
-	own := make(chan skillsFound, 1)
-	go func() { own <- w.ownSkills() }() // each half of the start's wait for many skills
-	theirs := w.repositorySkills(p)
-	f := <-own
-	f.problems, f.untrusted = append(f.problems, theirs.problems...), theirs.untrusted
+// findSkills finds the skills of a workspace; own returns those of the person.
+func (w *Workspace) findSkills(p *policy.Policy, own func() skillsFound) skillsFound {
+	theirs, f := w.repositorySkills(p), own()
+	f.problems, f.untrusted = slices.Concat(f.problems, theirs.problems), theirs.untrusted
 	var brought []instructions.Skill
 	for _, p := range w.plugins().all {
 		brought = append(brought, p.Skills...)
