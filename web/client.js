@@ -6,7 +6,7 @@ import { sleep } from "./timing.js";
 
 const prefix = "/api/v1";
 
-/** @typedef {Record<"items" | "messages" | "runs" | "parts" | "questions" | "attachments" | "labels" | "depends_on" | "may" | "files" | "checks" | "notes" | "arrays" | "objects", any[]> & Record<string, any>} Answer what the server says */
+/** @typedef {Record<"items"|"messages"|"runs"|"parts"|"questions"|"attachments"|"labels"|"depends_on"|"may"|"files"|"checks"|"days"|"denials"|"models"|"notes"|"arrays"|"objects", any[]> & Record<string, any>} Answer what the server says */
 
 /** A Problem is an error that the server answered with. */
 export class Problem extends Error {

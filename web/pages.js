@@ -4,6 +4,7 @@ import { get, post, send } from "./client.js";
 import { standing } from "./dialog.js";
 import { ago, ask, bars, button, code, count, fill, h, money, plural, put, said, submits, trying, wide } from "./dom.js";
 import { logOut } from "./session.js";
+import { line } from "./task.js";
 import { transcript } from "./transcript.js";
 
 /** @typedef {(place: HTMLElement, signal: AbortSignal) => Promise<void>} Page shows itself until the signal says otherwise */
@@ -31,14 +32,11 @@ export async function runs(place, signal) {
 /** @type {PageOf} */
 export async function runPage(place, run, signal) {
   const [r, why] = await Promise.all([get("/runs/" + run, {}, signal), get(`/runs/${run}/why`, {}, signal)]);
-  const e = h("div", "run"), words = h("textarea", { rows: 2, placeholder: "Say something to the agent", "aria-label": "say something to the agent" });
+  const e = h("div", "run"), say = line(`/runs/${run}/prompt`, run, signal).e;
+  say.classList.add("stand");
   put(place, h("div", "task", h("header", null, h("p", null, h("a", { href: "#/runs" }, "← Runs")), h("h1", null, r.name || r.title || run), h("p", "status", why.text, why.next ? " · " + why.next : ""),
     h("div", "actions", r.state === "working" && button("Stop", () => post(`/runs/${run}/interrupt`)), h("a", { class: "button", href: `#/runs/${run}/outputs` }, "Outputs"))),
-  h("div", "main", e, h("form", { class: "say stand", onsubmit: submits(async () => {
-    const text = words.value.trim();
-    if (text) await post(`/runs/${run}/prompt`, { text });
-    if (words.value.trim() === text) words.value = "";
-  }) }, words, h("div", null, h("button", "act", "Say"))))));
+  h("div", "main", e, say)));
   transcript(e, run, signal);
 }
 
@@ -66,7 +64,7 @@ export async function agents(place, signal) {
 export async function agentPage(place, name, signal) {
   const a = await get("/agents/" + name, {}, signal).catch((error) => { if (error.status === 404) return null; throw error; });
   const p = a?.permissions || {};
-  const lines = (/** @type {string} */ t) => t.split("\n").map((/** @type {any} */ l) => l.trim()).filter(Boolean);
+  const lines = (/** @type {string} */ t) => t.split("\n").map((l) => l.trim()).filter(Boolean);
   /** @type {Record<string, {of: string, e: HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement, label: string}>} */
   const fields = {
     description: { label: "What it is for", of: a?.description || "", e: h("input", { size: 60 }) },
@@ -144,7 +142,7 @@ export async function trust(place, signal) {
 export async function usage(place, signal) {
   const list = h("div");
   const load = (/** @type {string} */ since) => trying(async () => {
-    const u = /** @type {any} */ (await get("/usage", { since }, signal));
+    const u = await get("/usage", { since }, signal);
     fill(list,
       h("p", "figures", [[plural(u.runs, "run"), ""], [plural(u.turns, "turn"), ""], [plural(u.calls, "call"), ""], [money(u.cost) || "–", "cost"], [String(u.reminders), "reminders"], [u.steps_per_turn.mean.toFixed(1), "steps a turn"]].map(([n, what]) => h("span", null, h("b", null, n), " ", what))),
       u.days.length > 0 && [h("h2", null, "By day"), h("div", "plots", /** @type {[string, (d: any) => number, (n: number) => string][]} */ ([
@@ -152,8 +150,8 @@ export async function usage(place, signal) {
         ["reminders", (d) => d.reminders, String], ["seconds a turn", (d) => d.turns ? d.driven_ms / d.turns / 1000 : 0, (n) => n.toFixed(1)],
       ]).map(([name, of, say]) => plot(name, u.days, of, say)))],
       h("h2", null, "How turns ended"), bars(Object.entries(u.ends)),
-      h("h2", null, "Models"), rows(["model", "requests", "tokens in", "tokens out", "cost"], (u.models || []).map((/** @type {any} */ m) => [code(m.model), m.requests, count(m.usage.input_tokens + m.usage.cache_read_tokens), count(m.usage.output_tokens), money(m.usage.cost)])),
-      u.denials?.length > 0 && [h("h2", null, "Refused"), rows(["tool", "rule", "count"], u.denials.map((/** @type {any} */ d) => [d.tool, d.rule || d.source || "", d.count]))]);
+      h("h2", null, "Models"), rows(["model", "requests", "tokens in", "tokens out", "cost"], (u.models || []).map((m) => [code(m.model), m.requests, count(m.usage.input_tokens + m.usage.cache_read_tokens), count(m.usage.output_tokens), money(m.usage.cost)])),
+      u.denials?.length > 0 && [h("h2", null, "Refused"), rows(["tool", "rule", "count"], u.denials.map((d) => [d.tool, d.rule || d.source || "", d.count]))]);
   });
   const since = h("select", { "aria-label": "since", onchange: () => load(since.value) }, [["", "ever"], ["24h", "the last day"], ["168h", "the last week"], ["720h", "the last month"]].map(([value, name]) => h("option", { value }, name)));
   put(place, h("h1", null, "Usage"), h("p", null, since), list);

@@ -18,7 +18,7 @@ export async function taskPage(place, id, signal) {
   const tabs = h("nav", { class: "tabs", "aria-label": "runs" });
   const runPlace = h("div", "run");
   const rail = h("aside", "rail");
-  const say = line(id, signal);
+  const say = line(`/tasks/${id}/messages`, id, signal);
   place.append(h("div", "task",
     h("header", null, h("p", null, h("a", { href: "#/" }, "← Board")), title, status, actions),
     h("div", "main", tabs, runPlace, h("div", "stand", asks, say.e)), rail));
@@ -170,9 +170,9 @@ function attachments(task, load) {
     button("Remove", async () => { await send("DELETE", `/tasks/${task.id}/attachments/${a.id}`); load(); })))), file);
 }
 
-/** line is the line to say something. What stands in it is kept until it is sent. @param {string} id @param {AbortSignal} signal */
-function line(id, signal) {
-  const words = h("textarea", { rows: 2, "aria-label": "say something to the agent", value: draft.of(id), oninput: () => draft.keep(id, words.value), onkeydown: (e) => {
+/** line is the line to say something. What stands in it is kept until it is sent. @param {string} path @param {string} id of what is kept @param {AbortSignal} signal */
+export function line(path, id, signal) {
+  const words = h("textarea", { rows: 2, placeholder: "Say something to the agent", "aria-label": "say something to the agent", value: draft.of(id), oninput: () => draft.keep(id, words.value), onkeydown: (e) => {
     if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); form.requestSubmit(); }
   } });
   addEventListener("draft", () => { words.value = draft.of(id); }, { signal });
@@ -180,14 +180,13 @@ function line(id, signal) {
   const form = h("form", { class: "say", onsubmit: submits(async () => {
     const text = words.value.trim();
     if (!text) return;
-    await post(`/tasks/${id}/messages`, { text });
+    await post(path, { text });
     if (words.value.trim() === text) words.value = "";
     draft.keep(id, words.value);
   }) }, words, h("div", null, note, h("button", "act", "Say")));
   return { e: form, show(/** @type {any} */ task) {
     const at = task.status.name;
     note.textContent = at === "active" ? "It is told with its next results." : at === "completed" || at === "failed" ? "The agent continues with it, in the same conversation." : "It is told when the agent works next.";
-    words.placeholder = "Say something to the agent";
     form.hidden = task.runs.length === 0;
   } };
 }

@@ -4,7 +4,7 @@
 import { follow, get, send } from "./client.js";
 import { bytes, once, said } from "./dom.js";
 
-/** @typedef {Record<"id" | "title" | "status" | "updated_at", string> & Record<"priority" | "seq", number> & Partial<Record<"agent" | "run" | "waits_for" | "detail" | "until" | "branch" | "queued", string> & Record<"labels" | "depends_on", string[]> & Record<"starts" | "merged" | "undriven", boolean>> & {memory_bytes?: number, usage: {cost: number | null}}} Card a task in the list; queued is what its agent waits for before it begins, memory_bytes what the processes of its agent take; undriven: no process works on it */
+/** @typedef {Record<"id"|"title"|"status"|"updated_at", string> & Record<"priority"|"seq", number> & Partial<Record<"agent"|"run"|"waits_for"|"detail"|"until"|"branch"|"queued", string> & Record<"labels"|"depends_on", string[]> & Record<"starts"|"merged"|"undriven", boolean>> & {memory_bytes?: number, usage: {cost: number | null}}} Card a task in the list; queued is what its agent waits for before it begins, memory_bytes what the processes of its agent take; undriven: no process works on it */
 
 /** @type {Map<string, Card>} */
 export const cards = new Map();
