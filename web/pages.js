@@ -144,7 +144,7 @@ export async function usage(place, signal) {
   const load = (/** @type {string} */ since) => trying(async () => {
     const u = await get("/usage", { since }, signal);
     fill(list,
-      h("p", "figures", [[plural(u.runs, "run"), ""], [plural(u.turns, "turn"), ""], [plural(u.calls, "call"), ""], [money(u.cost) || "–", "cost"], [String(u.reminders), "reminders"], [u.steps_per_turn.mean.toFixed(1), "steps a turn"]].map(([n, what]) => h("span", null, h("b", null, n), " ", what))),
+      h("p", "figures", [[plural(Number(u.runs), "run"), ""], [plural(u.turns, "turn"), ""], [plural(u.calls, "call"), ""], [money(u.cost) || "–", "cost"], [String(u.reminders), "reminders"], [u.steps_per_turn.mean.toFixed(1), "steps a turn"]].map(([n, what]) => h("span", null, h("b", null, n), " ", what))),
       u.days.length > 0 && [h("h2", null, "By day"), h("div", "plots", /** @type {[string, (d: any) => number, (n: number) => string][]} */ ([
         ["cost", (d) => d.cost, money], ["turns", (d) => d.turns, String], ["not completed", (d) => d.failed, String],
         ["reminders", (d) => d.reminders, String], ["seconds a turn", (d) => d.turns ? d.driven_ms / d.turns / 1000 : 0, (n) => n.toFixed(1)],
