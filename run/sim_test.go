@@ -504,6 +504,9 @@ func (l *life) maybeClose(p float64) {
 
 func (l *life) interrupt() Interrupted {
 	f := Interrupted{Cause: []Cause{ByPerson, ByRequest, ByShutdown, ByTimeout, ByParent, ByPause}[l.rnd.IntN(6)]}
+	if l.asksLate() && l.chance(0.7) { // it keeps the call for the next turn
+		return Interrupted{Cause: ByPause}
+	}
 	switch l.rnd.IntN(4) {
 	case 0:
 		f.Turn = l.r.State.Turn.N
@@ -517,6 +520,11 @@ func (l *life) interrupt() Interrupted {
 		}
 	}
 	return f
+}
+
+// asksLate reports whether an external agent's call waits for a decision that may come after its turn.
+func (l *life) asksLate() bool {
+	return slices.ContainsFunc(l.r.State.Turn.Calls, func(c *CallState) bool { return c.Late && c.Status == CallIsInspected && c.Problem == "" })
 }
 
 // checkGate holds the gate against the state that was adopted.
@@ -606,6 +614,9 @@ func (l *life) input() (in Input, done bool) {
 	}
 	if at := s.Deadline(); !at.IsZero() && l.now.After(at) && l.gate.Close(Interrupted{Cause: ByTimeout}) {
 		l.stop.armed, l.stop.named, l.stop.turn = true, false, s.Turn.N
+	}
+	if l.asksLate() && l.chance(0.1) {
+		return Input{Wanted: []func(State) []Payload{wanted(l.interrupt())}}, false
 	}
 	if l.chance(0.12) {
 		return l.disturb(), false
