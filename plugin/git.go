@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"pawl/internal/owngit"
@@ -106,8 +105,7 @@ func (o *origin) stream(ctx context.Context, input string, read func(io.Reader) 
 	env := []string{"GIT_ALLOW_PROTOCOL=https:ssh:file", "GIT_DIR=" + o.dir, "GIT_SSH_COMMAND=" + cmp.Or(o.ssh, "false"),
 		"GIT_HTTP_LOW_SPEED_LIMIT=1000", "GIT_HTTP_LOW_SPEED_TIME=30"}
 	cmd := owngit.Call{Program: o.git, Dir: o.dir, Own: true, Env: env}.Command(ctx, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with it end those that it has started
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	grouped(cmd)
 	var said bytes.Buffer
 	cmd.Stdin, cmd.Stderr, cmd.WaitDelay = strings.NewReader(input), &said, 5*time.Second
 	out, err := cmd.StdoutPipe()
