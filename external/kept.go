@@ -113,9 +113,9 @@ func (r *reading) end() []KeptTurn {
 	return r.all
 }
 
-// linesOf calls do with each line of a file, up to its first most bytes; 0: all. What is not JSON, because the program
-// writes it now or was killed, is no line of it.
-func linesOf(path string, most int64, do func(line []byte)) error {
+// linesOf calls do with each line of a file, up to its first most bytes (0: all), until it wants no more. The last line may
+// be half written.
+func linesOf(path string, most int64, do func(line []byte) (more bool)) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -126,7 +126,9 @@ func linesOf(path string, most int64, do func(line []byte)) error {
 		from = io.LimitReader(f, most)
 	}
 	for line := range lines(from) {
-		do(line)
+		if !do(line) {
+			break
+		}
 	}
 	return nil
 }
@@ -196,12 +198,13 @@ func (claude) find(env func(string) string, workspace string) (all []Kept, err e
 	for _, path := range filesIn(filepath.Join(dir, "projects", name), "*.jsonl") {
 		c := Kept{ID: strings.TrimSuffix(filepath.Base(path), ".jsonl"), File: path, Last: modified(path)}
 		elsewhere := false
-		wrong := linesOf(path, maxKeptHead, func(line []byte) {
+		wrong := linesOf(path, maxKeptHead, func(line []byte) bool {
 			var l keptClaude
-			if c.Words == "" && json.Unmarshal(line, &l) == nil {
+			if json.Unmarshal(line, &l) == nil {
 				elsewhere = elsewhere || l.Cwd != "" && l.Cwd != workspace // another folder with the same name
 				c.Words, c.Began = strings.TrimSpace(l.words()), l.At
 			}
+			return c.Words == ""
 		})
 		if err = errors.Join(err, named(path, wrong)); !elsewhere {
 			all = append(all, c)
@@ -213,12 +216,13 @@ func (claude) find(env func(string) string, workspace string) (all []Kept, err e
 func (claude) turns(c Kept) ([]KeptTurn, error) {
 	// A file has all branches of a conversation; the last line is on the one that counts.
 	above, last := map[string]string{}, ""
-	err := linesOf(c.File, 0, func(line []byte) {
+	err := linesOf(c.File, 0, func(line []byte) bool {
 		var l keptClaude
 		if json.Unmarshal(line, &l) == nil && l.ID != "" && !l.Sidechain {
 			above[l.ID] = cmp.Or(l.Parent, l.Logical)
 			last = l.ID
 		}
+		return true
 	})
 	counts := map[string]bool{}
 	for id := last; id != "" && !counts[id]; id = above[id] {
@@ -226,10 +230,10 @@ func (claude) turns(c Kept) ([]KeptTurn, error) {
 	}
 	var r reading
 	stream := &claudeStream{}
-	err = errors.Join(err, linesOf(c.File, 0, func(line []byte) {
+	err = errors.Join(err, linesOf(c.File, 0, func(line []byte) bool {
 		var l keptClaude
 		if json.Unmarshal(line, &l) != nil || !counts[l.ID] {
-			return
+			return true
 		}
 		if words := l.words(); words != "" {
 			r.prompt(words, l.At)
@@ -237,6 +241,7 @@ func (claude) turns(c Kept) ([]KeptTurn, error) {
 			stream.line(line, r.report)
 			r.at(l.At)
 		}
+		return true
 	}))
 	return r.end(), err
 }
@@ -301,17 +306,18 @@ func (codex) find(env func(string) string, workspace string) (all []Kept, err er
 			return nil
 		}
 		c := Kept{File: path, Last: modified(path)}
-		here, n := false, 0
-		wrong := linesOf(path, maxKeptHead, func(line []byte) {
+		here := false // as the first line says
+		wrong := linesOf(path, maxKeptHead, func(line []byte) bool {
 			var l keptCodex
-			if n++; n > 1 && !here || c.Words != "" || json.Unmarshal(line, &l) != nil {
-				return
+			if json.Unmarshal(line, &l) != nil {
+				return here
 			}
 			if l.Type == "session_meta" {
 				c.ID = l.Payload.ID
 				here = l.Payload.Cwd == workspace && !bytes.HasPrefix(l.Payload.Source, []byte("{"))
 			}
 			c.Words, c.Began = strings.TrimSpace(l.words()), l.At
+			return here && c.Words == ""
 		})
 		if err = errors.Join(err, named(path, wrong)); here {
 			all = append(all, c)
@@ -323,10 +329,10 @@ func (codex) find(env func(string) string, workspace string) (all []Kept, err er
 
 func (codex) turns(c Kept) ([]KeptTurn, error) {
 	var r reading
-	err := linesOf(c.File, 0, func(line []byte) {
+	err := linesOf(c.File, 0, func(line []byte) bool {
 		var l keptCodex
 		if json.Unmarshal(line, &l) != nil {
-			return
+			return true
 		}
 		if words := l.words(); words != "" {
 			r.prompt(words, l.At)
@@ -353,6 +359,7 @@ func (codex) turns(c Kept) ([]KeptTurn, error) {
 				r.result(p.Call, claudeText(p.Output), false, nil)
 			}
 		}
+		return true
 	})
 	return r.end(), err
 }
@@ -416,7 +423,7 @@ func geminiMessages(path string, most int64) (id string, all []keptGemini, err e
 			all = append(all, m)
 		}
 	}
-	err = linesOf(path, most, func(line []byte) {
+	err = linesOf(path, most, func(line []byte) bool {
 		var l struct {
 			keptGemini
 			Session string `json:"sessionId"`
@@ -426,7 +433,7 @@ func geminiMessages(path string, most int64) (id string, all []keptGemini, err e
 			} `json:"$set"`
 		}
 		if json.Unmarshal(line, &l) != nil {
-			return
+			return true
 		}
 		if l.Session != "" && l.Kind == "main" {
 			id = l.Session
@@ -437,6 +444,7 @@ func geminiMessages(path string, most int64) (id string, all []keptGemini, err e
 		for _, m := range append(l.Set.Messages, l.keptGemini) {
 			put(m)
 		}
+		return true
 	})
 	return id, slices.DeleteFunc(all, func(m keptGemini) bool { return strings.HasPrefix(m.words(), geminiOwnWords) }), err
 }

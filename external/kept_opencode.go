@@ -53,7 +53,7 @@ func (opencode) find(env func(string) string, workspace string) (all []Kept, err
 		if err := scan(&c.ID, &updated, &began, &data); err != nil {
 			return err
 		}
-		var part keptPart
+		var part opencodePart
 		if n := len(all); n > 0 && all[n-1].ID == c.ID || json.Unmarshal([]byte(data), &part) != nil || part.Synthetic {
 			return nil
 		}
@@ -62,21 +62,6 @@ func (opencode) find(env func(string) string, workspace string) (all []Kept, err
 		return nil
 	})
 	return all, named(path, err)
-}
-
-// A keptPart is a part of a message of OpenCode's.
-type keptPart struct {
-	Type      string `json:"type"`
-	Text      string `json:"text"`
-	Synthetic bool   `json:"synthetic"` // the program's own words
-	Tool      string `json:"tool"`
-	Call      string `json:"callID"`
-	State     struct {
-		Status string          `json:"status"`
-		Input  json.RawMessage `json:"input"`
-		Output string          `json:"output"`
-		Error  string          `json:"error"`
-	} `json:"state"`
 }
 
 func (opencode) turns(c Kept) ([]KeptTurn, error) {
@@ -91,7 +76,7 @@ func (opencode) turns(c Kept) ([]KeptTurn, error) {
 		if err := scan(&id, &role, &created, &data); err != nil {
 			return err
 		}
-		var p keptPart
+		var p opencodePart
 		if err := json.Unmarshal([]byte(data), &p); err != nil {
 			return errors.New("it has a part that is no JSON")
 		}
@@ -112,10 +97,7 @@ func (opencode) turns(c Kept) ([]KeptTurn, error) {
 			case "reasoning":
 				r.thinking(p.Text)
 			case "tool":
-				r.call(p.Call, p.Tool, false, p.State.Input)
-				if p.State.Status == "completed" || p.State.Status == "error" {
-					r.result(p.Call, cmp.Or(p.State.Output, p.State.Error), p.State.Status == "error", nil)
-				}
+				p.use(r.report)
 			}
 		}
 		return nil

@@ -103,16 +103,8 @@ type opencodeLine struct {
 	Type    string `json:"type"`
 	Session string `json:"sessionID"`
 	Part    struct {
-		Text   string `json:"text"`
-		Tool   string `json:"tool"`
-		Call   string `json:"callID"`
+		opencodePart
 		Reason string `json:"reason"`
-		State  struct {
-			Status string          `json:"status"`
-			Input  json.RawMessage `json:"input"`
-			Output string          `json:"output"`
-			Error  string          `json:"error"`
-		} `json:"state"`
 		Tokens struct {
 			Input     int64 `json:"input"`
 			Output    int64 `json:"output"`
@@ -139,6 +131,33 @@ type opencodeLine struct {
 	} `json:"error"`
 }
 
+// An opencodePart is what its stream and its database have of a part of a message.
+type opencodePart struct {
+	Type      string `json:"type"`
+	Text      string `json:"text"`
+	Synthetic bool   `json:"synthetic"` // the program's own words
+	Tool      string `json:"tool"`
+	Call      string `json:"callID"`
+	State     struct {
+		Status string          `json:"status"`
+		Input  json.RawMessage `json:"input"`
+		Output string          `json:"output"`
+		Error  string          `json:"error"`
+	} `json:"state"`
+}
+
+// use reports the use of a tool, with its result if it has ended.
+func (p opencodePart) use(r *report) {
+	r.call(p.Call, p.Tool, strings.HasPrefix(p.Tool, ServerName+"_"), p.State.Input)
+	switch p.State.Status {
+	case "pending", "running":
+	case "error":
+		r.result(p.Call, p.State.Error, true, nil)
+	default:
+		r.result(p.Call, p.State.Output, false, nil)
+	}
+}
+
 func (s *opencodeStream) line(b []byte, r *report) {
 	var l opencodeLine
 	if json.Unmarshal(b, &l) != nil || l.Session == "" {
@@ -157,12 +176,7 @@ func (s *opencodeStream) line(b []byte, r *report) {
 	case "reasoning":
 		r.thinking(p.Text)
 	case "tool_use":
-		r.call(p.Call, p.Tool, strings.HasPrefix(p.Tool, ServerName+"_"), p.State.Input)
-		if p.State.Status == "error" {
-			r.result(p.Call, p.State.Error, true, nil)
-		} else {
-			r.result(p.Call, p.State.Output, false, nil)
-		}
+		p.use(r)
 	case "step_finish":
 		s.reason = p.Reason
 		u := p.Tokens
