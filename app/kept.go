@@ -52,8 +52,8 @@ type KeptRun struct {
 	New   int // of these, not in the run yet
 }
 
-// Import makes a run of a conversation that a program keeps, or adds to its run what was said since. The run goes on in
-// the same conversation. With look nothing is changed. Of an error the run is as it was.
+// Import makes a run of a conversation that a program keeps, or appends to its run the turns that are new. The run can be
+// continued in the same conversation. With look it changes nothing. After an error the run is as it was.
 func (w *Workspace) Import(ctx context.Context, c external.Kept, look bool) (r KeptRun, err error) {
 	turns, err := c.Turns()
 	if err != nil {
@@ -66,7 +66,7 @@ func (w *Workspace) Import(ctx context.Context, c external.Kept, look bool) (r K
 	case err != nil:
 		return r, err
 	case s.Turn.Open():
-		return r, nil // it goes on here
+		return r, nil // a turn is open here
 	}
 	r.New = max(0, len(turns)-s.Turn.N)
 	if r.New == 0 || look {

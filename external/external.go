@@ -274,8 +274,8 @@ func (k Kind) Bounds(mode string) string {
 	return k.Title + " works outside of pawl's sandbox: " + what
 }
 
-// OwnHooks returns the files of the person's own in which hooks for the program are. It runs them in the folder that it
-// works in, with the person's authority, and asks nobody.
+// OwnHooks returns the person's files that contain hooks for the program. The program runs them in its working folder, with
+// the person's authority and without asking.
 func (k Kind) OwnHooks(env func(name string) string) (files []string) {
 	for file := range strings.FieldsSeq(k.hooks) {
 		file = ownFile(file, env)

@@ -21,7 +21,7 @@ import (
 // A Kept is a conversation that a person had in a program, as the program keeps it.
 type Kept struct {
 	Kind  Kind
-	ID    string    // the program's, with which it goes on
+	ID    string    // the program's own, with which it resumes the conversation
 	Words string    // the beginning of what the person said first, on one line
 	Began time.Time // when that was said
 	Last  time.Time

@@ -39,26 +39,24 @@ type File struct {
 type Tree struct {
 	Files []File
 	Left  []string
+	size  int64 // of all files that were added
 }
 
 // add adds a file, or returns why there can be none like it.
 func (t *Tree) add(name string, size int64, exec bool, read func() ([]byte, error)) error {
-	total := size
-	for _, f := range t.Files {
-		total += int64(len(f.Content))
-	}
 	hidden := strings.IndexFunc(name, func(r rune) bool { return r == '\n' || r == '\t' || visible.Hidden(r) }) >= 0
 	switch {
 	case !utf8.ValidString(name) || hidden || !filepath.IsLocal(name) || strings.Contains(name, `\`):
 		return fmt.Errorf("the file %s has a name that cannot be used: it has characters that are not seen, or leads out of the plugin", visible.Quote(name))
 	case len(t.Files) == maxFiles:
 		return fmt.Errorf("it has more than %d files: is it the folder of a plugin?", maxFiles)
-	case size > maxFile || total > maxBytes:
+	case size > maxFile || t.size+size > maxBytes:
 		return fmt.Errorf("it is too large at %s: a file may have %d MB, and a plugin %d MB", name, maxFile>>20, maxBytes>>20)
 	}
 	content, err := read()
 	if err == nil {
 		t.Files = append(t.Files, File{name, content, exec})
+		t.size += int64(len(content))
 	}
 	return err
 }
