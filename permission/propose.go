@@ -41,6 +41,9 @@ type Proposal struct {
 // The rules have Effect and nothing of who, when and how far; that is the caller's.
 // What Propose returns was tried: added to rs, Rules make r allowed. Deny make it denied.
 func (rs Rules) Propose(r Request, m Mode, history []Allowed) Proposal {
+	if host, ok := r.asksForKeys(); ok {
+		return Proposal{Reason: "no rule is proposed for " + quote(host) + ", which may hand out the keys of this machine", Deny: denial(r, m)}
+	}
 	p := rs.proposeAllow(r, m, history)
 	if len(p.Rules) == 0 && r.Command != "" && (r.Contains || read(r.Command).given > 0) { // the whole text, if it can be relied on; see exactly
 		exact := Proposal{Rules: Rules{{Tool: r.Tool, Pattern: quotePattern(strings.TrimSpace(r.Command))}}, Exact: true}
@@ -53,6 +56,23 @@ func (rs Rules) Propose(r Request, m Mode, history []Allowed) Proposal {
 	}
 	p.Deny = denial(r, m)
 	return p
+}
+
+// asksForKeys returns the host of a call that is not [Proposable], if it has one.
+func (r Request) asksForKeys() (host string, ok bool) {
+	hosts := append(r.Sandbox.Hosts(), r.URL)
+	if r.Command != "" && r.Sandbox != run.Confined {
+		for _, p := range read(r.Command).parts {
+			for _, w := range p.words {
+				hosts = append(hosts, w.text)
+			}
+		}
+	}
+	at := slices.IndexFunc(hosts, func(h string) bool { return !Proposable(h) })
+	if at < 0 {
+		return "", false
+	}
+	return hosts[at], true
 }
 
 // denial returns rules that deny a call, and of other calls as few as rules can say.

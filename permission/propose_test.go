@@ -176,6 +176,38 @@ func TestAlwaysProposesAFileThenItsFolderAndAHost(t *testing.T) {
 	}
 }
 
+// No proposal opens what hands out the keys of the machine, however it is spelled.
+func TestNoProposalOpensACloudsMetadata(t *testing.T) {
+	t.Parallel()
+	for _, host := range []string{"169.254.169.254", "169.254.169.254:80", "0xA9FEA9FE", "2852039166", "[fd00:ec2::254]", "[::ffff:169.254.169.254]", "[fe80::1]",
+		"169.254.42.42", "metadata.google.internal", "Metadata.Google.Internal.", "169-254-169-254.nip.io", "100.100.100.200"} {
+		requests := []permission.Request{fetching("http://" + host + "/latest/"), byHost("curl http://" + host + "/latest/")}
+		for _, command := range []string{"curl " + host + "/latest/", "curl http://" + host + "/latest/", "wget -qO- x@" + host} {
+			r := contained(command)
+			r.Sandbox = run.WithNetwork
+			requests = append(requests, r)
+			r.Sandbox = run.ToHosts(strings.ToLower(host))
+			requests = append(requests, r)
+		}
+		for _, r := range requests {
+			if r.URL == "" && r.Sandbox == run.Confined {
+				continue // it reaches no network
+			}
+			if p := permission.Rules(nil).Propose(r, permission.Default, nil); len(p.Rules) > 0 || p.Reason == "" || len(p.Deny) == 0 {
+				t.Errorf("%s%s with %q: %+v", r.Command, r.URL, r.Sandbox, p)
+			}
+		}
+		if permission.Proposable(host) {
+			t.Errorf("%s may be proposed", host)
+		}
+	}
+	for _, host := range []string{"example.com", "localhost:3000", "10.0.0.1:8080", "[fd00::1]:80", "5", ""} {
+		if !permission.Proposable(host) {
+			t.Errorf("%s may not be proposed", host)
+		}
+	}
+}
+
 // What a proposal promises: it makes this call allowed, parses as it is written, and
 // what is put behind the call is not allowed by it.
 func TestAProposalAllowsThisCallAndNothingBehindIt(t *testing.T) {

@@ -111,6 +111,27 @@ func localName(host string) string {
 	return ""
 }
 
+// keyNames are names of metadata services that the clouds' own resolvers know.
+var keyNames = []string{"metadata.google.internal", "metadata.azure.internal", "instance-data.ec2.internal", "metadata.tencentyun.com", "metadata.packet.net"}
+
+// Proposable reports whether a question or a hint may name a host as one to open: not if it may hand out the keys of the
+// machine; who means that one writes the rule. It may be an address with more around it.
+func Proposable(host string) bool {
+	if _, rest, ok := strings.Cut(host, "://"); ok {
+		host = rest
+	}
+	if end := strings.IndexAny(host, "/?#"); end >= 0 {
+		host = host[:end]
+	}
+	host, _ = cutPort(host[strings.LastIndexByte(host, '@')+1:])
+	host = strings.TrimSuffix(strings.ToLower(strings.Trim(host, "[]")), ".")
+	what := localName(host)
+	if a, numeric := looseAddr(host); numeric {
+		_, what = AddressVerdict(a)
+	}
+	return !slices.Contains(keyNames, host) && !strings.HasPrefix(what, metadata) && !strings.HasPrefix(what, localLink)
+}
+
 // checkHostPattern says what is wrong with the pattern of a rule for the web.
 func checkHostPattern(pattern string) error {
 	if pattern == "*" {

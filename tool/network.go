@@ -59,7 +59,7 @@ func askedWords(asked []proxy.Asked, hosts []string) []string {
 			reached = append(reached, a.Host)
 		case a.Unnamed:
 			refused = append(refused, a.Host)
-			if _, err := permission.Hosts([]string{a.Host}); err == nil {
+			if _, err := permission.Hosts([]string{a.Host}); err == nil && permission.Proposable(a.Host) {
 				missing = append(missing, a.Host)
 			}
 		case a.Refused:

@@ -83,9 +83,9 @@ func TestACommandReachesTheHostsThatItWasGivenAndNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	level := n.to("a.example.com")
-	got := n.run(t, env, level, map[string]any{"command": "curl -sS " + n.at("a.example.com", "/hello") + "; curl -sS " + n.at("b.example.com", "/hello") + "; cat " + outside + "; echo x > /usr/x"})
+	got := n.run(t, env, level, map[string]any{"command": "curl -sS " + n.at("a.example.com", "/hello") + "; curl -sS " + n.at("b.example.com", "/hello") + "; curl -sS http://169.254.169.254/latest/meta-data; cat " + outside + "; echo x > /usr/x"})
 	for _, want := range []string{"hello from a.example.com:" + n.port, "does not have b.example.com:" + n.port,
-		"[network: a.example.com:" + n.port + " allowed; b.example.com:" + n.port + ` refused. If it needs what was refused, repeat the call with "hosts": ["a.example.com:` + n.port + `","b.example.com:` + n.port + `"]`} {
+		"[network: a.example.com:" + n.port + " allowed; b.example.com:" + n.port + `, 169.254.169.254 refused. If it needs what was refused, repeat the call with "hosts": ["a.example.com:` + n.port + `","b.example.com:` + n.port + `"]`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in %q", want, got)
 		}
