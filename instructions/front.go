@@ -39,8 +39,6 @@ func CutFront(content []byte) (Front, string, error) {
 }
 
 var (
-	// plainLine is a line whose value means in YAML what it says.
-	plainLine = lazy.Regexp(`^([A-Za-z][\w-]*): +([A-Za-z][^:#]*)$`)
 	// keyLine is a line whose value may need quotes.
 	keyLine = lazy.Regexp(`(?m)^([A-Za-z][\w-]*):[ \t]+([^\s|>"'].*)$`)
 	// looseLine is a line that begins a value in what is no YAML.
@@ -49,16 +47,7 @@ var (
 
 // parseFront parses front matter. Most has plain lines alone, which need no YAML: of 200 skills it is read at each start.
 func parseFront(text string) (Front, error) {
-	f := Front{}
-	plain := true
-	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
-		m := plainLine().FindStringSubmatch(line)
-		if plain = plain && m != nil; !plain {
-			break
-		}
-		f[m[1]] = strings.TrimSpace(m[2])
-	}
-	if plain {
+	if f := plainFront(text); f != nil {
 		return f, nil
 	}
 	values := map[string]any{} // in it maps are of this type too
@@ -77,6 +66,32 @@ func parseFront(text string) (Front, error) {
 	}
 	return values, nil
 }
+
+// plainFront reads front matter of which each value means in YAML what it says; nil: it is something else.
+func plainFront(text string) Front {
+	f := Front{}
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		key, value, ok := strings.Cut(line, ": ")
+		value = strings.TrimSpace(value)
+		if !ok || !plainKey(key) || value == "" || !letter(value[0]) || strings.ContainsAny(value, ":#") {
+			return nil
+		}
+		f[key] = value
+	}
+	return f
+}
+
+// plainKey reports whether a key is a word of ASCII: letters, digits, - and _ after a letter.
+func plainKey(key string) bool {
+	for i := range len(key) {
+		if c := key[i]; !letter(c) && (i == 0 || c != '-' && c != '_' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return key != ""
+}
+
+func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // looseFront reads front matter that is no YAML because its description has several lines, as in agents of Claude Code
 // with examples of talk: it goes on until a line that begins with another key. nil: it is something else.

@@ -77,52 +77,49 @@ func sumOf(content []byte) string {
 
 // readConfigFile returns one configuration file of the workspace; nil if there is none. Links are
 // not followed: not the file, and not the folder it is in.
-func readConfigFile(root *os.Root, name string) *configFile { return readBelow(root, "", name) }
-
-// readBelow is readConfigFile for a file below a folder, which is root and was found without a link: to go through its
-// parents for each of many files takes long.
-func readBelow(root *os.Root, folder, below string) *configFile {
-	g := &configFile{name: path.Join(folder, below)}
-	for dir := path.Dir(below); dir != "."; dir = path.Dir(dir) {
+func readConfigFile(root *os.Root, name string) *configFile {
+	g := &configFile{name: name}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		info, err := root.Lstat(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s is %s and no folder", path.Join(folder, dir), kind(info.Mode()))
+			err = fmt.Errorf("%s is %s and no folder", dir, kind(info.Mode()))
 		}
 		if err != nil {
 			g.problem = err.Error()
 			return g
 		}
 	}
-	info, err := root.Lstat(below)
+	info, err := root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return nil
 	case err != nil:
 		g.problem = err.Error()
 	case !info.Mode().IsRegular():
-		g.problem = fmt.Sprintf("%s is %s and no file", g.name, kind(info.Mode()))
+		g.problem = fmt.Sprintf("%s is %s and no file", name, kind(info.Mode()))
 	default:
-		g.load(root, below)
+		// Between the look at it and here it may have become another: what counts is what is read, whatever its
+		// name means by then. A root leads nowhere else.
+		f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if err == nil {
+			defer f.Close()
+			err = g.load(f)
+		}
+		if err != nil {
+			g.problem = err.Error()
+		}
 	}
 	return g
 }
 
-// load reads the file. Between the look at it and here it may have become another: what
-// counts is what was read, whatever its name meant by then. A root leads nowhere else.
-func (g *configFile) load(root *os.Root, name string) {
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err == nil {
-		defer f.Close()
-		g.content, _, err = readWhole(f, g.name)
+func (g *configFile) load(f *os.File) (err error) {
+	if g.content, _, err = readWhole(f, g.name); err == nil {
+		g.sum = sumOf(g.content)
 	}
-	if err != nil {
-		g.problem = err.Error()
-		return
-	}
-	g.sum = sumOf(g.content)
+	return err
 }
 
 // scan returns the configuration files of a workspace, and those at further names, by name.
@@ -138,6 +135,10 @@ func scan(root *os.Root, also []string) []configFile {
 // scanNames returns the files at names, and in the folders there, by name.
 func scanNames(root *os.Root, names []string) []configFile {
 	s := scanner{root: root}
+	if dir, err := root.Open("."); err == nil {
+		defer dir.Close()
+		s.dir = dir
+	}
 	for _, name := range names {
 		s.top = name
 		info, err := root.Lstat(name)
@@ -163,6 +164,7 @@ func scanNames(root *os.Root, names []string) []configFile {
 // A scanner collects configuration files, up to the bounds.
 type scanner struct {
 	root    *os.Root
+	dir     *os.File // the root, to open files in; nil if it cannot be opened
 	found   []configFile
 	total   int
 	top     string // of names, that is looked through
@@ -181,6 +183,18 @@ func (s *scanner) add(g configFile) {
 		s.total += len(g.content)
 		s.found = append(s.found, g)
 	}
+}
+
+// read is readConfigFile. Most are files that no link leads to, and are opened at once: of 200 skills this is done at each
+// start.
+func (s *scanner) read(name string) *configFile {
+	if f := openUnlinked(s.dir, name); f != nil {
+		defer f.Close()
+		if g := (&configFile{name: name}); g.load(f) == nil {
+			return g
+		}
+	}
+	return readConfigFile(s.root, name)
 }
 
 func (s *scanner) folder(name string, depth int) {
@@ -203,7 +217,7 @@ func (s *scanner) folder(name string, depth int) {
 			at := name + "/" + e.Name()
 			if e.IsDir() && at != rulesName && at != configName {
 				s.folder(at, depth+1)
-			} else if g := readConfigFile(s.root, at); g != nil {
+			} else if g := s.read(at); g != nil {
 				s.add(*g)
 			}
 		}
@@ -228,13 +242,6 @@ func (s *scanner) skills(name string, depth int) {
 		}
 		return
 	}
-	read := func(below string) *configFile { return readConfigFile(s.root, name+"/"+below) }
-	if noLink(s.root, name) {
-		if root, err := s.root.OpenRoot(name); err == nil {
-			defer root.Close()
-			read = func(below string) *configFile { return readBelow(root, name, below) }
-		}
-	}
 	dir, err := s.root.Open(name)
 	var entries []fs.DirEntry
 	if err == nil {
@@ -254,20 +261,10 @@ func (s *scanner) skills(name string, depth int) {
 		if s.full || e.Name() == ".git" || e.Name() == "node_modules" || !e.IsDir() && e.Type()&fs.ModeSymlink == 0 {
 			continue
 		}
-		if g := read(e.Name() + "/" + SkillFile); g != nil {
+		if g := s.read(name + "/" + e.Name() + "/" + SkillFile); g != nil {
 			s.add(*g)
 		} else if e.IsDir() {
 			s.skills(name+"/"+e.Name(), depth+1)
 		}
 	}
-}
-
-// noLink reports whether name and the folders that it is in are folders and no links.
-func noLink(root *os.Root, name string) bool {
-	for ; name != "."; name = path.Dir(name) {
-		if info, err := root.Lstat(name); err != nil || !info.IsDir() {
-			return false
-		}
-	}
-	return true
 }

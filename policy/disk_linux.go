@@ -1,6 +1,26 @@
 package policy
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // changeTime returns when the file itself was last changed, in nanoseconds.
 func changeTime(s *syscall.Stat_t) int64 { return s.Ctim.Nano() }
+
+// openUnlinked opens a file below dir that no link leads to; nil if it cannot, for whatever reason.
+func openUnlinked(dir *os.File, name string) *os.File {
+	if dir == nil {
+		return nil
+	}
+	fd, err := unix.Openat2(int(dir.Fd()), name, &unix.OpenHow{
+		Flags:   unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
+	})
+	if err != nil {
+		return nil
+	}
+	return os.NewFile(uintptr(fd), name)
+}

@@ -55,8 +55,11 @@ func Code(r rune) string {
 // variation selectors, and blanks other than the space. Line ends, tabs and the space
 // are not hidden.
 func Hidden(r rune) bool {
+	if ' ' <= r && r < 0x7f { // most of all text
+		return false
+	}
 	switch r {
-	case '\n', '\t', ' ':
+	case '\n', '\t':
 		return false
 	case 0x034f, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x2800, 0x3164, 0xffa0:
 		return true
