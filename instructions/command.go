@@ -90,7 +90,8 @@ func (c *Command) read(f Front, body string) {
 var (
 	commandName  = lazy.Regexp(`^[\p{L}\p{N}_-]+(:[\p{L}\p{N}_-]+)*$`)
 	argumentMark = lazy.Regexp(`\$ARGUMENTS\[(\d+)\]|\$([1-9])\b|\$\{?([A-Za-z_]\w*)\}?`)
-	commandMark  = lazy.Regexp("!`([^`\n]+)`")
+	// commandMark is a command on a line, or a block of lines (code.claude.com/docs/en/skills, read 2026-11-22).
+	commandMark = lazy.Regexp("(?m)!`([^`\n]+)`|^[ \t]*```![ \t]*\n((?s:.*?))\n[ \t]*```[ \t]*$")
 	geminiFile   = lazy.Regexp(`@\{([^{}\n]+)\}`)
 )
 
@@ -203,7 +204,8 @@ func (c Command) pieces() (all []Piece) {
 	}
 	at := 0
 	for _, m := range commandMark().FindAllStringSubmatchIndex(body, -1) {
-		all = append(all, Piece{Text: body[at:m[0]]}, Piece{Text: body[m[2]:m[3]], Shell: true})
+		command := body[max(m[2], m[4]):max(m[3], m[5])] // of the one that is there
+		all = append(all, Piece{Text: body[at:m[0]]}, Piece{Text: command, Shell: true})
 		at = m[1]
 	}
 	return append(all, Piece{Text: body[at:]})

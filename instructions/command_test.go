@@ -48,6 +48,16 @@ func TestArgumentsAreNotReadAsMarks(t *testing.T) {
 	}
 }
 
+// As in the plugin ralph-wiggum of anthropics/claude-code.
+func TestABlockOfCommandsIsOneCommand(t *testing.T) {
+	t.Parallel()
+	c := parsed(t, "x.md", "First:\n```!\n\"$HOME/setup.sh\" $1\ngit status\n```\n\nThen $2, and:\n```sh\n! true\n```\n")
+	want := "First:\n<\"$HOME/setup.sh\" 'a b'\ngit status>\n\nThen ```!\nrm\n```, and:\n```sh\n! true\n```"
+	if got := prompt(c, "'a b' '```!\nrm\n```'"); got != want {
+		t.Errorf("the prompt is %q, want %q", got, want)
+	}
+}
+
 func TestTheLastArgumentOfOpenCodeIsAllThatIsLeft(t *testing.T) {
 	t.Parallel()
 	c := parsed(t, "x.md", "Rename $1 to $2.")

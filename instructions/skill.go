@@ -88,7 +88,10 @@ func ParseSkill(dir string, content []byte) (Skill, error) {
 func (s Skill) Instructions(arguments string, variables map[string]string) string {
 	var b strings.Builder
 	for _, p := range s.Pieces(arguments, variables) {
-		if p.Shell {
+		switch {
+		case p.Shell && strings.Contains(p.Text, "\n"):
+			p.Text = "Run this and use what it prints:\n```\n" + p.Text + "\n```"
+		case p.Shell:
 			p.Text = "(run `" + p.Text + "` and use what it prints)"
 		}
 		b.WriteString(p.Text)

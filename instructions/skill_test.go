@@ -34,11 +34,11 @@ func TestASkillIsReadLeniently(t *testing.T) {
 
 func TestWhatASkillSaysOfItselfCounts(t *testing.T) {
 	t.Parallel()
-	s, err := ParseSkill("/skills/x", []byte("---\ndescription: x\ndisable-model-invocation: yes\nuser-invocable: off\ncontext: fork\nallowed-tools: Read Bash(git log:*)\n---\nIn ${CLAUDE_SKILL_DIR}: !`ls` $1"))
+	s, err := ParseSkill("/skills/x", []byte("---\ndescription: x\ndisable-model-invocation: yes\nuser-invocable: off\ncontext: fork\nallowed-tools: Read Bash(git log:*)\n---\nIn ${CLAUDE_SKILL_DIR}: !`ls` $1\n```!\nmake\nmake test\n```"))
 	if err != nil || !s.Hidden || !s.Uncallable || !s.Fork || len(s.Tools) != 2 {
 		t.Errorf("it is %+v: %v", s, err)
 	}
-	if got, want := s.Instructions("a", map[string]string{"CLAUDE_SKILL_DIR": s.Dir}), "In /skills/x: (run `ls` and use what it prints) a"; got != want {
+	if got, want := s.Instructions("a", map[string]string{"CLAUDE_SKILL_DIR": s.Dir}), "In /skills/x: (run `ls` and use what it prints) a\nRun this and use what it prints:\n```\nmake\nmake test\n```"; got != want {
 		t.Errorf("the instructions are %q, want %q", got, want)
 	}
 }
