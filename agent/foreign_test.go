@@ -42,7 +42,7 @@ func TestAgentsOfOtherProgramsAreRead(t *testing.T) {
 		{"reader", ".claude/agents/x.md", "name: reader\ntools: Read, Grep, Glob\nmodel: inherit\ncolor: blue", "tools [glob read search]"},
 		{"code-reviewer", ".claude/agents/code_reviewer.md", "name: Code Reviewer\ntools: [Bash, \"Bash(git diff:*)\", WebSearch, mcp__github, mcp__docs__find]\nmodel: sonnet",
 			"model good/model, tools [mcp__docs__find mcp__github__* shell], without tools: Bash(git diff:*) is granted as Bash; tools: WebSearch"},
-		{"talk", ".claude/agents/talk.md", "name: talk\ndescription: Use this to \"talk\": Examples:\n\n<example>\nContext: x: y\nuser: \"a\"\nassistant: \"b\"\n</example>\ntools: [\"Read\"]\ndisallowedTools: Write\nmodel: inherit",
+		{"talk", ".claude/agents/talk.md", "name: talk\ndescription: Use this to \"talk\". Examples:\n\n<example>\nContext: x: y\nuser: \"a\"\nassistant: \"b\"\n</example>\ntools: [\"Read\"]\ndisallowedTools: Write\nmodel: inherit",
 			"tools [read], deny write"},
 		{"cut", ".claude/agents/cut.md", "description: x\n- a: [\ntools: [Read\n  Bash\n", "problem: the front matter is not YAML: line 1: did not find expected key"},
 		{"none", ".claude/agents/none.md", "tools: [WebSearch]", "tools [], without tools: WebSearch"},
@@ -78,6 +78,9 @@ func TestAgentsOfOtherProgramsAreRead(t *testing.T) {
 			}
 			if got := words(a); got != c.want {
 				t.Errorf("it is\n%s\nwant\n%s", got, c.want)
+			}
+			if strings.Contains(a.Description, "map[") {
+				t.Errorf("it is described as %s", a.Description)
 			}
 			if a.Source != agent.FromUser || a.Program == "" || a.Problem == "" && a.Instructions != "Do it." {
 				t.Errorf("it is from %s, %q: %q", a.Source, a.Program, a.Instructions)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -103,7 +105,9 @@ func looseFront(text string) map[string]any {
 		switch {
 		case m != nil && values[m[1]] == nil && m[1] != "user" && m[1] != "assistant":
 			var value any
-			if last = m[1]; yaml.Unmarshal([]byte(m[2]), &value) != nil {
+			last = m[1]
+			err := yaml.Unmarshal([]byte(m[2]), &value)
+			if _, pairs := value.(map[string]any); err != nil || pairs && !strings.HasPrefix(m[2], "{") { // "Use it so: …"
 				value = m[2]
 			}
 			values[last] = value
@@ -129,6 +133,13 @@ func (f Front) Text(key string) string {
 			s += fmt.Sprint(word)
 		}
 		s = "[" + s + "]"
+	case map[string]any: // "Use when: x" below its key
+		for i, name := range slices.Sorted(maps.Keys(v)) {
+			if i > 0 {
+				s += ", "
+			}
+			s += fmt.Sprint(name, ": ", v[name])
+		}
 	default:
 		s = fmt.Sprint(v)
 	}

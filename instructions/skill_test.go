@@ -9,16 +9,18 @@ import (
 func TestASkillIsReadLeniently(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]string{
-		"---\nname: pdf\ndescription: Reads PDF\n---\nDo it.":                             "pdf: Reads PDF []",
-		"\ufeff---\r\nname: pdf\r\ndescription: Use when: x, with \"y\"\r\n---\r\nDo it.": `pdf: Use when: x, with "y" []`,
-		"---\nname: pdf\ndescription: >\n  Two\n  lines\n---\nDo it.":                     "pdf: Two lines []",
-		"---\ndescription: x\nwhen_to_use: always\n---\nDo it.":                           "pdf: x always [it has no name: that of its folder is used]",
-		"---\nname: PDF\ndescription: x\n---\nDo it.":                                     `PDF: x [it is named PDF and its folder "pdf" the name should be at most 64 of a-z, 0-9 and single - between them]`,
-		"---\nname: \"a\\e[31m\"\ndescription: \"x\\e[31m\"\n---\nDo it.":                 "pdf: x[31m [the name \"a[31m\" cannot be used: that of its folder is]",
-		"---\nname: pdf\n---\nDo it.":                                                     "it has no description, without which nobody knows when to use it",
-		"---\nname: pdf\ndescription: x\n---\n":                                           "it has no instructions below its front matter",
-		"---\nname: pdf\ndescription: x\nDo it.":                                          "the front matter has no end: a line ---",
-		"---\nname: pdf\ndescription: x\nother:\n  - [\n---\nDo it.":                      "the front matter is not YAML: ",
+		"---\nname: pdf\ndescription: Reads PDF\n---\nDo it.":                                   "pdf: Reads PDF []",
+		"\ufeff---\r\nname: pdf\r\ndescription: Use when: x, with \"y\"\r\n---\r\nDo it.":       `pdf: Use when: x, with "y" []`,
+		"---\nname: pdf\ndescription: >\n  Two\n  lines\n---\nDo it.":                           "pdf: Two lines []",
+		"---\nname: pdf\ndescription:\n  Use when: x\n---\nDo it.":                              "pdf: Use when: x []",
+		"---\nname: pdf\ndescription: When asked. Examples:\n\n<a>\nUser: y\n</a>\n---\nDo it.": "pdf: When asked. Examples: <a> User: y </a> []",
+		"---\ndescription: x\nwhen_to_use: always\n---\nDo it.":                                 "pdf: x always [it has no name: that of its folder is used]",
+		"---\nname: PDF\ndescription: x\n---\nDo it.":                                           `PDF: x [it is named PDF and its folder "pdf" the name should be at most 64 of a-z, 0-9 and single - between them]`,
+		"---\nname: \"a\\e[31m\"\ndescription: \"x\\e[31m\"\n---\nDo it.":                       "pdf: x[31m [the name \"a[31m\" cannot be used: that of its folder is]",
+		"---\nname: pdf\n---\nDo it.":                                                           "it has no description, without which nobody knows when to use it",
+		"---\nname: pdf\ndescription: x\n---\n":                                                 "it has no instructions below its front matter",
+		"---\nname: pdf\ndescription: x\nDo it.":                                                "the front matter has no end: a line ---",
+		"---\nname: pdf\ndescription: x\nother:\n  - [\n---\nDo it.":                            "the front matter is not YAML: ",
 		"\xff": "it is not text in UTF-8",
 	} {
 		s, err := ParseSkill("/skills/pdf", []byte(content))
