@@ -19,10 +19,6 @@ import (
 	"pawl/tool"
 )
 
-// skillFolders are the folders of skills, of a folder of the repository and of the home, the last first where names are
-// the same. Pawl's own in the home is the one of its configuration.
-var skillFolders = []string{".claude/skills", ".agents/skills", ".pawl/skills"}
-
 // maxSkills bounds how many skills of the person's own are read of a folder.
 const maxSkills = 1000
 
@@ -98,7 +94,7 @@ func (w *Workspace) ownSkills() (f skillsFound) {
 // repositorySkills are those of the repository, the nearest to the workspace last.
 func (w *Workspace) repositorySkills(p *policy.Policy) (f skillsFound) {
 	for _, dir := range w.parents() {
-		for _, folder := range skillFolders {
+		for _, folder := range policy.SkillFolders {
 			files, others := p.TrustedFilesOf(dir, folder)
 			for _, file := range files {
 				if path.Base(file.Name) == policy.SkillFile {
@@ -157,7 +153,7 @@ func (w *Workspace) userSkills() (dirs []string) {
 		for _, folder := range []string{".gemini/skills", ".config/opencode/skills"} {
 			dirs = append(dirs, filepath.Join(home, folder))
 		}
-		dirs = append(dirs, filepath.Join(w.env.CodexDir(), "skills"), filepath.Join(home, skillFolders[0]), filepath.Join(home, skillFolders[1]))
+		dirs = append(dirs, filepath.Join(w.env.CodexDir(), "skills"), filepath.Join(home, ".claude/skills"), filepath.Join(home, ".agents/skills"))
 	}
 	return append(dirs, filepath.Join(w.env.UserDir(), "skills"))
 }

@@ -21,8 +21,8 @@ func skillsCommand(inv *command.Invocation) *cobra.Command {
 		Short: "List, show and check skills",
 		Long: `Works with skills: folders with a file SKILL.md, which the model opens when it needs them.
 They are in the folder skills beside config.toml, in ~/.agents/skills, ~/.claude/skills and the like of
-Codex, OpenCode and Gemini CLI, and in
-.pawl/skills, .agents/skills and .claude/skills of the repository, which need trust, and in plugins.`,
+Codex, OpenCode and Gemini CLI, in .pawl/skills, .agents/skills, .claude/skills, .gemini/skills and
+.opencode/skills of the repository, which need trust, and in plugins.`,
 		Example: "  pawl skills list\n  pawl skills show pdf",
 	})
 	cmd.AddCommand(skillsListCommand(inv), skillsShowCommand(inv), skillsCheckCommand(inv))

@@ -44,12 +44,13 @@ func (g *configFile) hasNoHooks() bool {
 // people write, those of their agents, and those of skills. .pawl comes first, and what is usually most last: a bound that is reached
 // leaves out the rest.
 var folderNames = append([]string{folderName, ".claude/commands", ".opencode/command", ".opencode/commands", ".gemini/commands",
-	".claude/agents", ".claude/hooks", ".opencode/agent", ".opencode/agents", ".gemini/agents"}, skillFolders...)
+	".claude/agents", ".claude/hooks", ".opencode/agent", ".opencode/agents", ".gemini/agents"}, SkillFolders...)
 
-// skillFolders are the folders of skills (agentskills.io/client-implementation/adding-skills-support; Claude Code:
-// code.claude.com/docs/en/skills, read 2026-11-22). Of a skill the file SKILL.md counts: what else is in its folder
-// is read and run as any file of the workspace.
-var skillFolders = []string{".pawl/skills", ".agents/skills", ".claude/skills"}
+// SkillFolders are the folders of skills, the last first where names are the same
+// (agentskills.io/client-implementation/adding-skills-support; Claude Code: code.claude.com/docs/en/skills, read
+// 2026-11-22; google-gemini/gemini-cli docs/cli/skills.md and opencode.ai/docs/skills, read 2026-11-28). Of a skill the
+// file SKILL.md counts: what else is in its folder is read and run as any file of the workspace.
+var SkillFolders = []string{".opencode/skills", ".gemini/skills", ".claude/skills", ".agents/skills", ".pawl/skills"}
 
 // SkillFile is the file of a skill, in a folder of its own.
 const SkillFile = "SKILL.md"
@@ -198,7 +199,8 @@ func (s *scanner) read(name string) *configFile {
 }
 
 func (s *scanner) folder(name string, depth int) {
-	if slices.ContainsFunc(skillFolders, func(f string) bool { return name == f || strings.HasPrefix(name, f+"/") }) {
+	whole := s.top == ".gemini" || s.top == ".opencode" // all that these programs obey is reviewed
+	if !whole && slices.ContainsFunc(SkillFolders, func(f string) bool { return name == f || strings.HasPrefix(name, f+"/") }) {
 		s.skills(name, depth)
 		return
 	}

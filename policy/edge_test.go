@@ -181,6 +181,28 @@ func TestASkillBehindALinkIsNotTrusted(t *testing.T) {
 	}
 }
 
+// Of a skill its SKILL.md is looked at; but all of a folder that a program obeys which is installed.
+func TestAllOfAFolderThatAProgramObeysIsLookedAt(t *testing.T) {
+	t.Parallel()
+	for also, want := range map[string]int{"": 2, ".gemini": 3, ".opencode": 3} {
+		r := newRig(t)
+		for _, name := range []string{".gemini/skills/x/SKILL.md", ".gemini/skills/x/run.sh", ".opencode/skills/x/SKILL.md", ".opencode/skills/x/run.sh"} {
+			r.write(name, "X.")
+		}
+		o := r.options()
+		if also != "" {
+			o.Also = []string{also}
+		}
+		p, err := policy.Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changes, err := p.Pending(); err != nil || len(changes) != want {
+			t.Errorf("with %q %d files are looked at: %v", also, len(changes), err)
+		}
+	}
+}
+
 func TestFilesOfAFolderCountWhenTheyAreTrusted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
