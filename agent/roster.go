@@ -176,7 +176,7 @@ func (r *Roster) checkTools(a Agent, coming bool) error {
 	}
 	there := r.o.Tools()
 	unknown := func(name string, coming bool) bool {
-		return !strings.HasSuffix(name, "*") && !slices.Contains(there, name) && !(coming && strings.HasPrefix(name, "mcp__"))
+		return !strings.HasSuffix(name, "*") && !slices.Contains(there, name) && !(coming && permission.IsServerTool(name))
 	}
 	for _, name := range a.Tools.Names() {
 		if unknown(name, coming) {

@@ -168,7 +168,7 @@ type explainInput struct {
 func (s *Server) explainCall(ctx context.Context, in *explainInput) (permission.Explanation, error) {
 	b := in.Body
 	name := cmp.Or(b.Tool, "shell")
-	if !slices.Contains(app.ToolNames(), name) && !strings.HasPrefix(name, "mcp__") {
+	if !slices.Contains(app.ToolNames(), name) && !permission.IsServerTool(name) {
 		return permission.Explanation{}, invalid("tool", "there is no tool "+name)
 	}
 	if b.Mode == "" {

@@ -110,7 +110,7 @@ func (permissionTool) Inspect(env tool.Env, raw json.RawMessage) (tool.Intent, e
 		return tool.Intent{As: "fetch", Class: run.Reads, URL: in.URL, Title: title(in.URL)}, nil
 	}
 	as := permissionName
-	if strings.HasPrefix(args.Tool, "mcp__") {
+	if permission.IsServerTool(args.Tool) {
 		as = args.Tool
 	}
 	return tool.Intent{As: as, Class: run.Writes, Title: title("")}, nil

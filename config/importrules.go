@@ -26,7 +26,7 @@ type Foreign struct {
 	Name   string // as it is written there
 	Source string // the file
 	Effect permission.Verdict
-	permission.Imported
+	Imported
 
 	tool string // of a rule, as the agent calls it
 }
@@ -107,7 +107,7 @@ func (im *importer) json(path string, read func(file map[string]json.RawMessage)
 	})
 }
 
-func (im *importer) rule(path, tool, text string, effect permission.Verdict, i permission.Imported) {
+func (im *importer) rule(path, tool, text string, effect permission.Verdict, i Imported) {
 	im.all = append(im.all, Foreign{Agent: im.agent, Kind: "rule", Name: text, Source: path, Effect: effect, Imported: i,
 		tool: tool})
 }
@@ -115,7 +115,7 @@ func (im *importer) rule(path, tool, text string, effect permission.Verdict, i p
 // left adds what pawl takes nothing of.
 func (im *importer) left(path, kind, name, why string) {
 	im.all = append(im.all, Foreign{Agent: im.agent, Kind: kind, Name: name, Source: path,
-		Imported: permission.Imported{Why: why}})
+		Imported: Imported{Why: why}})
 }
 
 // hooksLeft is why hooks of agents are left that have a form of their own.
@@ -164,19 +164,24 @@ func (e Env) ForeignRules(agents ...string) (all []Foreign, notes []string) {
 	return all, notes
 }
 
-// limit leaves rules that allow what a rule limits which is not taken, or not known.
+// limit leaves rules that allow if they may allow more than the agent does: what another of its rules limits that is not
+// taken whole, or what a file limits that could not be read.
 func (im *importer) limit() {
-	var rules []*permission.Imported
-	var given []permission.Given
 	for i := range im.all {
 		f := &im.all[i]
-		rules = append(rules, &f.Imported)
-		given = append(given, permission.Given{Effect: f.Effect, Tool: f.tool, Text: f.Name})
-	}
-	permission.LimitImported(rules, given)
-	for i, r := range rules {
-		if len(im.notes) > 0 && given[i].Effect == permission.Allow && len(r.Rules) > 0 {
-			*r = permission.Imported{Why: "a file of " + im.agent + " cannot be read, and may have rules that limit it"}
+		if f.Effect != permission.Allow || len(f.Rules) == 0 {
+			continue
+		}
+		if group := importGroup(f.tool); group != "" {
+			for _, l := range im.all {
+				if (l.Effect == permission.Ask || l.Effect == permission.Deny) && (len(l.Rules) == 0 || l.Lost != "") && importGroup(l.tool) == group {
+					f.Imported = notImported("there %s limits it, which cannot be taken whole", shown(l.Name))
+					break
+				}
+			}
+		}
+		if len(im.notes) > 0 && len(f.Rules) > 0 {
+			f.Imported = notImported("a file of %s cannot be read, and may have rules that limit it", im.agent)
 		}
 	}
 }
@@ -199,7 +204,7 @@ func (im *importer) claude(path string) {
 		}{{permission.Deny, p.Deny}, {permission.Ask, p.Ask}, {permission.Allow, p.Allow}} {
 			for _, r := range l.rules {
 				tool, _, _ := strings.Cut(r, "(")
-				im.rule(path, strings.TrimSpace(tool), r, l.effect, permission.ImportClaude(l.effect, r, im.home))
+				im.rule(path, strings.TrimSpace(tool), r, l.effect, importClaude(l.effect, r, im.home))
 			}
 		}
 		if p.Mode != "" {
@@ -249,11 +254,11 @@ func (im *importer) codex(dir string) {
 			for _, r := range prefixRules(string(content)) {
 				if r.why != "" {
 					// What it would have done is not known: it may forbid.
-					im.rule(path, "bash", r.text, permission.Ask, permission.Imported{Why: r.why})
+					im.rule(path, "bash", r.text, permission.Ask, Imported{Why: r.why})
 					continue
 				}
 				for _, words := range r.words {
-					im.rule(path, "bash", r.text, r.effect, permission.ImportWords(r.effect, words))
+					im.rule(path, "bash", r.text, r.effect, importWords(r.effect, words))
 				}
 			}
 			return nil
@@ -318,18 +323,18 @@ func (im *importer) openCodePermissions(path string, raw json.RawMessage) error 
 		for i, p := range patterns {
 			word, effect := asText(p.value), effects[asText(p.value)]
 			text := strings.TrimSpace(t.name+" "+p.name) + ": " + word
-			imported := permission.Imported{Why: "it is none of allow, ask and deny"}
+			imported := Imported{Why: "it is none of allow, ask and deny"}
 			if effect != "" {
-				imported = permission.ImportOpenCode(effect, t.name, p.name)
+				imported = importOpenCode(effect, t.name, p.name)
 			}
 			limits := effect // of what is taken as something else it limits nothing
 			if p.name == "*" && effect != permission.Allow {
 				im.overridden(first, t.name, text, effect)
 				switch exceptions := slices.ContainsFunc(patterns[i+1:], allows); {
 				case exceptions && effect == permission.Ask:
-					imported, limits = permission.Imported{Why: "what no rule allows asks here, unless it only reads"}, ""
+					imported, limits = Imported{Why: "what no rule allows asks here, unless it only reads"}, ""
 				case exceptions:
-					imported, limits = permission.Imported{Why: "a rule that denies has no exceptions here; " +
+					imported, limits = Imported{Why: "a rule that denies has no exceptions here; " +
 						`without a person, on_ask = "deny" refuses the rest`}, ""
 				}
 			}
@@ -346,7 +351,7 @@ func (im *importer) overridden(first int, tool, by string, effect permission.Ver
 	}
 	for i := first; i < len(im.all); i++ {
 		if f := &im.all[i]; f.Effect == permission.Allow && (tool == "" || f.tool == tool) {
-			f.Imported = permission.Imported{Why: "there " + by + " comes after it, and counts"}
+			f.Imported = Imported{Why: "there " + by + " comes after it, and counts"}
 		}
 	}
 }
@@ -381,9 +386,9 @@ func (im *importer) gemini(dir string) {
 			for _, r := range l.rules {
 				tool, pattern, has := strings.Cut(strings.TrimSpace(r), "(")
 				pattern, closed := strings.CutSuffix(pattern, ")")
-				i := permission.ImportGemini(l.effect, tool, pattern)
+				i := importGemini(l.effect, tool, pattern)
 				if has != closed || has && strings.TrimSpace(pattern) == "" {
-					i = permission.Imported{Why: "its parentheses are not closed, or empty"}
+					i = Imported{Why: "its parentheses are not closed, or empty"}
 				}
 				im.rule(path, tool, string(l.effect)+" "+r, l.effect, i)
 			}
@@ -435,9 +440,9 @@ func (im *importer) geminiPolicy(path string, r map[string]any) {
 	}
 	for _, tool := range tools {
 		for _, prefix := range prefixes {
-			i := permission.Imported{Why: why}
+			i := Imported{Why: why}
 			if why == "" {
-				i = permission.ImportGemini(effect, tool, prefix)
+				i = importGemini(effect, tool, prefix)
 			}
 			im.rule(path, tool, text, cmp.Or(effect, permission.Ask), i)
 		}

@@ -17,13 +17,7 @@ func ParseTyped(given string, tools []string) (Rule, error) {
 	if err != nil {
 		return Rule{}, err
 	}
-	if isServerTool(r.Tool) {
-		if err := checkServerTool(given, r.Tool); err != nil {
-			return Rule{}, err
-		}
-		return r, nil
-	}
-	if !slices.Contains(tools, r.Tool) {
+	if !IsServerTool(r.Tool) && !slices.Contains(tools, r.Tool) {
 		near := text.DidYouMean(r.Tool, tools)
 		first, rest, _ := strings.Cut(r.Tool, ":")
 		switch {
@@ -43,7 +37,7 @@ func ParseTyped(given string, tools []string) (Rule, error) {
 		}
 		return Rule{}, fmt.Errorf("rule %q: there is no tool %q%s", given, r.Tool, near)
 	}
-	return r, r.checkReach()
+	return r, r.CheckReach()
 }
 
 // pathTools are the tools whose patterns are paths.
@@ -54,10 +48,12 @@ func HasPattern(tool string) bool {
 	return tool == "shell" || tool == "fetch" || slices.Contains(pathTools, tool)
 }
 
-// checkReach returns why the pattern matches no call of the tool; nil if it may.
-func (r Rule) checkReach() error {
+// CheckReach returns why the rule matches no call; nil if it may.
+func (r Rule) CheckReach() error {
 	switch {
-	case r.Pattern == "" || r.Tool == "shell" || r.Tool == "fetch" || isServerTool(r.Tool):
+	case IsServerTool(r.Tool):
+		return r.checkServerTool()
+	case r.Pattern == "" || r.Tool == "shell" || r.Tool == "fetch":
 		return nil
 	case !HasPattern(r.Tool):
 		return fmt.Errorf("rule %q: a rule for %s has no pattern; write %s", r, r.Tool, r.Tool)
@@ -84,9 +80,15 @@ var foreignTools = map[string][]string{
 	"websearch": nil, "write": {"write"}, "write_file": {"write"},
 }
 
+// ToolsLike returns pawl's tools that do what a tool of another agent does, and whether name is one.
+func ToolsLike(name string) (ours []string, known bool) {
+	ours, known = foreignTools[strings.ToLower(name)]
+	return ours, known
+}
+
 // SameTools returns which of tools do what a tool of another agent does, and whether name is one.
 func SameTools(name string, tools []string) (same []string, known bool) {
-	same, known = foreignTools[strings.ToLower(name)]
+	same, known = ToolsLike(name)
 	return slices.DeleteFunc(slices.Clone(same), func(ours string) bool { return !slices.Contains(tools, ours) }), known
 }
 
@@ -128,7 +130,7 @@ func Translate(given string) (ours []string, why string) {
 		return nil, ""
 	}
 	original, own := pattern, ownTools[name]
-	names, known := foreignTools[strings.ToLower(name)]
+	names, known := ToolsLike(name)
 	switch {
 	case own:
 		names = []string{name}

@@ -60,8 +60,8 @@ func splitPattern(pattern string) ([]string, error) {
 	return words, nil
 }
 
-// quotePattern writes a word so that splitPattern reads that word and no other.
-func quotePattern(word string) string {
+// QuotePattern writes a word so that splitPattern reads that word and no other.
+func QuotePattern(word string) string {
 	if word != "" && !strings.ContainsFunc(word, func(c rune) bool {
 		return strings.ContainsRune(" \t\n\r'\"\\*", c)
 	}) {

@@ -46,7 +46,7 @@ func (rs Rules) Propose(r Request, m Mode, history []Allowed) Proposal {
 	}
 	p := rs.proposeAllow(r, m, history)
 	if len(p.Rules) == 0 && r.Command != "" && (r.Contains || read(r.Command).given > 0) { // the whole text, if it can be relied on; see exactly
-		exact := Proposal{Rules: Rules{{Tool: r.Tool, Pattern: quotePattern(strings.TrimSpace(r.Command))}}, Exact: true}
+		exact := Proposal{Rules: Rules{{Tool: r.Tool, Pattern: QuotePattern(strings.TrimSpace(r.Command))}}, Exact: true}
 		if exact = rs.tried(exact, r, m); len(exact.Rules) > 0 {
 			p = exact
 		}
@@ -81,7 +81,7 @@ func denial(r Request, m Mode) Rules {
 	switch {
 	case r.Command != "":
 		text := strings.TrimSpace(r.Command)
-		rules = Rules{{Effect: Deny, Tool: r.Tool, Pattern: quotePattern(text)}} // the whole text
+		rules = Rules{{Effect: Deny, Tool: r.Tool, Pattern: QuotePattern(text)}} // the whole text
 		if words, ok := onlyCommand(text); ok {                                  // reads better
 			plain := Rules{{Effect: Deny, Tool: r.Tool, Pattern: words}}
 			if _, err := ParseRule(plain[0].String()); err == nil && plain.Decide(r, m).Verdict == Deny {
@@ -128,7 +128,7 @@ func onlyCommand(command string) (pattern string, ok bool) {
 		if w.kind != static {
 			return "", false
 		}
-		words = append(words, quotePattern(w.text))
+		words = append(words, QuotePattern(w.text))
 	}
 	return strings.Join(words, " "), true
 }
@@ -254,7 +254,7 @@ func (t *evaluation) commandRule(p *simpleCommand, history []Allowed) (rule Rule
 	candidate := func(words []string, more ...string) Rule {
 		var quoted []string
 		for _, w := range words {
-			quoted = append(quoted, quotePattern(w))
+			quoted = append(quoted, QuotePattern(w))
 		}
 		quoted = append(quoted, more...)
 		return Rule{Effect: Allow, Tool: t.r.Tool, Pattern: strings.Join(quoted, " "), Sandbox: t.r.Sandbox}

@@ -124,9 +124,9 @@ func ParseRule(text string) (Rule, error) {
 	words, err := splitPattern(pattern)
 	switch {
 	case pattern == "":
-	case (tool == "shell" || isServerTool(tool)) && err != nil:
+	case (tool == "shell" || IsServerTool(tool)) && err != nil:
 		return Rule{}, fmt.Errorf("rule %q: %w", text, err)
-	case isServerTool(tool):
+	case IsServerTool(tool):
 		if err := checkArgumentPatterns(words); err != nil {
 			return Rule{}, fmt.Errorf("rule %q: %w", text, err)
 		}

@@ -8,22 +8,23 @@ import (
 // serverPrefix is how the names of tools of MCP servers begin: mcp__SERVER__TOOL.
 const serverPrefix = "mcp__"
 
-func isServerTool(tool string) bool { return strings.HasPrefix(tool, serverPrefix) }
+// IsServerTool reports whether a name is that of a tool of an MCP server, or of all of one.
+func IsServerTool(tool string) bool { return strings.HasPrefix(tool, serverPrefix) }
 
 // allOfServer returns the end of the name of a tool that stands for all tools of a server: "*" of
 // mcp__SERVER__*, else nothing.
 func allOfServer(tool string) string {
-	if server, is := strings.CutSuffix(strings.TrimPrefix(tool, serverPrefix), "__*"); is && isServerTool(tool) && server != "" && !strings.Contains(server, "*") {
+	if server, is := strings.CutSuffix(strings.TrimPrefix(tool, serverPrefix), "__*"); is && IsServerTool(tool) && server != "" && !strings.Contains(server, "*") {
 		return "*"
 	}
 	return ""
 }
 
 // checkServerTool returns why a rule names no tool of a server, and not all of one; nil if it does.
-func checkServerTool(given, tool string) error {
-	server, name, ok := strings.Cut(strings.TrimPrefix(tool, serverPrefix), "__")
+func (r Rule) checkServerTool() error {
+	server, name, ok := strings.Cut(strings.TrimPrefix(r.Tool, serverPrefix), "__")
 	if !ok || server == "" || name == "" {
-		return fmt.Errorf("rule %q: name a tool of a server, mcp__SERVER__TOOL, or all of them, mcp__SERVER__*", given)
+		return fmt.Errorf("rule %q: name a tool of a server, mcp__SERVER__TOOL, or all of them, mcp__SERVER__*", r)
 	}
 	return nil
 }
@@ -45,7 +46,7 @@ func (r Rule) covers(arguments map[string]string) bool {
 	if r.Pattern == "" {
 		return true
 	}
-	if !isServerTool(r.Tool) {
+	if !IsServerTool(r.Tool) {
 		return false
 	}
 	for _, w := range r.split() {

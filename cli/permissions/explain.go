@@ -46,7 +46,7 @@ rule that decides it, the order of the decision, and what runs without approval.
 		if tool, what, ok := calledAsRule(call, app.ToolNames()); ok && !cmd.Flags().Changed("tool") {
 			*name, call = tool, what
 		}
-		if !slices.Contains(app.ToolNames(), *name) && !strings.HasPrefix(*name, "mcp__") {
+		if !slices.Contains(app.ToolNames(), *name) && !permission.IsServerTool(*name) {
 			if ours, _ := permission.Translate(*name); len(ours) > 0 {
 				return command.Usage("--tool %s: use --tool %s", *name, ours[0])
 			}

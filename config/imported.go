@@ -1,4 +1,4 @@
-package permission
+package config
 
 import (
 	"fmt"
@@ -6,28 +6,33 @@ import (
 	"strings"
 
 	"pawl/internal/lazy"
+	"pawl/internal/visible"
+	"pawl/permission"
 )
 
 // An Imported is a rule of another agent, in rules of pawl's. One that allows covers nothing here that it does not
 // cover there.
 type Imported struct {
-	Rules []Rule // none: it cannot be taken, and Why says why
+	Rules []permission.Rule // none: it cannot be taken, and Why says why
 	Why   string
 	// Lost is what it covers there and Rules do not.
 	Lost string
 }
+
+// shown is a text of another agent's on one line, with what people do not see as escapes.
+func shown(s string) string { return visible.Escape(strings.Join(strings.Fields(s), " ")) }
 
 func notImported(format string, args ...any) Imported {
 	return Imported{Why: fmt.Sprintf(format, args...)}
 }
 
 // imported returns rules with these texts, if all can be read.
-func imported(effect Verdict, lost string, texts ...string) Imported {
+func imported(effect permission.Verdict, lost string, texts ...string) Imported {
 	i := Imported{Lost: lost}
 	for _, t := range texts {
-		r, err := ParseRule(t)
+		r, err := permission.ParseRule(t)
 		if err == nil {
-			err = r.checkReach()
+			err = r.CheckReach()
 		}
 		if err != nil {
 			return notImported("%s", err)
@@ -38,18 +43,18 @@ func imported(effect Verdict, lost string, texts ...string) Imported {
 	return i
 }
 
-// ImportWords is the rule of another agent for all commands that begin with some words.
-func ImportWords(effect Verdict, words []string) Imported {
+// importWords is the rule of another agent for all commands that begin with some words.
+func importWords(effect permission.Verdict, words []string) Imported {
 	var quoted []string
 	for _, w := range words {
-		quoted = append(quoted, quotePattern(w))
+		quoted = append(quoted, permission.QuotePattern(w))
 	}
-	return imported(effect, "", Rule{Tool: "shell", Pattern: strings.Join(append(quoted, "*"), " ")}.String())
+	return imported(effect, "", permission.Rule{Tool: "shell", Pattern: strings.Join(append(quoted, "*"), " ")}.String())
 }
 
-// ImportCommand is the rule of another agent for commands: * stands there for any characters, at the end after a blank
+// importCommand is the rule of another agent for commands: * stands there for any characters, at the end after a blank
 // for none too. An empty pattern is every command.
-func ImportCommand(effect Verdict, pattern string) Imported {
+func importCommand(effect permission.Verdict, pattern string) Imported {
 	words := strings.Fields(pattern)
 	if len(words) == 0 || len(words) == 1 && words[0] == "*" {
 		return imported(effect, "", "shell")
@@ -61,46 +66,43 @@ func ImportCommand(effect Verdict, pattern string) Imported {
 	for i, w := range words {
 		switch last := i == len(words)-1; {
 		case !strings.Contains(w, "*"), w == "*" && last:
-		case w == "*" && effect == Allow:
+		case w == "*" && effect == permission.Allow:
 			return notImported("here * also stands for no word, which would allow more")
 		case w == "*":
-		case last && effect != Allow && strings.Count(w, "*") == 1 && strings.HasSuffix(w, "*"):
+		case last && effect != permission.Allow && strings.Count(w, "*") == 1 && strings.HasSuffix(w, "*"):
 			words = append(words, "*") // what follows the word is covered there too
 		default:
 			lost = inside
 		}
 	}
-	return imported(effect, lost, Rule{Tool: "shell", Pattern: strings.Join(words, " ")}.String())
+	return imported(effect, lost, permission.Rule{Tool: "shell", Pattern: strings.Join(words, " ")}.String())
 }
 
 // parameter is how Claude Code names an argument of a tool in a rule, as Bash(run_in_background:true).
 var parameter = lazy.Regexp(`^[A-Za-z_]+:[^*]`)
 
-// ImportClaude is a rule of the user's settings of Claude Code (code.claude.com/docs/en/permissions, read 2026-11-28).
+// importClaude is a rule of the user's settings of Claude Code (code.claude.com/docs/en/permissions, read 2026-11-28).
 // Its patterns of paths are those of .gitignore.
-func ImportClaude(effect Verdict, given, home string) Imported {
+func importClaude(effect permission.Verdict, given, home string) Imported {
 	given = strings.TrimSpace(given)
 	name, pattern, has := strings.Cut(given, "(")
 	pattern, closed := strings.CutSuffix(pattern, ")")
 	if pattern = strings.TrimSpace(pattern); has != closed {
 		return notImported("it has no closing parenthesis at its end")
 	}
-	if isServerTool(name) {
+	if permission.IsServerTool(name) {
 		switch {
 		case has:
 			return notImported("its pattern is not one of pawl's")
-		case !strings.Contains(strings.TrimPrefix(name, serverPrefix), "__"):
+		case strings.Count(name, "__") == 1:
 			name += "__*"
-		}
-		if err := checkServerTool(given, name); err != nil {
-			return notImported("%s", err)
 		}
 		return imported(effect, "", name)
 	}
-	tools, known := foreignTools[strings.ToLower(name)]
+	tools, known := permission.ToolsLike(name)
 	switch {
 	case !known || strings.Contains(name, "*"):
-		return notImported("pawl has no tool %s", oneLine(name))
+		return notImported("pawl has no tool %s", shown(name))
 	case len(tools) == 0:
 		return notImported("pawl has no tool that does what %s does", name)
 	case tools[0] == "shell":
@@ -109,31 +111,31 @@ func ImportClaude(effect Verdict, given, home string) Imported {
 		} else if parameter().MatchString(pattern) {
 			return notImported("it is for an argument of the tool")
 		}
-		return ImportCommand(effect, pattern)
+		return importCommand(effect, pattern)
 	case tools[0] == "fetch":
 		host, is := strings.CutPrefix(pattern, "domain:")
 		if pattern != "" && !is {
 			return notImported("its pattern is not one of pawl's")
 		}
-		return imported(effect, "", Rule{Tool: "fetch", Pattern: host}.String())
+		return imported(effect, "", permission.Rule{Tool: "fetch", Pattern: host}.String())
 	case pattern == "":
 		return imported(effect, "", forEffect(effect, tools)...)
-	case !HasPattern(tools[0]):
+	case !permission.HasPattern(tools[0]):
 		return notImported("a rule for %s has no pattern here", tools[0])
 	}
 	return importIgnore(effect, tools, pattern, home)
 }
 
 // forEffect returns for which of the tools that do the same a rule is needed: those that deny or ask hold for all.
-func forEffect(effect Verdict, tools []string) []string {
-	if effect == Allow {
+func forEffect(effect permission.Verdict, tools []string) []string {
+	if effect == permission.Allow {
 		return tools
 	}
 	return tools[:1]
 }
 
 // importIgnore is a pattern of .gitignore for files.
-func importIgnore(effect Verdict, tools []string, pattern, home string) Imported {
+func importIgnore(effect permission.Verdict, tools []string, pattern, home string) Imported {
 	lost := ""
 	switch {
 	case strings.ContainsAny(pattern, `\{}[]!`):
@@ -144,7 +146,7 @@ func importIgnore(effect Verdict, tools []string, pattern, home string) Imported
 		pattern = home + pattern[1:]
 	case strings.HasPrefix(pattern, "~"):
 		return notImported("it names the home of another user")
-	case strings.HasPrefix(pattern, "/") && effect == Allow:
+	case strings.HasPrefix(pattern, "/") && effect == permission.Allow:
 		return notImported("it begins at the folder of the settings, which is another here")
 	case strings.HasPrefix(pattern, "/"):
 		pattern, lost = pattern[1:], "it begins at the workspace here, and there at the folder of the settings"
@@ -160,34 +162,34 @@ func importIgnore(effect Verdict, tools []string, pattern, home string) Imported
 		pattern = "**/" + pattern
 	}
 	patterns := []string{pattern}
-	if !strings.HasSuffix(pattern, "/**") && effect != Allow { // of a folder all that is in it
+	if !strings.HasSuffix(pattern, "/**") && effect != permission.Allow { // of a folder all that is in it
 		patterns = append(patterns, pattern+"/**")
 	}
 	return importPaths(effect, lost, tools, patterns...)
 }
 
-func importPaths(effect Verdict, lost string, tools []string, patterns ...string) Imported {
+func importPaths(effect permission.Verdict, lost string, tools []string, patterns ...string) Imported {
 	var texts []string
 	for _, tool := range forEffect(effect, tools) {
 		for _, p := range patterns {
-			texts = append(texts, Rule{Tool: tool, Pattern: p}.String())
+			texts = append(texts, permission.Rule{Tool: tool, Pattern: p}.String())
 		}
 	}
 	return imported(effect, lost, texts...)
 }
 
-// ImportOpenCode is a permission of OpenCode for a pattern of what a tool is called with (opencode.ai/docs/permissions,
+// importOpenCode is a permission of OpenCode for a pattern of what a tool is called with (opencode.ai/docs/permissions,
 // read 2026-11-28). * stands there for any characters, those of folders too.
-func ImportOpenCode(effect Verdict, tool, pattern string) Imported {
-	tools, known := foreignTools[strings.ToLower(tool)]
+func importOpenCode(effect permission.Verdict, tool, pattern string) Imported {
+	tools, known := permission.ToolsLike(tool)
 	switch {
 	case !known || len(tools) == 0:
-		return notImported("pawl has nothing that is called %s there", oneLine(tool))
+		return notImported("pawl has nothing that is called %s there", shown(tool))
 	case tools[0] == "shell":
-		return ImportCommand(effect, pattern)
+		return importCommand(effect, pattern)
 	case pattern == "" || pattern == "*" || pattern == "**":
 		return imported(effect, "", forEffect(effect, tools)...)
-	case tools[0] == "fetch" || !HasPattern(tools[0]):
+	case tools[0] == "fetch" || !permission.HasPattern(tools[0]):
 		return notImported("a rule for %s has no such pattern here", tools[0])
 	case strings.ContainsAny(pattern, `\{}[]!?`):
 		return notImported("its pattern has characters that mean something else here")
@@ -208,21 +210,21 @@ func ImportOpenCode(effect Verdict, tool, pattern string) Imported {
 	return importPaths(effect, lost, tools, pattern)
 }
 
-// ImportGemini is a tool, with the beginning of a command for that of the shell, that Gemini CLI allows or excludes
+// importGemini is a tool, with the beginning of a command for that of the shell, that Gemini CLI allows or excludes
 // (geminicli.com/docs/reference/configuration and policy-engine, read 2026-11-28).
-func ImportGemini(effect Verdict, tool, prefix string) Imported {
-	tools, known := foreignTools[strings.ToLower(tool)]
+func importGemini(effect permission.Verdict, tool, prefix string) Imported {
+	tools, known := permission.ToolsLike(tool)
 	switch {
 	case !known || strings.Contains(tool, "*"):
-		return notImported("pawl has no tool %s", oneLine(tool))
+		return notImported("pawl has no tool %s", shown(tool))
 	case len(tools) == 0:
 		return notImported("pawl has no tool that does what %s does", tool)
 	case tools[0] == "shell" && strings.TrimSpace(prefix) == "":
-		return ImportCommand(effect, "")
+		return importCommand(effect, "")
 	case tools[0] == "shell" && strings.Contains(prefix, "*"):
 		return notImported("it has *, which stands for itself there")
 	case tools[0] == "shell":
-		return ImportCommand(effect, prefix+" *")
+		return importCommand(effect, prefix+" *")
 	case prefix != "":
 		return notImported("its pattern is not one of pawl's")
 	}
@@ -232,10 +234,10 @@ func ImportGemini(effect Verdict, tool, prefix string) Imported {
 // importGroup returns which calls the rules for a tool of another agent are about, by its name: those for one group limit
 // each other. Empty: none of pawl's.
 func importGroup(tool string) string {
-	if isServerTool(tool) {
-		return serverPrefix
+	if permission.IsServerTool(tool) {
+		return "mcp"
 	}
-	tools := foreignTools[strings.ToLower(tool)]
+	tools, _ := permission.ToolsLike(tool)
 	if len(tools) == 0 {
 		return ""
 	}
@@ -246,30 +248,4 @@ func importGroup(tool string) string {
 		return "edit"
 	}
 	return tools[0]
-}
-
-// A Given is a rule as another agent has it.
-type Given struct {
-	Effect Verdict // empty: it neither allows nor limits anything
-	Tool   string  // as it is called there
-	Text   string
-}
-
-// LimitImported takes no rule that allows what another of the same agent limits if that one is not taken whole: together
-// they would allow more here. Of each rule it is said what was given.
-func LimitImported(rules []*Imported, given []Given) {
-	for i, rule := range rules {
-		if given[i].Effect != Allow || len(rule.Rules) == 0 {
-			continue
-		}
-		for j, limit := range given {
-			if limit.Effect != Ask && limit.Effect != Deny || len(rules[j].Rules) > 0 && rules[j].Lost == "" {
-				continue
-			}
-			if group := importGroup(limit.Tool); group != "" && group == importGroup(given[i].Tool) {
-				*rule = notImported("there %s limits it, which cannot be taken whole", oneLine(limit.Text))
-				break
-			}
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package permission_test
+package config
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 )
 
 // said says what a rule of another agent became: pawl's rules, what is lost after a semicolon, or why nothing did.
-func said(i permission.Imported) string {
+func said(i Imported) string {
 	if i.Why != "" {
 		return "- " + i.Why
 	}
@@ -72,7 +72,7 @@ func TestRulesOfClaudeCodeAreTakenAndNoneWiderThanItIs(t *testing.T) {
 		{allow, "Ba\x1bsh", `- pawl has no tool Ba\u001bsh`},
 		{allow, "", "- pawl has no tool "},
 	} {
-		if got := said(permission.ImportClaude(c.effect, c.given, "/home/ann")); got != c.want {
+		if got := said(importClaude(c.effect, c.given, "/home/ann")); got != c.want {
 			t.Errorf("%s %s\n is  %s\n not %s", c.effect, c.given, got, c.want)
 		}
 	}
@@ -82,25 +82,25 @@ func TestRulesOfOpenCodeAndGeminiAreTakenAndNoneWiderThanItIs(t *testing.T) {
 	t.Parallel()
 	const allow, deny = permission.Allow, permission.Deny
 	for _, c := range []struct {
-		i    permission.Imported
+		i    Imported
 		want string
 	}{
-		{permission.ImportOpenCode(allow, "bash", "git *"), "shell(git *)"},
-		{permission.ImportOpenCode(deny, "bash", "rm*"), "shell(rm* *)"},
-		{permission.ImportOpenCode(allow, "edit", ""), "edit write"},
-		{permission.ImportOpenCode(allow, "edit", "docs/*"), "edit(docs/**) write(docs/**)"},
-		{permission.ImportOpenCode(deny, "read", "*.env"), "read(**/*.env)"},
-		{permission.ImportOpenCode(deny, "edit", "packages/*.mdx"), "edit(packages/*.mdx) ; here * stays within the name of a file"},
-		{permission.ImportOpenCode(allow, "edit", "~/x/*"), "- a path outside of the workspace is allowed by more than this there: write a rule for it"},
-		{permission.ImportOpenCode(allow, "webfetch", "https://x"), "- a rule for fetch has no such pattern here"},
-		{permission.ImportOpenCode(allow, "external_directory", "*"), "- pawl has nothing that is called external_directory there"},
-		{permission.ImportGemini(allow, "run_shell_command", "git status"), "shell(git status *)"},
-		{permission.ImportGemini(allow, "ShellTool", ""), "shell"},
-		{permission.ImportGemini(allow, "run_shell_command", "a*"), "- it has *, which stands for itself there"},
-		{permission.ImportGemini(allow, "run_shell_command", "a && b"), `- it has "&", which means something else in a pattern here`},
-		{permission.ImportGemini(deny, "replace", ""), "edit"},
-		{permission.ImportGemini(allow, "google_web_search", ""), "- pawl has no tool that does what google_web_search does"},
-		{permission.ImportWords(deny, []string{"git", "push", "it's * here"}), `shell(git push "it's * here" *)`},
+		{importOpenCode(allow, "bash", "git *"), "shell(git *)"},
+		{importOpenCode(deny, "bash", "rm*"), "shell(rm* *)"},
+		{importOpenCode(allow, "edit", ""), "edit write"},
+		{importOpenCode(allow, "edit", "docs/*"), "edit(docs/**) write(docs/**)"},
+		{importOpenCode(deny, "read", "*.env"), "read(**/*.env)"},
+		{importOpenCode(deny, "edit", "packages/*.mdx"), "edit(packages/*.mdx) ; here * stays within the name of a file"},
+		{importOpenCode(allow, "edit", "~/x/*"), "- a path outside of the workspace is allowed by more than this there: write a rule for it"},
+		{importOpenCode(allow, "webfetch", "https://x"), "- a rule for fetch has no such pattern here"},
+		{importOpenCode(allow, "external_directory", "*"), "- pawl has nothing that is called external_directory there"},
+		{importGemini(allow, "run_shell_command", "git status"), "shell(git status *)"},
+		{importGemini(allow, "ShellTool", ""), "shell"},
+		{importGemini(allow, "run_shell_command", "a*"), "- it has *, which stands for itself there"},
+		{importGemini(allow, "run_shell_command", "a && b"), `- it has "&", which means something else in a pattern here`},
+		{importGemini(deny, "replace", ""), "edit"},
+		{importGemini(allow, "google_web_search", ""), "- pawl has no tool that does what google_web_search does"},
+		{importWords(deny, []string{"git", "push", "it's * here"}), `shell(git push "it's * here" *)`},
 	} {
 		if got := said(c.i); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
@@ -112,7 +112,7 @@ func TestRulesOfOpenCodeAndGeminiAreTakenAndNoneWiderThanItIs(t *testing.T) {
 func TestImportedRulesDecideWhatTheyDecidedThere(t *testing.T) {
 	t.Parallel()
 	rules := func(effect permission.Verdict, given string) permission.Rules {
-		return permission.ImportClaude(effect, given, "/home/ann").Rules
+		return importClaude(effect, given, "/home/ann").Rules
 	}
 	read := func(path string) permission.Request {
 		return permission.Request{Tool: "read", Class: run.Reads, Paths: []string{path}, Workspace: "/w"}
