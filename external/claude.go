@@ -26,8 +26,7 @@ var claudeTools = map[string]string{
 }
 
 // claudeWithout are those of its tools that ask the person at its own terminal: their questions would come as ones for
-// permission, which take no answer in words. The model asks with pawl's tools. (Codex refuses its own, request_user_input,
-// without a terminal; Gemini CLI's plan mode asks no one, 2026-11-28.)
+// permission, which take no answer in words. The model asks with pawl's tools. Such tools of the others are off, too.
 var claudeWithout = []string{"AskUserQuestion", "EnterPlanMode", "ExitPlanMode"}
 
 // claudeMention is what makes it read the file that is named after it. More counts than it looks at.

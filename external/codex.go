@@ -48,7 +48,8 @@ func (codex) invoke(t Turn, conversation string, resume bool) (invocation, error
 	if sandbox != "danger-full-access" {
 		set("web_search", "cached") // by its provider, which asks no other
 	}
-	set("sandbox_mode", sandbox) // resume has no flag for it, and does not inherit it
+	set("tools.experimental_request_user_input.enabled", false) // without a terminal it refuses its own question
+	set("sandbox_mode", sandbox)                                // resume has no flag for it, and does not inherit it
 	// What a person has said in it of this repository does not count, nor what the repository says.
 	for dir := t.Workspace; ; dir = filepath.Dir(dir) {
 		projects[dir] = map[string]string{"trust_level": "untrusted"}

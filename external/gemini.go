@@ -30,6 +30,19 @@ var geminiTools = map[string]string{
 // geminiMention is what makes it read the files whose name has what stands after it.
 var geminiMention = lazy.Regexp(`()@`)
 
+// geminiPlan are rules of its plan mode beside its own, which deny the tools of all servers and allow the tool that ends it.
+const geminiPlan = `[[rule]]
+toolName = "*"
+mcpName = "` + ServerName + `"
+decision = "allow"
+priority = 900
+
+[[rule]]
+toolName = "exit_plan_mode"
+decision = "deny"
+priority = 900
+`
+
 func (gemini) invoke(t Turn, conversation string, resume bool) (invocation, error) {
 	mode := "default" // in which it has no tool that runs commands or edits without a person's word
 	switch {
@@ -88,6 +101,9 @@ func (t Turn) geminiHome() (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
+	// A person can take up a conversation in the program itself if it is in their home: where this folder cannot be made, it
+	// is in the home of the run.
+	_ = os.MkdirAll(filepath.Join(theirs, "tmp"), 0o700)
 	entries, err := os.ReadDir(theirs)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
@@ -113,6 +129,20 @@ func (t Turn) geminiHome() (string, error) {
 	server := mcpServer{Command: t.Server.Command[0], Args: t.Server.Command[1:], Env: t.Server.Env, Trust: true, Timeout: 86400000}
 	servers[ServerName] = server
 	ours := map[string]any{"mcpServers": servers, "advanced": map[string]any{"ignoreLocalEnv": true}}
+	// Its own plan mode is off where it would be entered, as its end is a question at a terminal, and has pawl's tools in mode plan.
+	if t.Mode != "plan" {
+		ours["general"] = map[string]any{"plan": map[string]any{"enabled": false}}
+	} else {
+		file, err := t.file("plan.toml", []byte(geminiPlan))
+		if err != nil {
+			return "", err
+		}
+		policies, _ := settings["policyPaths"].([]any) // which are in the place of those in its home
+		if len(policies) == 0 {
+			policies = []any{filepath.Join(theirs, "policies")}
+		}
+		ours["policyPaths"] = append(policies, file)
+	}
 	if len(t.Server.Hook) > 0 {
 		var before []any
 		if hooks, ok := settings["hooks"].(map[string]any); ok {
