@@ -173,6 +173,8 @@ func TestTheStrictestAnswerCounts(t *testing.T) {
 		"text is for the model":     {answers(run.SessionStart, "echo one", "echo two"), " context one\n\ntwo"},
 		"text is ignored":           {answers(run.Stop, "echo one"), ""},
 		"JSON that is none":         {answers(run.Stop, "echo '{x'"), " | what it printed begins like a JSON object and is none: invalid character 'x' looking for beginning of object key string"},
+		"it would go on by itself":  {answers(run.Stop, `echo '{"async":true,"asyncTimeout":60000}'`), ""},
+		"and then it answers":       {answers(run.Stop, `echo '{"async":true}'`+"; "+`echo '{"decision":"block","reason":"late"}'`), "deny late"},
 		"a changed call":            {answers(run.PreToolUse, says("allow", `,"updatedInput":{"command":"two"}`)), `allow because args {"command":"two"}`},
 		"changed, and refused":      {answers(run.PreToolUse, says("allow", `,"updatedInput":{"command":"two"}`), "exit 2"), "deny F: exit 2 gives no reason"},
 		"changed when it is over":   {answers(run.PostToolUse, says("allow", `,"updatedInput":{"command":"two"}`)), ""},

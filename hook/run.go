@@ -344,8 +344,13 @@ func (s *Set) post(ctx context.Context, m Moment, h *Hook, given []byte) (a answ
 	return a
 }
 
-// read reads what a hook that has succeeded printed: a JSON object, or text, which at two points is for the model.
+// read reads what a hook that has succeeded printed: a JSON object, or text, which at two points is for the model. Before it
+// may stand that the hook goes on by itself; it was waited for all the same.
 func (a *answer) read(m Moment, printed string) {
+	var aside struct{ Async bool }
+	if d := json.NewDecoder(strings.NewReader(printed)); d.Decode(&aside) == nil && aside.Async {
+		printed = printed[d.InputOffset():]
+	}
 	printed = strings.TrimSpace(printed)
 	var out struct {
 		Continue      *bool  `json:"continue"`
