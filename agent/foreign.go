@@ -25,6 +25,7 @@ type program struct {
 	title     string
 	user      []string // folders, relative to the home
 	workspace []string // folders, relative to the workspace
+	nested    bool     // it reads the folders in those too
 	read      func(*foreign)
 }
 
@@ -32,12 +33,12 @@ type program struct {
 // (code.claude.com/docs/en/sub-agents, "Supported frontmatter fields"), Gemini CLI (google-gemini/gemini-cli,
 // docs/core/subagents.md) and OpenCode (opencode.ai/docs/agents), read 2026-11-27.
 var programs = []program{
-	{"OpenCode", []string{".config/opencode/agent", ".config/opencode/agents"}, []string{".opencode/agent", ".opencode/agents"}, (*foreign).openCode},
-	{"Gemini CLI", []string{".gemini/agents"}, []string{".gemini/agents"}, (*foreign).gemini},
+	{"OpenCode", []string{".config/opencode/agent", ".config/opencode/agents"}, []string{".opencode/agent", ".opencode/agents"}, true, (*foreign).openCode},
+	{"Gemini CLI", []string{".gemini/agents"}, []string{".gemini/agents"}, false, (*foreign).gemini},
 	claudeCode,
 }
 
-var claudeCode = program{"Claude Code", []string{".claude/agents"}, []string{".claude/agents"}, (*foreign).claude}
+var claudeCode = program{"Claude Code", []string{".claude/agents"}, []string{".claude/agents"}, true, (*foreign).claude}
 
 // A foreign is a file of another program's agent that is read.
 type foreign struct {
@@ -48,9 +49,10 @@ type foreign struct {
 	off   bool                              // it is switched off
 }
 
-// parseForeign reads the file of an agent of another program. Not ok means that it is switched off.
+// parseForeign reads the file of an agent of another program, named relative to its folder of them. Not ok means that it is
+// switched off.
 func (r *Roster) parseForeign(of program, file string, content []byte) (a Agent, ok bool, err error) {
-	name := strings.TrimSuffix(path.Base(file), path.Ext(file))
+	name := strings.TrimSuffix(file, path.Ext(file))
 	f := &foreign{agent: Agent{Kind: submission.Worker}, model: r.modelNamed}
 	if r.o.Tools != nil {
 		f.tools = r.o.Tools()

@@ -219,30 +219,26 @@ func (r *Roster) filesIn(folder string, of program) ([]Agent, error) {
 		return nil, err
 	}
 	defer root.Close()
-	dir, err := root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	entries, err := dir.ReadDir(maxAgents + 1)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %w", folder, err)
-	}
-	if len(entries) > maxAgents {
-		return nil, fmt.Errorf("%s has more than %d files", folder, maxAgents)
-	}
-	stable.Sort(entries, func(x, y fs.DirEntry) int { return cmp.Compare(x.Name(), y.Name()) })
 	var all []Agent
-	for _, e := range entries {
-		if e.IsDir() || !agentFile(e.Name()) {
-			continue
+	seen := 0
+	err = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		switch seen++; {
+		case err != nil:
+			return fmt.Errorf("%s: %w", folder, err)
+		case seen > maxAgents+1:
+			return fmt.Errorf("%s has more than %d files", folder, maxAgents)
+		case e.IsDir() && name != "." && (!of.nested || strings.HasPrefix(e.Name(), ".")):
+			return fs.SkipDir
+		case e.IsDir() || !agentFile(e.Name()):
+			return nil
 		}
-		content, err := readFile(root, e.Name())
-		if a, ok := r.parse(of, FromUser, filepath.Join(folder, e.Name()), content, err); ok {
+		content, err := readFile(root, name)
+		if a, ok := r.parse(of, FromUser, folder, name, content, err); ok {
 			all = append(all, a)
 		}
-	}
-	return all, nil
+		return nil
+	})
+	return all, err
 }
 
 // agentFile reports whether a file of that name is one of an agent.
@@ -275,13 +271,14 @@ func checkFile(info fs.FileInfo) error {
 	return nil
 }
 
-// parse returns the agent of a file in the form of a program. Not ok means that it is switched off there.
-func (r *Roster) parse(of program, from Source, file string, content []byte, err error) (a Agent, ok bool) {
+// parse returns the agent of a file in a folder in the form of a program. Not ok means that it is switched off there.
+func (r *Roster) parse(of program, from Source, folder, name string, content []byte, err error) (a Agent, ok bool) {
 	var parseErr error
+	file := filepath.Join(folder, filepath.FromSlash(name))
 	a.Name, ok = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), true
 	switch {
 	case err == nil && of.read != nil:
-		a, ok, parseErr = r.parseForeign(of, filepath.ToSlash(file), content)
+		a, ok, parseErr = r.parseForeign(of, name, content)
 	case err == nil:
 		a, parseErr = Parse(filepath.ToSlash(file), content, r.o.Programs)
 	}
@@ -316,14 +313,15 @@ func (r *Roster) workspaceFiles() (all []Agent, err error) {
 func (r *Roster) workspaceFilesIn(folder string, of program) (all []Agent, err error) {
 	files, err := r.o.Policy.ConfigFiles(folder)
 	for _, f := range files {
-		if !agentFile(path.Base(f.Name)) {
+		name := strings.TrimPrefix(f.Name, folder+"/")
+		if !agentFile(path.Base(name)) || strings.Contains(name, "/") && !of.nested {
 			continue
 		}
 		var problem error
 		if f.Problem != "" {
 			problem = errors.New(f.Problem)
 		}
-		a, ok := r.parse(of, FromWorkspace, filepath.Join(r.o.Workspace, filepath.FromSlash(f.Name)), f.Content, problem)
+		a, ok := r.parse(of, FromWorkspace, filepath.Join(r.o.Workspace, folder), name, f.Content, problem)
 		if !ok {
 			continue
 		}
@@ -342,7 +340,7 @@ func (r *Roster) workspaceFilesIn(folder string, of program) (all []Agent, err e
 // brought returns the agents of plugins. They may say no more than those of a workspace.
 func (r *Roster) brought() (all []Agent) {
 	for _, b := range r.o.Brought {
-		a, ok := r.parse(claudeCode, FromPlugin, b.Path, b.Content, nil)
+		a, ok := r.parse(claudeCode, FromPlugin, filepath.Dir(b.Path), filepath.Base(b.Path), b.Content, nil)
 		if err := admit(a); err != nil && a.Problem == "" {
 			a = Agent{Name: a.Name, Source: a.Source, Path: a.Path, Problem: err.Error()}
 		}

@@ -23,8 +23,8 @@ type ConfigFile struct {
 	Problem string // why there is no content; such a file does not count
 }
 
-// ConfigFiles returns the files in a folder of the workspace's configuration, as .pawl/agents, by
-// name; not those of folders in it. What a file that is not trusted says may be shown to
+// ConfigFiles returns the files in a folder of the workspace's configuration, as .pawl/agents, and
+// in the folders there, by name. What a file that is not trusted says may be shown to
 // the model as text, and counts for nothing else.
 func (p *Policy) ConfigFiles(folder string) ([]ConfigFile, error) {
 	p.mu.Lock()
@@ -34,10 +34,15 @@ func (p *Policy) ConfigFiles(folder string) ([]ConfigFile, error) {
 		return nil, err
 	}
 	defer root.Close()
-	names, err := namesIn(root, folder)
-	if err != nil {
+	var names []string
+	seen := 0
+	if err := namesIn(root, folder, maxDepth, &names, &seen); err != nil {
 		return nil, err
 	}
+	if len(names) > maxFiles || seen > maxFiles {
+		return nil, fmt.Errorf("%s has more than %d files or folders", folder, maxFiles)
+	}
+	slices.Sort(names)
 	var files []ConfigFile
 	total := 0
 	for _, name := range names {
@@ -54,35 +59,40 @@ func (p *Policy) ConfigFiles(folder string) ([]ConfigFile, error) {
 	return files, nil
 }
 
-// namesIn returns the paths of the files in a folder below the root, sorted; none if it is
-// not there.
-func namesIn(root *os.Root, folder string) ([]string, error) {
+// namesIn adds the paths of the files in a folder below the root and in those there, so many levels deep; none if it is
+// not there. Past the bounds of files and folders it stops; seen counts the folders.
+func namesIn(root *os.Root, folder string, levels int, names *[]string, seen *int) error {
 	dir, err := root.OpenFile(folder, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", folder, err)
+		return fmt.Errorf("%s: %w", folder, err)
 	}
 	defer dir.Close()
 	if info, err := dir.Stat(); err != nil || !info.IsDir() {
-		return nil, err
+		return err
 	}
 	entries, err := dir.ReadDir(maxFiles + 1)
-	if len(entries) > maxFiles {
-		return nil, fmt.Errorf("%s has more than %d files", folder, maxFiles)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
 	}
-	var names []string
 	for _, e := range entries {
-		if !e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			names = append(names, path.Join(folder, e.Name()))
+		at := path.Join(folder, e.Name())
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+		case len(*names) > maxFiles || *seen > maxFiles:
+			return nil
+		case !e.IsDir():
+			*names = append(*names, at)
+		case levels > 1:
+			*seen++
+			if err := namesIn(root, at, levels-1, names, seen); err != nil {
+				return err
+			}
 		}
 	}
-	slices.Sort(names)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return names, err
+	return nil
 }
 
 // ReplaceFile writes a file of the workspace's configuration, which a person has made, and

@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,9 +42,22 @@ func TestFilesOfAFolderAreReadWithWhatAPersonThinksOfThem(t *testing.T) {
 		}
 		got = append(got, line)
 	}
-	if want := ".pawl/agents/a.md A. trusted, .pawl/agents/b.md B., .pawl/agents/link.md  unusable"; strings.Join(got, ", ") != want {
+	if want := ".pawl/agents/a.md A. trusted, .pawl/agents/b.md B., .pawl/agents/deeper/c.md C., .pawl/agents/link.md  unusable"; strings.Join(got, ", ") != want {
 		t.Errorf("%q", got)
 	}
+}
+
+// Folders in folders without end are not gone through, also if they have no files.
+func TestFoldersInAFolderAreBounded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i := range 600 {
+		if err := os.MkdirAll(filepath.Join(r.workspace, fmt.Sprintf(".claude/agents/%d/%d", i/30, i%30)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := r.open().ConfigFiles(".claude/agents")
+	r.has(err, ".claude/agents has more than 500 files or folders")
 }
 
 func TestAFileThatAPersonWritesIsTrusted(t *testing.T) {
