@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"pawl/external"
 	"pawl/external/externaltest"
+	"pawl/forms"
 )
 
 const (
@@ -254,33 +256,39 @@ func TestRealAgentsSayThatNobodyIsLoggedIn(t *testing.T) {
 // was said there is in the conversation in which the run goes on.
 func TestRealAgentsAreTakenOverAndHandedBack(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"claude-code", "codex"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			s := newAgentSite(t, kind, func(externaltest.Request) externaltest.Reply { return externaltest.Reply{Text: "Hello."} })
-			s.must(t, []string{"run", "-m", agentModels[kind], "-p", "FIRST WORDS"}, "Hello.")
-			_, command, found := strings.Cut(s.pawl(t, "runs", "show", "last"), "— to go on in "+s.kind.Title+" itself: ")
-			if !found {
-				t.Fatal("pawl does not say how")
-			}
-			headless := map[string][2]string{"claude-code": {"claude ", "claude -p 'BY HAND' "}, "codex": {"codex resume ", "codex exec resume --skip-git-repo-check "}}[kind]
-			command = strings.Replace(strings.TrimSpace(command), "&& "+headless[0], "&& "+headless[1], 1)
-			if kind == "codex" {
-				command += " 'BY HAND'"
-			}
-			cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
-			cmd.Env = s.env
-			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "Hello.") {
-				t.Fatalf("%s: %v\n%s", command, err, out)
-			}
-			s.must(t, []string{"run", "--continue", "-p", "HANDED BACK"}, "Hello.")
-			all := s.model.Requests()
-			words := all[len(all)-1].Words
-			for _, want := range []string{"FIRST WORDS", "BY HAND", "HANDED BACK"} {
-				if !strings.Contains(words, want) {
-					t.Errorf("in the conversation there is no %q: %s", want, words)
-				}
-			}
-		})
+	headless := map[string][2]string{
+		"claude-code": {"claude ", "claude -p 'BY HAND' "},
+		"codex":       {"codex resume ", "codex exec resume --skip-git-repo-check "},
+		"gemini-cli":  {"gemini ", "gemini --skip-trust -m gemini-2.5-flash -p 'BY HAND' "},
+		"opencode":    {"opencode ", "opencode run 'BY HAND' "},
 	}
+	withEach(t, func(t *testing.T, kind string) {
+		s := newAgentSite(t, kind, func(externaltest.Request) externaltest.Reply { return externaltest.Reply{Text: "Hello."} })
+		s.must(t, []string{"run", "-m", agentModels[kind], "-p", "FIRST WORDS"}, "Hello.")
+		_, command, found := strings.Cut(s.pawl(t, "runs", "show", "last"), "— to go on in "+s.kind.Title+" itself: ")
+		if command = strings.TrimSpace(command); !found {
+			t.Fatal("pawl does not say how")
+		}
+		var shown forms.ShownRun
+		if err := json.Unmarshal([]byte(s.pawl(t, "runs", "show", "last", "--json")), &shown); err != nil || shown.ByHand != command {
+			t.Errorf("as JSON it says %q, %v", shown.ByHand, err)
+		}
+		command = strings.Replace(command, "&& "+headless[kind][0], "&& "+headless[kind][1], 1)
+		if kind == "codex" {
+			command += " 'BY HAND'"
+		}
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
+		cmd.Env = s.env
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "Hello.") {
+			t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+		s.must(t, []string{"run", "--continue", "-p", "HANDED BACK"}, "Hello.")
+		all := s.model.Requests()
+		words := all[len(all)-1].Words
+		for _, want := range []string{"FIRST WORDS", "BY HAND", "HANDED BACK"} {
+			if !strings.Contains(words, want) {
+				t.Errorf("in the conversation there is no %q: %s", want, words)
+			}
+		}
+	})
 }

@@ -28,6 +28,7 @@ type ShownRun struct {
 	ForkedFrom run.ID           `json:"forked_from,omitempty"`
 	ForkedAt   int64            `json:"forked_at,omitempty"` // items up to this event were made in that run
 	PID        int              `json:"pid,omitempty"`       // of the process that drives it
+	ByHand     string           `json:"by_hand,omitempty"`   // the shell command that opens the conversation in the program of an external agent
 	Items      []ItemForm       `json:"items"`
 }
 
@@ -115,6 +116,8 @@ func ShowRun(ctx context.Context, w *app.Workspace, events []run.Event, s run.St
 	if driven {
 		f.PID = owner.PID
 	}
+	k, _, _ := w.External(s.Config.Model)
+	f.ByHand = k.ByHand(s.Conversation, c.Workspace)
 	for _, i := range view.Items(events) {
 		if i.Kind != view.KindRun && i.Seq > after {
 			f.Items = append(f.Items, itemFormOf(i, results))
