@@ -11,6 +11,7 @@ import (
 	"pawl/agent"
 	"pawl/config"
 	"pawl/permission"
+	"pawl/permission/network"
 	"pawl/run"
 	"pawl/sandbox"
 	"pawl/tool"
@@ -46,7 +47,7 @@ func fence(rules permission.Rules, folders ...string) (f sandbox.Fence) {
 // a person who has seen that it is one.
 func reach(rules func() permission.Rules) func(string, netip.AddrPort, bool) error {
 	return func(host string, addr netip.AddrPort, granted bool) error {
-		if v, _ := permission.AddressVerdict(addr.Addr()); v == permission.Allow || granted && saysLocal(host) {
+		if network.Special(addr.Addr()) == "" || granted && saysLocal(host) {
 			return nil
 		}
 		u := url.URL{Scheme: "http", Host: net.JoinHostPort(host, strconv.Itoa(int(addr.Port()))), Path: "/"}

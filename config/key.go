@@ -15,6 +15,7 @@ import (
 	"pawl/llm/wire"
 	"pawl/output"
 	"pawl/permission"
+	"pawl/permission/network"
 	"pawl/run"
 )
 
@@ -91,7 +92,7 @@ var keys = []Key{
 }
 
 func oneHost(s string) error {
-	_, err := permission.Hosts([]string{s})
+	_, err := network.Hosts([]string{s})
 	return err
 }
 

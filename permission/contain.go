@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"pawl/internal/lazy"
+	"pawl/internal/text"
+	"pawl/permission/network"
 	"pawl/run"
 )
 
@@ -18,7 +20,7 @@ var needs = lazy.Value(func() map[string]map[string]bool {
 	all := map[string]map[string]bool{}
 	for _, section := range []string{"network", "outside", "deletes", "writes"} {
 		all[section] = map[string]bool{}
-		for _, name := range sectionOf(needsText, section) {
+		for _, name := range text.Section(needsText, section) {
 			all[section][name] = true
 		}
 	}
@@ -242,8 +244,8 @@ func (p *simpleCommand) staysOnLoopback() bool {
 		if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 			rest = rest[:i]
 		}
-		host, _ := cutPort(rest[strings.LastIndexByte(rest, '@')+1:])
-		addr, _ := looseAddr(strings.Trim(host, "[]"))
+		host, _ := network.CutPort(rest[strings.LastIndexByte(rest, '@')+1:])
+		addr, _ := network.LooseAddr(strings.Trim(host, "[]"))
 		switch {
 		case host == "localhost" || strings.HasSuffix(host, ".localhost") || addr.IsLoopback():
 			named = true

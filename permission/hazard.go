@@ -1,6 +1,10 @@
 package permission
 
-import "strings"
+import (
+	"strings"
+
+	"pawl/permission/network"
+)
 
 // A hazard is what makes a program run another one, write a file somewhere else,
 // delete, or load code: no rule with a wildcard alone covers it. programs.txt says what the fields are.
@@ -143,7 +147,7 @@ func abbreviates(commands, word string) bool {
 // it has letters and a dot, and is no address. An @server of dig counts too.
 func isName(t string) bool {
 	t = strings.TrimPrefix(t, "@")
-	_, numeric := looseAddr(t)
+	_, numeric := network.LooseAddr(t)
 	return !numeric && strings.Contains(t, ".") && strings.ContainsFunc(t, func(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80 })
 }
 

@@ -2,9 +2,6 @@ package permission_test
 
 import (
 	"encoding/json"
-	"net/netip"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -52,66 +49,6 @@ func TestTheHostsOfACommandAreKnown(t *testing.T) {
 	} {
 		if got := strings.Join(permission.HostsOf(command), " "); got != want {
 			t.Errorf("%s: %q, want %q", command, got, want)
-		}
-	}
-}
-
-func TestAHostIsReachedByWhatNamesIt(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		hosts, host, port string
-		ok, named         bool
-	}{
-		{"example.com", "example.com", "443", true, false},
-		{"example.com", "EXAMPLE.com.", "80", true, false},
-		{"example.com", "example.com", "8443", false, false},
-		{"example.com", "sub.example.com", "443", false, false},
-		{"example.com", "notexample.com", "443", false, false},
-		{"*.example.com", "a.b.example.com", "443", true, false},
-		{"*.example.com", "example.com", "443", false, false},
-		{"*.example.com:8443", "a.example.com", "8443", true, false},
-		{"*.example.com:8443", "a.example.com", "443", false, false},
-		{"example.com:8443", "example.com", "8443", true, true},
-		{"127.0.0.1", "127.0.0.1", "80", true, true},
-		{"127.0.0.1", "127.0.0.1", "5432", false, false},
-		{"[::1]:80", "::1", "80", true, true},
-		{"*", "example.com", "443", true, false},
-		{"*", "example.com", "22", false, false},
-		{"a.org b.org:1", "b.org", "1", true, true},
-	} {
-		if ok, named := permission.Reaches(strings.Fields(c.hosts), c.host, c.port); ok != c.ok || named != c.named {
-			t.Errorf("%s at %s with %s: %v %v", c.host, c.port, c.hosts, ok, named)
-		}
-	}
-	for _, c := range []struct {
-		host, address string
-		named, ok     bool
-	}{
-		{"a.org", "93.184.216.34", false, true}, {"a.org", "127.0.0.1", false, false}, {"a.org", "127.0.0.1", true, true}, {"a.org", "10.0.0.1", true, true},
-		{"a.org", "169.254.169.254", true, false}, {"169.254.169.254", "169.254.169.254", true, true}, {"a.org", "fd00:ec2::254", true, false}, {"a.org", "fe80::1", true, false},
-		{"a.org", "100.101.1.1", true, true}, {"a.org", "100.101.1.1", false, false}, {"a.org", "64:ff9b::a9fe:a9fe", true, false}, {"a.org", "64:ff9b::a9fe:1", true, false}, {"a.org", "::ffff:0.0.0.0", true, false},
-		{"a.org", "0.0.0.0", true, false}, {"a.org", "224.0.0.1", true, false}, {"127.0.0.1", "::ffff:127.0.0.1", true, true},
-	} {
-		if err := permission.MayDial(c.host, netip.MustParseAddr(c.address), c.named); (err == nil) != c.ok {
-			t.Errorf("%s at %s, named %v: %v", c.host, c.address, c.named, err)
-		}
-	}
-}
-
-func TestWhatIsNoHostIsRefused(t *testing.T) {
-	t.Parallel()
-	for _, bad := range []string{"", "https://example.com", "example.com/x", "a b.org", "a,b.org", "*.com", "*x.org", "a..org", "ex\u0430mple.com", "a.org:x", "a.org:0", "a.org:123456", "nowhere", "a\n.org", "user@a.org", strings.Repeat("a.", 200) + "org"} {
-		if hosts, err := permission.Hosts([]string{bad}); err == nil {
-			t.Errorf("%q was taken as %q", bad, hosts)
-		}
-	}
-	hosts, err := permission.Hosts([]string{"npm", "Example.COM:8443", "*.golang.org:443", "localhost:3000", "*"})
-	if want := []string{"registry.npmjs.org", "example.com:8443", "*.golang.org:443", "localhost:3000", "*"}; err != nil || !slices.Equal(hosts, want) {
-		t.Errorf("got %q, %v", hosts, err)
-	}
-	for _, text := range []string{"network(npm)", "network"} {
-		if _, err := permission.ParseRule(text); err == nil || !strings.Contains(err.Error(), "setting network") {
-			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
@@ -246,22 +183,11 @@ func TestARuleWithANetworkOpensItsHosts(t *testing.T) {
 	}
 }
 
-// Everyone can read what a set has.
-func TestTheManualListsTheSetsOfHosts(t *testing.T) {
+func TestARuleForTheNetworkIsASetting(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/permissions.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(permission.Networks()) < 5 {
-		t.Errorf("there are %d sets", len(permission.Networks()))
-	}
-	for _, n := range permission.Networks() {
-		if row := "| `" + n.Name + "` | " + strings.Join(n.Hosts, ", ") + " |"; !strings.Contains(string(page), row) {
-			t.Errorf("docs/permissions.md lacks the row %s", row)
-		}
-		if _, err := permission.Hosts(n.Hosts); err != nil || n.Name != strings.ToLower(n.Name) {
-			t.Errorf("%s: %v", n.Name, err)
+	for _, text := range []string{"network(npm)", "network"} {
+		if _, err := permission.ParseRule(text); err == nil || !strings.Contains(err.Error(), "setting network") {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pawl/internal/lazy"
+	"pawl/internal/text"
 )
 
 //go:embed names.txt
@@ -14,19 +15,7 @@ var namesText string
 
 // namesOf returns the names in a section of names.txt.
 func namesOf(section string) []string {
-	return sectionOf(namesText, section)
-}
-
-// sectionOf returns the names in a section of a text such as names.txt.
-func sectionOf(text, section string) (names []string) {
-	_, text, _ = strings.Cut(text, "["+section+"]\n")
-	text, _, _ = strings.Cut(text, "\n[")
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "# ") {
-			names = append(names, strings.Fields(line)...)
-		}
-	}
-	return names
+	return text.Section(namesText, section)
 }
 
 // The lists of names.txt, which says what they are for.

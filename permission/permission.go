@@ -5,7 +5,7 @@
 // inside substitutions and wrappers (sudo, xargs, sh -c) too, and each must be
 // allowed on its own. What cannot be known before it runs asks. Paths are judged
 // by their spelling and, in [Request.Resolved], by where the caller found them to
-// lead. Addresses are judged by host; see [AddressVerdict] for what is dialled.
+// lead. Addresses are judged by host; see [pawl/permission/network].
 //
 // The order of a decision, for every part of a call:
 //

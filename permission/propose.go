@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/permission/network"
 	"pawl/run"
 )
 
@@ -68,7 +69,7 @@ func (r Request) asksForKeys() (host string, ok bool) {
 			}
 		}
 	}
-	at := slices.IndexFunc(hosts, func(h string) bool { return !Proposable(h) })
+	at := slices.IndexFunc(hosts, func(h string) bool { return !network.Proposable(h) })
 	if at < 0 {
 		return "", false
 	}
@@ -89,7 +90,7 @@ func denial(r Request, m Mode) Rules {
 			}
 		}
 	case r.URL != "":
-		if s, err := siteOf(r.URL); err == nil {
+		if s, err := network.SiteOf(r.URL); err == nil {
 			rules = Rules{hostRule(r, s)}
 		}
 	default:
@@ -145,8 +146,8 @@ func (rs Rules) proposeAllow(r Request, m Mode, history []Allowed) (p Proposal) 
 		}
 		switch part.Kind {
 		case kindHost:
-			s, err := siteOf(r.URL)
-			if err != nil || s.suspicious != "" {
+			s, err := network.SiteOf(r.URL)
+			if err != nil || s.Suspicious != "" {
 				return none("no rule covers a misleading address: " + part.Reason)
 			}
 			p.Rules = append(p.Rules, hostRule(r, s))
@@ -404,20 +405,8 @@ func habit(p *simpleCommand, history []Allowed, tool string) int {
 
 // hostRule returns the rule for the host of an address, with its port if it is not
 // the web's own.
-func hostRule(r Request, s site) Rule {
-	return Rule{Tool: r.Tool, Pattern: s.pattern()}
-}
-
-// pattern returns the host as rules name it, with its port if it is not one of the web's.
-func (s site) pattern() string {
-	pattern := s.host
-	if strings.Contains(pattern, ":") {
-		pattern = "[" + pattern + "]"
-	}
-	if !s.webPort {
-		pattern += ":" + s.port
-	}
-	return pattern
+func hostRule(r Request, s network.Site) Rule {
+	return Rule{Tool: r.Tool, Pattern: s.Pattern()}
 }
 
 // folderAt is which file of a folder makes its folder what is meant.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl/permission"
+	"pawl/permission/network"
 	"pawl/run"
 )
 
@@ -197,12 +198,12 @@ func TestNoProposalOpensACloudsMetadata(t *testing.T) {
 				t.Errorf("%s%s with %q: %+v", r.Command, r.URL, r.Sandbox, p)
 			}
 		}
-		if permission.Proposable(host) {
+		if network.Proposable(host) {
 			t.Errorf("%s may be proposed", host)
 		}
 	}
 	for _, host := range []string{"example.com", "localhost:3000", "10.0.0.1:8080", "[fd00::1]:80", "5", ""} {
-		if !permission.Proposable(host) {
+		if !network.Proposable(host) {
 			t.Errorf("%s may not be proposed", host)
 		}
 	}

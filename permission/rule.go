@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pawl/internal/lazy"
+	"pawl/permission/network"
 	"pawl/run"
 )
 
@@ -131,7 +132,7 @@ func ParseRule(text string) (Rule, error) {
 			return Rule{}, fmt.Errorf("rule %q: %w", text, err)
 		}
 	case tool == "fetch":
-		if err := checkHostPattern(pattern); err != nil {
+		if err := network.CheckPattern(pattern); err != nil {
 			return Rule{}, fmt.Errorf("rule %q: %w", text, err)
 		}
 	case tool != "shell" && path.IsAbs(pattern) && path.Clean(pattern) == "/":

@@ -119,7 +119,7 @@ func (r *scriptReader) redirect(rd *syntax.Redirect) {
 		return
 	case syntax.DplIn, syntax.DplOut:
 		// Bash reads ">&-x" as two words, and expands what else stands there twice.
-		if lit := rd.Word.Lit(); lit == "-" || allDigits(lit) {
+		if lit := rd.Word.Lit(); lit == "-" || lit != "" && consistsOf(lit, "0123456789") {
 			return
 		}
 		r.isUnknown("a redirection to what may be a file or a descriptor")

@@ -3,7 +3,7 @@ package tool
 import (
 	"net/netip"
 
-	"pawl/permission"
+	"pawl/permission/network"
 )
 
 // PublicAddress is the rule of [Fetch] for the addresses it may connect to, unless
@@ -11,8 +11,8 @@ import (
 // public internet. With granted, which says that somebody allowed this call's own
 // host to be elsewhere, others are fine too.
 func PublicAddress(host string, addr netip.AddrPort, granted bool) error {
-	verdict, what := permission.AddressVerdict(addr.Addr())
-	if verdict == permission.Allow || verdict == permission.Ask && granted {
+	what := network.Special(addr.Addr())
+	if what == "" || granted && addr.IsValid() {
 		return nil
 	}
 	return tell("%s is at %s (%s): fetch connects to addresses of the public internet only.", host, addr.Addr(), what)

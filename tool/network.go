@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"pawl/internal/proc"
-	"pawl/permission"
+	"pawl/permission/network"
 	"pawl/sandbox"
 	"pawl/tool/proxy"
 )
@@ -59,7 +59,7 @@ func askedWords(asked []proxy.Asked, hosts []string) []string {
 			reached = append(reached, a.Host)
 		case a.Unnamed:
 			refused = append(refused, a.Host)
-			if _, err := permission.Hosts([]string{a.Host}); err == nil && permission.Proposable(a.Host) {
+			if _, err := network.Hosts([]string{a.Host}); err == nil && network.Proposable(a.Host) {
 				missing = append(missing, a.Host)
 			}
 		case a.Refused:

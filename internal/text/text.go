@@ -125,3 +125,15 @@ func ShellWord(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
+
+// Section returns the words in a [section] of a list; what follows # and a blank at the beginning of a line are remarks.
+func Section(list, section string) (words []string) {
+	_, list, _ = strings.Cut(list, "["+section+"]\n")
+	list, _, _ = strings.Cut(list, "\n[")
+	for line := range strings.Lines(list) {
+		if !strings.HasPrefix(line, "# ") {
+			words = append(words, strings.Fields(line)...)
+		}
+	}
+	return words
+}

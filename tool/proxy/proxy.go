@@ -25,7 +25,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"pawl/internal/visible"
-	"pawl/permission"
+	"pawl/permission/network"
 )
 
 // Bounds of what a command can make the proxy hold.
@@ -64,7 +64,7 @@ type Asked struct {
 	Unnamed bool   // because the command's hosts do not have it
 }
 
-// Serve serves a command that connects to l, until [Proxy.Close]: it reaches hosts, as of [permission.Hosts]. lookup
+// Serve serves a command that connects to l, until [Proxy.Close]: it reaches hosts, as of [network.Hosts]. lookup
 // is nil for the resolver of the system.
 func Serve(l net.Listener, hosts []string, lookup Lookup) *Proxy {
 	if lookup == nil {
@@ -168,7 +168,7 @@ func (p *Proxy) dial(ctx context.Context, host, port string) (net.Conn, error) {
 }
 
 func (p *Proxy) reach(ctx context.Context, host, port string) (net.Conn, error) {
-	ok, named := permission.Reaches(p.hosts, host, port)
+	ok, named := network.Reaches(p.hosts, host, port)
 	if !ok {
 		return nil, &refusal{"the network of this command does not have " + shown(net.JoinHostPort(host, port)), true}
 	}
@@ -186,7 +186,7 @@ func (p *Proxy) reach(ctx context.Context, host, port string) (net.Conn, error) 
 		}
 	}
 	for _, a := range addresses { // a name with one address that is refused is not trusted with its others
-		if err := permission.MayDial(host, a, named); err != nil {
+		if err := network.MayDial(host, a, named); err != nil {
 			return nil, &refusal{err.Error(), false}
 		}
 	}

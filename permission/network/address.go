@@ -1,4 +1,4 @@
-package permission
+package network
 
 import (
 	"net/netip"
@@ -55,30 +55,25 @@ var special = []struct {
 	{netip.MustParsePrefix("ff00::/8"), "a group of machines"},
 }
 
-// AddressVerdict judges an address by itself: Allow for one of the public
-// Internet, Ask for every other, with what is there. Whoever fetches calls it for
-// the address it really dials, after the name was resolved and after every
-// redirect, for a name may lead anywhere; [Rules.DecideAddress] also heeds rules.
-// An address within another one (IPv4 in IPv6) counts as the inner one.
-func AddressVerdict(a netip.Addr) (Verdict, string) {
+// Special returns what is at an address that is not one of the public Internet; empty for one that is. Whoever
+// connects asks for the address that is really dialled, after the name was resolved and after every redirect, for a name
+// may lead anywhere. An address within another one (IPv4 in IPv6) counts as the inner one.
+func Special(a netip.Addr) string {
 	if !a.IsValid() {
-		return Deny, "no address"
+		return "no address"
 	}
 	if a.Zone() != "" {
-		return Ask, localLink
+		return localLink
 	}
 	if inner, ok := embedded(a); ok {
-		if v, what := AddressVerdict(inner); v != Allow {
-			return v, what
-		}
-		return Allow, ""
+		return Special(inner)
 	}
 	for _, s := range special {
 		if s.prefix.Contains(a) {
-			return Ask, s.what
+			return s.what
 		}
 	}
-	return Allow, ""
+	return ""
 }
 
 // embedded returns the IPv4 address that an IPv6 address stands for: mapped and
@@ -101,11 +96,11 @@ func embedded(a netip.Addr) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// looseAddr reads a host the way resolvers do (inet_aton(3), and the host parser
+// LooseAddr reads a host the way resolvers do (inet_aton(3), and the host parser
 // of url.spec.whatwg.org, read 2026-11-20): one to four numbers, decimal, octal or
 // hexadecimal, the last filling what is left. numeric says that it is meant as
 // an address whether or not it is one.
-func looseAddr(host string) (a netip.Addr, numeric bool) {
+func LooseAddr(host string) (a netip.Addr, numeric bool) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a, true
 	}
@@ -155,3 +150,6 @@ func looseNumber(s string) (uint64, bool) {
 }
 
 func allDigits(s string) bool { return s != "" && consistsOf(s, "0123456789") }
+
+// consistsOf reports whether all characters of s are among chars.
+func consistsOf(s, chars string) bool { return strings.Trim(s, chars) == "" }

@@ -1,0 +1,136 @@
+// Package network knows hosts and addresses: what an address of the web leads to, what is not the public Internet, and
+// which lists of hosts cover a host.
+package network
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"pawl/internal/lazy"
+	"pawl/internal/text"
+)
+
+//go:embed networks.txt
+var networksText string
+
+// A Set is a named set of hosts.
+type Set struct {
+	Name  string
+	Hosts []string
+	Asks  map[string]bool // programs whose commands ask these hosts alone, as in networks.txt
+}
+
+// Sets returns the named sets of hosts, as networks.txt has them.
+var Sets = lazy.Value(func() []Set {
+	var all []Set
+	for line := range strings.Lines(networksText) {
+		name, ok := strings.CutPrefix(strings.TrimSpace(line), "[")
+		if !ok {
+			continue
+		}
+		n := Set{Name: strings.TrimSuffix(name, "]"), Asks: map[string]bool{}}
+		for _, word := range text.Section(networksText, n.Name) {
+			if strings.Contains(word, ".") {
+				n.Hosts = append(n.Hosts, word)
+			} else {
+				n.Asks[word] = true
+			}
+		}
+		all = append(all, n)
+	}
+	return all
+})
+
+// Hosts returns hosts as they are used: the names of sets are replaced by what is in them, capitals by small letters. An
+// error says which is no host of a network that commands may reach.
+func Hosts(given []string) (hosts []string, err error) {
+	for _, h := range given {
+		h = strings.ToLower(strings.TrimSpace(h))
+		if i := slices.IndexFunc(Sets(), func(n Set) bool { return n.Name == h }); i >= 0 {
+			hosts = append(hosts, Sets()[i].Hosts...)
+			continue
+		}
+		if err := checkHost(h); err != nil {
+			return nil, fmt.Errorf("host %q: %w", h, err)
+		}
+		hosts = append(hosts, h)
+	}
+	return hosts, nil
+}
+
+// maxHost is more than a name of DNS can have, with a port.
+const maxHost = 280
+
+func checkHost(h string) error {
+	if len(h) > maxHost {
+		return errors.New("it is longer than names of hosts are")
+	}
+	if strings.ContainsAny(h, "(), \t\r\n") {
+		return errors.New("not a host: write example.com, *.example.com or localhost:3000, each by itself")
+	}
+	if err := CheckPattern(h); err != nil {
+		return err
+	}
+	if _, port := CutPort(h); port != "" && (len(port) > 5 || port == "0") {
+		return errors.New("there is no such port")
+	}
+	if h != "*" && !strings.ContainsAny(h, ".:") && h != "localhost" {
+		var names []string
+		for _, n := range Sets() {
+			names = append(names, n.Name)
+		}
+		return fmt.Errorf("it is neither a host with a domain nor one of the sets %s", strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// Reaches reports whether hosts cover one, by its name as it is asked for and its port; one without a port covers the
+// ports of the web. named says that one of them spells out both, or is the address: only then
+// may a private address stand behind it.
+func Reaches(hosts []string, host, port string) (ok, named bool) {
+	s := Site{Host: strings.TrimSuffix(strings.ToLower(host), "."), Port: port, WebPort: port == "80" || port == "443"}
+	_, notAddress := netip.ParseAddr(s.Host)
+	for _, h := range hosts {
+		if !s.Matches(h, false) {
+			continue
+		}
+		_, itsPort := CutPort(h)
+		ok, named = true, named || s.IsNamed(h) && (itsPort != "" || notAddress == nil)
+	}
+	return ok, named
+}
+
+// MayDial returns an error that says why a command may not be connected to an address, for the host that it named.
+// named is as of [Reaches], address the one that is dialled.
+func MayDial(host string, address netip.Addr, named bool) error {
+	what := Special(address)
+	switch literal, err := netip.ParseAddr(host); {
+	case what == "", named && err == nil && literal.Unmap() == address.Unmap():
+		return nil
+	case named && address.IsValid() && what != metadata && what != localLink && !address.IsMulticast() && !address.Unmap().IsUnspecified():
+		return nil
+	}
+	return fmt.Errorf("%s leads to %s: %s", host, address, what)
+}
+
+// Covers reports whether hosts cover all that one stands for.
+func Covers(hosts []string, h string) bool {
+	if slices.Contains(hosts, h) {
+		return true
+	}
+	if strings.Contains(h, "*") {
+		return false
+	}
+	host, port := CutPort(h)
+	if port != "" {
+		ok, _ := Reaches(hosts, strings.Trim(host, "[]"), port)
+		return ok
+	}
+	with80, _ := Reaches(hosts, host, "80")
+	with443, _ := Reaches(hosts, host, "443")
+	return with80 && with443
+}
