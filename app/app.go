@@ -19,6 +19,7 @@ import (
 	"pawl/external"
 	"pawl/hook"
 	"pawl/internal/build"
+	"pawl/internal/secret"
 	"pawl/llm"
 	"pawl/mcp"
 	"pawl/metrics"
@@ -418,9 +419,10 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 	default:
 		onAsk = worker.OnAsk(s.Get("on_ask"))
 	}
+	shell := s.shellOptions()
 	return worker.New(worker.Config{
-		Store: st,
-		Tools: registry(rulesOf, s.shellOptions(), w.delegation(s)).With(slices.Concat(served, w.skillTool(s), memoryTool(s))...),
+		Store: st, Hidden: shell.Hidden,
+		Tools: registry(rulesOf, shell, w.delegation(s)).With(slices.Concat(served, w.skillTool(s), memoryTool(s))...),
 		Provider: func(model string) (llm.Provider, string, error) {
 			return s.models.Open(model, provider.Options{Workspace: w.Dir, IdleTimeout: s.Duration("idle_timeout"), Cache: s.On("cache"), Log: w.logger()})
 		},
@@ -508,6 +510,14 @@ func ShellOptions(c *config.Config, models *provider.Providers) tool.ShellOption
 			o.KeyEnv = append(o.KeyEnv, p.KeyEnv...)
 		}
 	}
+	plain := o
+	o.Hidden = sync.OnceValue(func() *secret.Values { // first when a call has a result: it takes as long as a command
+		environ := os.Environ()
+		if models != nil {
+			environ = append(environ, models.StoredKeys()...)
+		}
+		return plain.Secrets(environ)
+	})
 	return o
 }
 

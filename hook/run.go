@@ -331,15 +331,16 @@ func (s *Set) post(ctx context.Context, m Moment, h *Hook, given []byte) (a answ
 		return answer{problem: err}
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPrinted))
-	a.run.ExitCode, a.run.Output = &resp.StatusCode, cut(strings.TrimSpace(string(body)), maxKept)
+	content, err := io.ReadAll(io.LimitReader(resp.Body, maxPrinted))
+	body := s.Options.Hide(string(content))
+	a.run.ExitCode, a.run.Output = &resp.StatusCode, cut(strings.TrimSpace(body), maxKept)
 	switch {
 	case err != nil:
 		a.problem = err
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		a.problem = fmt.Errorf("the server answered %s", resp.Status)
 	default:
-		a.read(m, string(body))
+		a.read(m, body)
 	}
 	return a
 }

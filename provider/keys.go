@@ -87,6 +87,14 @@ func (ps *Providers) StoreKey(name, key string) (path string, err error) {
 	return path, nil
 }
 
+// StoredKeys returns the keys that are stored, as NAME=value.
+func (ps *Providers) StoredKeys() (keys []string) {
+	for name, key := range *ps.keys.Load() {
+		keys = append(keys, name+"="+key)
+	}
+	return keys
+}
+
 // storedKey returns the stored key of the first of some variables that has one, and where it
 // is stored.
 func (ps *Providers) storedKey(names []string) (key, from string) {

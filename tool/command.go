@@ -112,7 +112,7 @@ func runCommand(ctx context.Context, command proc.Command, session *sandbox.Sess
 	status, err := p.Wait()
 	told.SetReadDeadline(time.Now().Add(progressEvery)) // what could not be ended may hold it
 	<-copied
-	r := Ran{Started: true, Stdout: stdout.String(), Stderr: stderr.String(), Notes: session.End()}
+	r := Ran{Started: true, Stdout: c.Options.Hide(stdout.String()), Stderr: c.Options.Hide(stderr.String()), Notes: session.End()}
 	switch {
 	case err != nil:
 		return r, err

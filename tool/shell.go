@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pawl/internal/proc"
+	"pawl/internal/secret"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/sandbox"
@@ -63,10 +64,20 @@ type ShellOptions struct {
 	KeyEnv []string
 	// PassEnv names variables that commands get though they look like secrets.
 	PassEnv []string
+	// Hidden returns the values that nobody gets to see in what commands print; nil: none. See [ShellOptions.Secrets].
+	Hidden func() *secret.Values
 	// Lookup looks up the hosts that commands reach by name; nil: the resolver of the system.
 	Lookup proxy.Lookup
 	// Fence returns what rules keep from the commands of a run; nil: nothing.
 	Fence func(id run.ID, folders []string) sandbox.Fence
+}
+
+// Hide returns text without the values that commands do not get.
+func (o ShellOptions) Hide(text string) string {
+	if o.Hidden == nil {
+		return text
+	}
+	return o.Hidden().Hide(text)
 }
 
 // fence returns what rules keep from a command.

@@ -2,13 +2,18 @@ package tool
 
 import (
 	"math"
+	"net/url"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"pawl/internal/lazy"
+	"pawl/internal/secret"
 )
 
 // quietEnv keeps programs from waiting for a person, drawing, or paging.
@@ -78,6 +83,48 @@ func (o ShellOptions) Withheld(environ []string) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// Secrets returns the values of the variables of an environment that commands do not get, as far as other text does not
+// have them by chance: not what is short, a number, a word of letters, or the path of a file. Of an address with a
+// password it is the password.
+func (o ShellOptions) Secrets(environ []string) *secret.Values {
+	values := map[string]string{}
+	for _, v := range environ {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || !o.withholds(strings.TrimPrefix(name, "PAWL_"), value) { // of pawl's own most is none
+			continue
+		}
+		if u, err := url.Parse(value); err == nil {
+			if password, ok := u.User.Password(); ok {
+				value = password
+			}
+		}
+		if tellable(value) {
+			values[name] = value
+		}
+	}
+	return secret.New(values)
+}
+
+// tellable reports whether a value is one that other text does not have by chance.
+func tellable(value string) bool {
+	const least, sure = 8, 20
+	if len(value) < least || len(value) > 64<<10 {
+		return false
+	}
+	if _, err := os.Lstat(value); err == nil && filepath.IsAbs(value) {
+		return false
+	}
+	letters, others := 0, 0
+	for _, c := range value {
+		if unicode.IsLetter(c) {
+			letters++
+		} else {
+			others++
+		}
+	}
+	return letters > 0 && others > 0 || letters >= sure
 }
 
 // Passed returns the variables of an environment that are not withheld.

@@ -47,6 +47,22 @@ func TestNoVariableThatHoldsAKeyReachesACommand(t *testing.T) {
 	}
 }
 
+// Only values that other text does not have by chance are hidden: a word of a name would be hidden everywhere.
+func TestSecretsAreTheValuesThatTextDoesNotHaveByChance(t *testing.T) {
+	t.Parallel()
+	v := ShellOptions{PassEnv: []string{"DEPLOY_TOKEN"}}.Secrets([]string{
+		"A_TOKEN=tok-12345678", "B_PASSWORD=postgres", "C_PIN=1234567890", "D_KEY=development", "E_AUTH=short-1", "PAWL_MODEL=vendor/model-7", "PAWL_RUN_TOKEN=run-token-1",
+		"KEYSTORE=" + os.Args[0], "DATABASE_URL=postgres://user:pass-word-1@db.example/x", "HOOK=https://hooks.slack.com/services/T0/B0/x1", "DEPLOY_TOKEN=wanted-12345", "HOME=/home/user-1",
+		"LONG_SECRET=correcthorsebatterystaple"})
+	text := "tok-12345678 postgres 1234567890 development short-1 vendor/model-7 run-token-1 " + os.Args[0] +
+		" postgres://user:pass-word-1@db.example/x https://hooks.slack.com/services/T0/B0/x1 wanted-12345 /home/user-1 correcthorsebatterystaple"
+	want := "[hidden: A_TOKEN] postgres 1234567890 development short-1 vendor/model-7 [hidden: PAWL_RUN_TOKEN] " + os.Args[0] +
+		" postgres://user:[hidden: DATABASE_URL]@db.example/x [hidden: HOOK] wanted-12345 /home/user-1 [hidden: LONG_SECRET]"
+	if diff := cmp.Diff(want, v.Hide(text)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 // What tells pawl the folder a command ended in is none of the command's descriptors.
 func TestACommandGetsNoDescriptorOfPawls(t *testing.T) {
 	t.Parallel()

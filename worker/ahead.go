@@ -25,6 +25,7 @@ func (r *Runner) prepareTools(ctx context.Context, s run.State, m *modelSession)
 	r.prepared = true
 	env := r.env // of this goroutine
 	prepare := func() {
+		r.hidden()
 		for _, spec := range m.offered {
 			if t, ok := m.registry.Get(spec.Name); ok {
 				if p, ok := t.(tool.Preparer); ok {

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"pawl/heuristic"
+	"pawl/internal/secret"
 	"pawl/run"
 	"pawl/tool"
 	"pawl/view"
@@ -73,11 +74,17 @@ func (r *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.
 	if !ok {                // it existed when the call was inspected; another release of pawl may have resumed the run
 		return tool.ErrorResult("The tool " + c.Tool + " no longer exists."), nil
 	}
+	hidden := r.hidden()
+	if mark := hidden.Mark(string(op.args.json)); mark != "" && c.Class == run.Writes {
+		return tool.ErrorResult(fmt.Sprintf("Nothing was done: the arguments have %s, which stands for a value that you are not shown, and would be written in its place. Leave that part of a file as it is: edit what is around it.", mark)), nil
+	}
 	call := tool.Call{Run: r.id, ID: c.ID, Args: op.args.json, Sandbox: c.Decision.Sandbox,
 		Granted:  c.Decision.Source == byPerson || c.Decision.Source == "mode",
-		Progress: func(s string) { r.feed.show(view.Update{Progress: &view.Progress{Call: c.ID, Text: s}}) }}
+		Progress: func(s string) { r.feed.show(view.Update{Progress: &view.Progress{Call: c.ID, Text: hidden.Hide(s)}}) }}
 	if op.result != nil {
-		call.Output = op.result
+		out := hidden.Writer(op.result)
+		defer out.Flush() // an error stays in op.result
+		call.Output = out
 	}
 	if r.w.OnAsk == AskWait {
 		call.Ask = func(ctx context.Context, question string, options ...string) (string, error) {
@@ -92,7 +99,27 @@ func (r *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.
 	if len(res.Content) == 0 && !res.Written {
 		res.Content = []run.Part{run.Text("(no output)")}
 	}
+	hide(hidden, res.Content)
 	return res, err
+}
+
+// hidden returns the values that nobody gets to see.
+func (r *Runner) hidden() *secret.Values {
+	if r.w.Hidden == nil {
+		return nil
+	}
+	return r.w.Hidden()
+}
+
+// hide takes values out of parts, and out of the results in them.
+func hide(v *secret.Values, parts []run.Part) {
+	for i := range parts {
+		p := &parts[i]
+		p.Text = v.Hide(p.Text)
+		if p.Result != nil {
+			hide(v, p.Result.Content)
+		}
+	}
 }
 
 // put puts a question of a running call to the person, one at a time.

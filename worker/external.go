@@ -61,9 +61,13 @@ func (r *Runner) external(ctx context.Context, op *operation, c run.ExternalTurn
 		if err != nil {
 			p = run.RequestFailed{Kind: run.ErrInvalid, Reason: err.Error()}
 		}
-		if o, ok := p.(run.Observed); ok {
-			r.report(ctx, op, o)
+		switch p := p.(type) {
+		case run.Observed:
+			hide(r.hidden(), p.Parts)
+			r.report(ctx, op, p)
 			continue
+		case run.Replied:
+			hide(r.hidden(), p.Parts)
 		}
 		done.Events = []run.Payload{p}
 		break

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl/inbox"
+	"pawl/internal/secret"
 	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
@@ -140,6 +141,27 @@ func TestAnExternalTurnIsRecordedAsItGoes(t *testing.T) {
 		}
 		if got := a.messages(); !slices.Equal(got, []string{": Repair it.", "conv-7: Go on."}) {
 			t.Errorf("the agent was given %q", got)
+		}
+	})
+}
+
+// A program that pawl does not start the commands of may print a value that is nobody's to see.
+func TestWhatAnExternalAgentReportsHasNoSecrets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		secrets := secret.New(map[string]string{"KEY": "sk-12345678"})
+		r, _ := external(t, func(_ context.Context, yield func(run.Payload) bool) {
+			yield(run.Observed{Parts: []run.Part{{Type: run.ResultPart, Result: &run.Result{Call: "c_1", Content: []run.Part{run.Text("KEY=sk-12345678")}}}}})
+			yield(run.Replied{Parts: []run.Part{run.Text("It is sk-12345678.")}, Stop: run.StopEndTurn})
+		})
+		r.w.Hidden = func() *secret.Values { return secrets }
+		d := r.createExternal(run.Config{Model: "agent/fast"})
+		s, err := d.Run(t.Context(), prompt("What is the key?"))
+		if err != nil || s.Answer() != "It is [hidden: KEY]." {
+			t.Errorf("the answer is %q, %v", s.Answer(), err)
+		}
+		if got := logged[run.Observed](t, r); len(got) != 1 || run.PlainText(got[0].Parts[0].Result.Content) != "KEY=[hidden: KEY]" {
+			t.Errorf("the log has %+v", got)
 		}
 	})
 }

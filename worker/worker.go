@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"pawl/hook"
+	"pawl/internal/secret"
 	"pawl/judge"
 	"pawl/llm"
 	"pawl/metrics"
@@ -72,6 +73,9 @@ type Config struct {
 	// Instructions returns, for a run as it began, a run's workspace and the files that it was given since, what reads the
 	// instructions for the paths that its calls touch; nil: no run has any but those of its start.
 	Instructions func(c run.Created, given []string) func(paths []string) run.Instructions
+	// Hidden returns the values that no result has: their names stand in their place, in what models are sent, in the log
+	// and in outputs. Nil: there are none.
+	Hidden func() *secret.Values
 	// Hooks returns the hooks of runs; nil, and a nil set: there are none.
 	Hooks func() *hook.Set
 	// Sandbox confines the commands of runs; nil: they have the user's own authority.

@@ -1,0 +1,121 @@
+// Package secret takes the values of known secrets out of text that is kept, shown, or sent to a model, and puts their
+// names in their place. It knows no secrets by itself, and finds them only as they are: not what is encoded, or in parts.
+package secret
+
+import (
+	"cmp"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Values are secrets. A nil one has none. It is safe for concurrent use.
+type Values struct {
+	known []known   // the longest value first, for it may hold another
+	first [256]bool // with which bytes values begin
+}
+
+type known struct{ value, mark string }
+
+// New returns the secrets with those values, which are not empty, by name; nil if there are none.
+func New(named map[string]string) *Values {
+	if len(named) == 0 {
+		return nil
+	}
+	v := &Values{}
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		v.known = append(v.known, known{named[name], "[hidden: " + name + "]"})
+		v.first[named[name][0]] = true
+	}
+	slices.SortStableFunc(v.known, func(a, b known) int { return cmp.Compare(len(b.value), len(a.value)) })
+	return v
+}
+
+// Hide returns text with each value as "[hidden: NAME]".
+func (v *Values) Hide(text string) string {
+	if v == nil {
+		return text
+	}
+	hidden, _ := v.hide(text, true)
+	return hidden
+}
+
+// hide returns text without values, and how much of its end may be the beginning of one that goes on; with whole nothing
+// does.
+func (v *Values) hide(text string, whole bool) (hidden string, left int) {
+	var b strings.Builder
+	from := 0 // of what is not yet in b
+at:
+	for i := 0; i < len(text); i++ {
+		if !v.first[text[i]] {
+			continue
+		}
+		for _, k := range v.known {
+			switch {
+			case strings.HasPrefix(text[i:], k.value):
+				b.WriteString(text[from:i])
+				b.WriteString(k.mark)
+				i += len(k.value) - 1
+				from = i + 1
+				continue at
+			case !whole && strings.HasPrefix(k.value, text[i:]):
+				return b.String() + text[from:i], len(text) - i
+			}
+		}
+	}
+	if from == 0 {
+		return text, 0
+	}
+	return b.String() + text[from:], 0
+}
+
+// Mark returns the first mark of a known secret that text has; empty: it has none.
+func (v *Values) Mark(text string) string {
+	if v != nil && strings.Contains(text, "[hidden: ") {
+		for _, k := range v.known {
+			if strings.Contains(text, k.mark) {
+				return k.mark
+			}
+		}
+	}
+	return ""
+}
+
+// A Writer hides values in a stream. What may be the beginning of one is held back until it is known, or until Flush.
+type Writer struct {
+	v    *Values
+	to   io.Writer
+	held []byte
+}
+
+// Writer returns a writer that writes to to.
+func (v *Values) Writer(to io.Writer) *Writer { return &Writer{v: v, to: to} }
+
+func (w *Writer) Write(p []byte) (int, error) {
+	if w.v == nil {
+		return w.to.Write(p)
+	}
+	all := string(append(w.held, p...))
+	hidden, left := w.v.hide(all, false)
+	w.held = []byte(all[len(all)-left:])
+	if err := w.write(hidden); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Flush writes what was held back.
+func (w *Writer) Flush() error {
+	held := w.v.Hide(string(w.held))
+	w.held = nil
+	return w.write(held)
+}
+
+func (w *Writer) write(text string) error {
+	if text == "" {
+		return nil
+	}
+	_, err := io.WriteString(w.to, text)
+	return err
+}

@@ -1,0 +1,81 @@
+package secret
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestValuesAreHiddenWhereverAStreamIsCut(t *testing.T) {
+	t.Parallel()
+	v := New(map[string]string{"KEY": "sk-abcabcabd", "LONG": "sk-abcabcabd-more", "URL": "p@ss\nword"})
+	for text, want := range map[string]string{
+		"":                                "",
+		"nothing":                         "nothing",
+		"sk-abcabcabd":                    "[hidden: KEY]",
+		"sk-abcabcabcabd.":                "sk-abcabcabcabd.",
+		"sk-absk-abcabcabd":               "sk-ab[hidden: KEY]",
+		"a=sk-abcabcabd-more, sk-abcabca": "a=[hidden: LONG], sk-abcabca",
+		"p@ss\nwordp@ss\nwor":             "[hidden: URL]p@ss\nwor",
+		"sk-abcabcabdsk-abcabcabd":        "[hidden: KEY][hidden: KEY]",
+	} {
+		if got := v.Hide(text); got != want {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		}
+		for size := 1; size <= len(text); size++ {
+			var b strings.Builder
+			w := v.Writer(&b)
+			for rest := text; rest != ""; {
+				n := min(size, len(rest))
+				if _, err := w.Write([]byte(rest[:n])); err != nil {
+					t.Fatal(err)
+				}
+				rest = rest[n:]
+			}
+			if err := w.Flush(); err != nil || b.String() != want {
+				t.Errorf("%q in pieces of %d is written as %q, want %q: %v", text, size, b.String(), want, err)
+			}
+		}
+	}
+}
+
+func TestWithoutSecretsNothingIsHidden(t *testing.T) {
+	t.Parallel()
+	var v *Values
+	if v = New(nil); v.Hide("sk-1") != "sk-1" || v.Mark("[hidden: KEY]") != "" {
+		t.Error("something is hidden")
+	}
+	var b strings.Builder
+	if w := v.Writer(&b); func() error { _, err := w.Write([]byte("sk-1")); return err }() != nil || w.Flush() != nil || b.String() != "sk-1" {
+		t.Errorf("it is written as %q", b.String())
+	}
+}
+
+func TestAMarkIsFound(t *testing.T) {
+	t.Parallel()
+	v := New(map[string]string{"KEY": "sk-abcabcabd"})
+	if v.Mark("x [hidden: KEY] y") != "[hidden: KEY]" || v.Mark("[hidden: OTHER]") != "" {
+		t.Error("the mark of a secret is not told from others")
+	}
+}
+
+func FuzzAStreamHidesWhatTheWholeDoes(f *testing.F) {
+	f.Add("aab", "xaaaab", 2)
+	f.Fuzz(func(t *testing.T, value, text string, size int) {
+		if value == "" || size < 1 || strings.Contains("[hidden: A]", value) || strings.ContainsAny(value, "[]") {
+			return
+		}
+		v := New(map[string]string{"A": value})
+		var b strings.Builder
+		w := v.Writer(&b)
+		for rest := text; rest != ""; {
+			n := min(size, len(rest))
+			if _, err := w.Write([]byte(rest[:n])); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if err := w.Flush(); err != nil || b.String() != v.Hide(text) {
+			t.Errorf("%q without %q in pieces of %d is %q, and whole %q", text, value, size, b.String(), v.Hide(text))
+		}
+	})
+}
