@@ -12,7 +12,6 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"pawl/internal/lazy"
-	"pawl/internal/text"
 )
 
 // A Command is a prompt that a person has written to a file, to be sent by its name. The forms are those of
@@ -92,7 +91,8 @@ var (
 	argumentMark = lazy.Regexp(`\$ARGUMENTS\[(\d+)\]|\$([1-9])\b|\$\{?([A-Za-z_]\w*)\}?`)
 	// commandMark is a command on a line, or a block of lines (code.claude.com/docs/en/skills, read 2026-11-22).
 	commandMark = lazy.Regexp("(?m)!`([^`\n]+)`|^[ \t]*```![ \t]*\n((?s:.*?))\n[ \t]*```[ \t]*$")
-	geminiFile   = lazy.Regexp(`@\{([^{}\n]+)\}`)
+	geminiMark  = lazy.Regexp(regexp.QuoteMeta(geminiArgs))
+	geminiFile  = lazy.Regexp(`@\{([^{}\n]+)\}`)
 )
 
 const geminiArgs = "{{args}}"
@@ -147,17 +147,20 @@ func (g *given) word(n int) string {
 
 // fill returns the text of a piece with what is given in the place of its marks.
 func (c Command) fill(p Piece, g *given) string {
-	quote := func(s string) string {
-		if p.Shell && s != "" {
-			return text.ShellWord(s)
-		}
-		return s
-	}
+	mark := argumentMark()
 	if c.toml {
-		g.used = g.used || strings.Contains(p.Text, geminiArgs)
-		return strings.ReplaceAll(p.Text, geminiArgs, quote(g.all))
+		mark = geminiMark()
 	}
-	return replaceSubmatches(argumentMark(), p.Text, func(m []string) string {
+	return replaceSubmatches(mark, p.Text, func(before string, m []string) string {
+		in := noShell
+		if p.Shell {
+			in = stateOf(before)
+		}
+		quote := func(s string) string { return in.quote(s) }
+		if c.toml {
+			g.used = true
+			return quote(g.all)
+		}
 		index, digit, name := m[1], m[2], m[3]
 		number, _ := strconv.Atoi(cmp.Or(digit, index))
 		named := slices.Index(c.names, name)
@@ -167,14 +170,14 @@ func (c Command) fill(p Piece, g *given) string {
 			return quote(g.word(number + 1))
 		case digit != "":
 			return quote(g.word(number))
-		case name == "ARGUMENTS" && p.Shell:
+		case name == "ARGUMENTS" && in == bare:
 			var quoted []string
 			for _, w := range g.words {
 				quoted = append(quoted, quote(w))
 			}
 			return strings.Join(quoted, " ")
 		case name == "ARGUMENTS":
-			return g.all
+			return quote(g.all)
 		case named >= 0:
 			return quote(g.word(named + 1))
 		}
@@ -227,8 +230,16 @@ func braceEnd(s string) int {
 	return -1
 }
 
-func replaceSubmatches(re *regexp.Regexp, s string, with func(m []string) string) string {
-	return re.ReplaceAllStringFunc(s, func(found string) string { return with(re.FindStringSubmatch(found)) })
+// replaceSubmatches returns s with another text in the place of each match; with is told what of s is before it.
+func replaceSubmatches(re *regexp.Regexp, s string, with func(before string, m []string) string) string {
+	var b strings.Builder
+	at := 0
+	for _, i := range re.FindAllStringIndex(s, -1) {
+		b.WriteString(s[at:i[0]])
+		b.WriteString(with(s[:i[0]], re.FindStringSubmatch(s[i[0]:i[1]])))
+		at = i[1]
+	}
+	return b.String() + s[at:]
 }
 
 // Takes returns what the command takes, as its front matter or else its text says; empty: nothing.
