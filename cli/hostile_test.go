@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl/permission"
+	"pawl/permission/cases"
 )
 
 func TestAHostileModelWithNobodyThereGainsNothingAndTheWorkFlows(t *testing.T) {
@@ -92,11 +93,11 @@ func TestTheCorpusOfCommandsComesOutThroughTheBinaryAsItDoesInThePackage(t *test
 	if err != nil {
 		t.Skipf("the corpus of shell commands is not here; it belongs at %s", shellCorpus)
 	}
-	var file struct{ Cases []permission.Case }
+	var file struct{ Cases []cases.Case }
 	if err := json.Unmarshal(data, &file); err != nil {
 		t.Fatal(err)
 	}
-	sets := map[string][]permission.Case{}
+	sets := map[string][]cases.Case{}
 	for _, c := range file.Cases {
 		if len(c.Rule.Ask) > 0 {
 			continue // no flag makes a rule that asks
@@ -137,7 +138,7 @@ func TestTheCorpusOfCommandsComesOutThroughTheBinaryAsItDoesInThePackage(t *test
 }
 
 // ruleFlags returns the rules of a case as flags.
-func ruleFlags(rules permission.CaseRules) (flags []string) {
+func ruleFlags(rules cases.Rules) (flags []string) {
 	for flag, texts := range map[string][]string{"--allow": rules.Allow, "--deny": rules.Deny} {
 		for _, text := range texts {
 			if tool, _, ok := strings.Cut(text, "("); !ok || !slices.Contains([]string{"read", "write", "edit", "fetch"}, tool) {

@@ -29,6 +29,7 @@ import (
 	"pawl/internal/golden"
 	"pawl/output"
 	"pawl/permission"
+	"pawl/permission/cases"
 	"pawl/provider"
 	"pawl/report"
 	"pawl/run"
@@ -88,7 +89,7 @@ var jsonForms = map[string][]any{
 	"permissions list":          {forms.List[forms.RuleForm]{}},
 	"permissions replay":        {permissions.ReplayForm{}},
 	"permissions rm":            {forms.RuleChange{}},
-	"permissions test":          {permission.Report{}},
+	"permissions test":          {cases.Report{}},
 	"run":                       {console.Result{}},
 	"runs decide":               {forms.WaitingForm{}, forms.DecidedForm{}},
 	"runs export":               {forms.ExportForm{}},

@@ -13,8 +13,7 @@
 //	  → allow rules → the tool's own default → ask
 //
 // The strictest answer over all parts counts. [Rules.Explain] shows them all,
-// [Rules.Propose] says what rule *Always* would store, [RunCases] tries rules on
-// recorded cases.
+// [Rules.Propose] says what rule *Always* would store.
 //
 // It stores nothing, asks nobody, opens no file and resolves no name: storing
 // rules, trust and the sandbox itself are built on this seam.

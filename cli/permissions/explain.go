@@ -17,6 +17,7 @@ import (
 	"pawl/config"
 	"pawl/internal/text"
 	"pawl/permission"
+	"pawl/permission/cases"
 	"pawl/run"
 	"pawl/tool"
 )
@@ -133,7 +134,7 @@ Exit codes: 0 all as expected, 1 some differ, 2 the file cannot be used.`,
 			return command.Usage("the cases cannot be read: %w; see pawl permissions test --help", err)
 		}
 		defer f.Close()
-		report, err := permission.RunCases(f, func(path string) (string, error) {
+		report, err := cases.Run(f, func(path string) (string, error) {
 			to, _, err := tool.Resolve(tool.Env{Workspace: workspace}, filepath.FromSlash(path))
 			return to, err
 		})

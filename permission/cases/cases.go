@@ -1,4 +1,5 @@
-package permission
+// Package cases tries rules on recorded calls, each with the decision that is expected of it.
+package cases
 
 import (
 	"encoding/json"
@@ -6,36 +7,39 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
+
+	"pawl/permission"
 )
 
 // A Case is a shell command, the rules in force, and the decision expected of them:
 // what "pawl permissions test FILE" tries.
 type Case struct {
-	ID       string    `json:"id,omitempty"`
-	Category string    `json:"category,omitempty"`
-	Command  string    `json:"command"`
-	Rule     CaseRules `json:"rule"`
-	Expected Verdict   `json:"expected"`
-	Why      string    `json:"why,omitempty"`
+	ID       string             `json:"id,omitempty"`
+	Category string             `json:"category,omitempty"`
+	Command  string             `json:"command"`
+	Rule     Rules              `json:"rule"`
+	Expected permission.Verdict `json:"expected"`
+	Why      string             `json:"why,omitempty"`
 }
 
-// CaseRules are the rules of a case: patterns for the shell tool, or whole rules for
+// Rules are the rules of a case: patterns for the shell tool, or whole rules for
 // another tool: "read(/etc/hosts)".
-type CaseRules struct {
+type Rules struct {
 	Allow []string `json:"allow,omitempty"`
 	Ask   []string `json:"ask,omitempty"`
 	Deny  []string `json:"deny,omitempty"`
 	// Default is what happens to what no rule decided; empty is ask.
-	Default Verdict `json:"default,omitempty"`
+	Default permission.Verdict `json:"default,omitempty"`
 }
 
 // A Difference is a case that did not come out as expected.
 type Difference struct {
 	Case
-	Got    Verdict `json:"got"`
-	Rule   string  `json:"got_rule,omitempty"`
-	Reason string  `json:"got_reason"`
+	Got    permission.Verdict `json:"got"`
+	Rule   string             `json:"got_rule,omitempty"`
+	Reason string             `json:"got_reason"`
 }
 
 // A Report is how a file of cases came out.
@@ -43,9 +47,9 @@ type Report struct {
 	Cases int `json:"cases"`
 	// Expected and Met count the cases by what was expected, and how many of those
 	// came out so.
-	Expected    map[Verdict]int `json:"expected"`
-	Met         map[Verdict]int `json:"met"`
-	Differences []Difference    `json:"differences"`
+	Expected    map[permission.Verdict]int `json:"expected"`
+	Met         map[permission.Verdict]int `json:"met"`
+	Differences []Difference               `json:"differences"`
 }
 
 // String returns the differing cases as JSON, one a line, and the count.
@@ -60,7 +64,7 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// RunCases tries the cases of a file {"cases": […]}, or of a bare list. A case that
+// Run tries the cases of a file {"cases": […]}, or of a bare list. A case that
 // expects ask may be answered by deny and never by allow; one that expects allow
 // must be allowed, and one that expects deny denied. resolve says where a path relative
 // to the workspace leads with every link followed: relative to it, or absolute and
@@ -68,7 +72,7 @@ func (r Report) String() string {
 // strictly as without a sandbox, except that what only reads is kept to reading.
 //
 // The error says what is wrong with the file; a case that differs is none.
-func RunCases(r io.Reader, resolve func(path string) (string, error)) (Report, error) {
+func Run(r io.Reader, resolve func(path string) (string, error)) (Report, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return Report{}, fmt.Errorf("read the cases: %w", err)
@@ -85,7 +89,7 @@ func RunCases(r io.Reader, resolve func(path string) (string, error)) (Report, e
 	if len(file.Cases) == 0 {
 		return Report{}, errors.New("there are no cases in the file; write {\"cases\": [{\"command\": …, \"rule\": …, \"expected\": …}]}")
 	}
-	report := Report{Expected: map[Verdict]int{}, Met: map[Verdict]int{}}
+	report := Report{Expected: map[permission.Verdict]int{}, Met: map[permission.Verdict]int{}}
 	for i, c := range file.Cases {
 		d, err := c.run(resolve)
 		if err != nil {
@@ -93,7 +97,7 @@ func RunCases(r io.Reader, resolve func(path string) (string, error)) (Report, e
 		}
 		report.Cases++
 		report.Expected[c.Expected]++
-		if d.Verdict == c.Expected || c.Expected == Ask && d.Verdict == Deny {
+		if d.Verdict == c.Expected || c.Expected == permission.Ask && d.Verdict == permission.Deny {
 			report.Met[c.Expected]++
 		} else {
 			report.Differences = append(report.Differences, Difference{Case: c, Got: d.Verdict, Rule: d.Rule, Reason: d.Reason})
@@ -106,28 +110,28 @@ func RunCases(r io.Reader, resolve func(path string) (string, error)) (Report, e
 const caseWorkspace = "/workspace"
 
 // run decides about a case.
-func (c Case) run(resolve func(path string) (string, error)) (Decision, error) {
+func (c Case) run(resolve func(path string) (string, error)) (permission.Decision, error) {
 	switch c.Expected {
-	case Allow, Ask, Deny:
+	case permission.Allow, permission.Ask, permission.Deny:
 	default:
-		return Decision{}, fmt.Errorf("expected is %q; write allow, ask or deny", c.Expected)
+		return permission.Decision{}, fmt.Errorf("expected is %q; write allow, ask or deny", c.Expected)
 	}
-	var rules Rules
-	for effect, texts := range map[Verdict][]string{Allow: c.Rule.Allow, Ask: c.Rule.Ask, Deny: c.Rule.Deny} {
+	var rules permission.Rules
+	for effect, texts := range map[permission.Verdict][]string{permission.Allow: c.Rule.Allow, permission.Ask: c.Rule.Ask, permission.Deny: c.Rule.Deny} {
 		for _, text := range texts {
 			rule, err := caseRule(text)
 			if err != nil {
-				return Decision{}, err
+				return permission.Decision{}, err
 			}
 			rule.Effect, rule.Source = effect, "case"
 			rules = append(rules, rule)
 		}
 	}
-	if c.Rule.Default == Allow {
-		rules = append(rules, Rule{Effect: Allow, Tool: "shell", Source: "case"})
+	if c.Rule.Default == permission.Allow {
+		rules = append(rules, permission.Rule{Effect: permission.Allow, Tool: "shell", Source: "case"})
 	}
-	r := Request{Tool: "shell", Command: c.Command, Workspace: caseWorkspace, EnforcesReadOnly: true}
-	looked := Classify(c.Command)
+	r := permission.Request{Tool: "shell", Command: c.Command, Workspace: caseWorkspace, EnforcesReadOnly: true}
+	looked := permission.Classify(c.Command)
 	r.Class = looked.Class
 	for _, p := range looked.Paths {
 		if resolve == nil || path.IsAbs(p) || strings.HasPrefix(path.Clean(p), "../") {
@@ -140,17 +144,17 @@ func (c Case) run(resolve func(path string) (string, error)) (Decision, error) {
 			r.Resolved = append(r.Resolved, to)
 		}
 	}
-	d := rules.Decide(r, Default)
-	if c.Rule.Default == Deny && d.Verdict == Ask && d.Source == "default" {
-		d.Verdict = Deny
+	d := rules.Decide(r, permission.Default)
+	if c.Rule.Default == permission.Deny && d.Verdict == permission.Ask && d.Source == "default" {
+		d.Verdict = permission.Deny
 	}
 	return d, nil
 }
 
 // caseRule reads a pattern for the shell tool, or a whole rule for another one.
-func caseRule(text string) (Rule, error) {
-	if tool, _, ok := strings.Cut(text, "("); ok && strings.HasSuffix(text, ")") && has("shell read write edit fetch", tool) {
-		return ParseRule(text)
+func caseRule(text string) (permission.Rule, error) {
+	if tool, _, ok := strings.Cut(text, "("); ok && strings.HasSuffix(text, ")") && slices.Contains([]string{"shell", "read", "write", "edit", "fetch"}, tool) {
+		return permission.ParseRule(text)
 	}
-	return ParseRule("shell(" + text + ")")
+	return permission.ParseRule("shell(" + text + ")")
 }
