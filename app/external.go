@@ -51,9 +51,13 @@ func (w *Workspace) checkModel(s *settings, model string) error {
 // checkLogin returns an error if the program of a model's external agent is installed and the user is not logged in to it. This may
 // start the program, so it is done when a run or task begins, and not for each agent in a list.
 func (w *Workspace) checkLogin(s *settings, model string) error {
-	k, _, _ := s.programs.Split(model)
-	if path, err := k.Find(w.env.Get("PATH"), w.Dir); err == nil && k.LoggedOut(path, w.env.Get) {
-		return config.Errorf("%w", &external.LoginError{Kind: k})
+	k, name, _ := s.programs.Split(model)
+	path, err := k.Find(w.env.Get("PATH"), w.Dir)
+	if err != nil {
+		return nil // which is said elsewhere
+	}
+	if err := k.LoggedOut(path, name, w.env.Get); err != nil {
+		return config.Errorf("%w", err)
 	}
 	return nil
 }

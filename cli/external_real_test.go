@@ -227,29 +227,34 @@ func TestRealClaudeCodeSaysWhenALimitEnds(t *testing.T) {
 	s.must(t, []string{"run", "-m", agentModels["claude-code"], "-p", "look"}, "The limit is reached.", "continue after 20", " UTC")
 }
 
-// If the user is not logged in to Claude Code or Codex, the error comes before a task begins. A Codex with a provider of the person's
+// If the user is not logged in to a program, the error comes before a task begins. A Codex with a provider of the person's
 // own, which has no login, works.
 func TestRealAgentsSayThatNobodyIsLoggedIn(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"claude-code", "codex"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			s := newAgentSite(t, kind, func(externaltest.Request) externaltest.Reply { return externaltest.Reply{Text: "Hello."} })
-			s.env = append(s.env, "ANTHROPIC_API_KEY=", "CODEX_API_KEY=")
-			config := filepath.Join(lookedUp(s.env, "HOME"), ".codex", "config.toml")
-			own, _ := os.ReadFile(config)
-			s.write(t, config, "")
-			s.must(t, []string{"task", "add", "Look around"})
-			s.must(t, []string{"task", "plan", "last"}, "not logged in to "+s.kind.Title+": log in with `"+s.kind.Login+"`")
-			s.must(t, []string{"task", "show", "last"}, "pending")
-			if kind == "codex" {
-				s.write(t, config, strings.ReplaceAll(string(own), "env_key=\"CODEX_API_KEY\"\n", ""))
-				if got := s.pawl(t, "run", "-m", agentModels[kind], "-p", "Hello"); !strings.Contains(got, "Hello.") || strings.Contains(got, "pawl was tested with") {
-					t.Errorf("it says\n%s", got)
-				}
+	withEach(t, func(t *testing.T, kind string) {
+		s := newAgentSite(t, kind, func(externaltest.Request) externaltest.Reply { return externaltest.Reply{Text: "Hello."} })
+		s.env = append(s.env, "ANTHROPIC_API_KEY=", "CODEX_API_KEY=", "GEMINI_API_KEY=", "GOOGLE_GEMINI_BASE_URL=")
+		home := lookedUp(s.env, "HOME")
+		config := filepath.Join(home, ".codex", "config.toml")
+		own, _ := os.ReadFile(config)
+		s.write(t, config, "")
+		s.write(t, filepath.Join(home, ".gemini", "settings.json"), "{}")
+		model := agentModels[kind]
+		if kind == "opencode" {
+			s.must(t, []string{"run", "-m", "opencode/mock/m", "-p", "Hello"}, "Hello.") // which needs none
+			model = "opencode/anthropic/claude-sonnet-4-5"
+		}
+		s.agent(t, "task-validator", model, "kind: planner")
+		s.must(t, []string{"task", "add", "Look around"})
+		s.must(t, []string{"task", "plan", "last"}, "not logged in to "+s.kind.Title+": log in with `"+s.kind.Login+"`")
+		s.must(t, []string{"task", "show", "last"}, "pending")
+		if kind == "codex" {
+			s.write(t, config, strings.ReplaceAll(string(own), "env_key=\"CODEX_API_KEY\"\n", ""))
+			if got := s.pawl(t, "run", "-m", model, "-p", "Hello"); !strings.Contains(got, "Hello.") || strings.Contains(got, "pawl was tested with") {
+				t.Errorf("it says\n%s", got)
 			}
-		})
-	}
+		}
+	})
 }
 
 // A person takes a conversation over in the program itself, with what pawl prints but in its headless form, and hands it back: what

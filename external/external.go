@@ -86,8 +86,9 @@ type Kind struct {
 	// login are files that exist when a person is logged in: $VARIABLE/FILE, or below the
 	// person's home.
 	login []string
-	// status are the arguments that make it print the login status; if it fails and prints out, the user is not logged in. The
-	// check is skipped if one of the files config (paths as in login) contains own, the key of a provider with its own login.
+	// status are the arguments that make it print the login status, with {provider} for the provider of the model; if it fails and
+	// prints out, the user is not logged in. Without status it has no such command, and needs a login or own. The check is skipped
+	// if one of the files config (paths as in login) contains a word of own, as the key of a provider with its own login is.
 	status      []string
 	out         string
 	config, own string
@@ -127,7 +128,9 @@ var Kinds = []Kind{
 		}, tools: codexTools, waits: codexWait, adapter: codex{}},
 	{Name: "gemini-cli", Title: "Gemini CLI", Program: "gemini", Install: "npm install -g @google/gemini-cli", Login: "gemini", tested: "0.61.0", resumes: "--resume",
 		Obeys: []string{".gemini"}, hooks: "$GEMINI_CLI_HOME/.gemini/settings.json .gemini/settings.json",
-		keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, login: []string{".gemini/oauth_creds.json"}, chooses: true, prefix: "mcp_pawl_",
+		keys:  []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_GCA", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GEMINI_BASE_URL", "CLOUD_SHELL", "GEMINI_CLI_USE_COMPUTE_ADC"},
+		login: []string{".gemini/oauth_creds.json"}, config: "$GEMINI_CLI_HOME/.gemini/settings.json .gemini/settings.json $GEMINI_CLI_HOME/.gemini/.env .gemini/.env .env /etc/gemini-cli/settings.json",
+		own: "selectedType enforcedType useExternal GEMINI_ GOOGLE_", chooses: true, prefix: "mcp_pawl_",
 		forms: []schema.Target{schema.Gemini},
 		bounds: map[string]string{
 			"default": "pawl's rules decide before each use of a tool",
@@ -136,6 +139,7 @@ var Kinds = []Kind{
 	{Name: "opencode", Title: "OpenCode", Program: "opencode", Install: "npm install -g opencode-ai", Login: "opencode auth login", tested: "1.18.33", resumes: "--session",
 		Obeys: []string{".opencode", "opencode.json", "opencode.jsonc"},
 		keys:  []string{"*"}, login: []string{"$XDG_DATA_HOME/opencode/auth.json", ".local/share/opencode/auth.json"}, prefix: "pawl_",
+		status: []string{"models", "{provider}"}, out: "Provider not found",
 		unreached: []byte(`message="server unavailable" key=` + ServerName + " "),
 		forms:     []schema.Target{schema.AnthropicTool, schema.OpenAI, schema.Gemini},
 		bounds: map[string]string{
@@ -212,6 +216,9 @@ func (k Kind) loggedIn(env func(name string) string) bool {
 
 // ownFile returns the path of a file, in the form of [Kind.login]; empty: it is in no folder.
 func ownFile(file string, env func(name string) string) string {
+	if filepath.IsAbs(file) {
+		return file
+	}
 	dir := env("HOME")
 	if name, rest, ok := strings.Cut(file, "/"); ok && name[0] == '$' {
 		dir, file = env(name[1:]), rest
@@ -222,26 +229,45 @@ func ownFile(file string, env func(name string) string) string {
 	return filepath.Join(dir, file)
 }
 
-// LoggedOut reports whether the program at path says that the user is not logged in. The program is started only if it has a
-// command for that, and no file or variable with a login was found.
-func (k Kind) LoggedOut(path string, env func(name string) string) bool {
-	if k.status == nil || k.loggedIn(env) {
-		return false
+// LoggedOut returns an error if the program at path does not work with a model because the user is not logged in. The program is
+// started only if it has a command for that, and no file or variable with a login was found.
+func (k Kind) LoggedOut(path, model string, env func(name string) string) error {
+	if k.Described || k.loggedIn(env) {
+		return nil
 	}
 	for file := range strings.FieldsSeq(k.config) {
-		if b, err := os.ReadFile(ownFile(file, env)); err == nil && bytes.Contains(b, []byte(k.own)) {
-			return false
+		b, _ := os.ReadFile(ownFile(file, env)) // one that is not there has nothing
+		for own := range strings.FieldsSeq(k.own) {
+			if bytes.Contains(b, []byte(own)) {
+				return nil
+			}
 		}
 	}
-	out, errs, err := k.ask(path, os.Environ(), k.status)
-	return err != nil && strings.Contains(out+errs, k.out)
+	if k.status != nil {
+		args := slices.Clone(k.status)
+		if i := slices.Index(args, "{provider}"); i >= 0 {
+			provider, _, given := strings.Cut(model, "/")
+			if !given {
+				return nil // it has models that need no login
+			}
+			args[i] = provider
+		}
+		if out, errs, err := k.ask(path, os.Environ(), args); err == nil || !strings.Contains(out+errs, k.out) {
+			return nil
+		}
+	}
+	return &LoginError{k}
 }
 
 // A LoginError reports that the user is not logged in to the program of an external agent.
 type LoginError struct{ Kind Kind }
 
 func (e *LoginError) Error() string {
-	return fmt.Sprintf("not logged in to %s: log in with `%s`, or set %s", e.Kind.Title, e.Kind.Login, e.Kind.keys[0])
+	key := e.Kind.keys[0]
+	if key == "*" {
+		key = "the key of the model's provider"
+	}
+	return fmt.Sprintf("not logged in to %s: log in with `%s`, or set %s", e.Kind.Title, e.Kind.Login, key)
 }
 
 // ByHand returns the shell command that opens a conversation in the program itself; empty if the program has none.

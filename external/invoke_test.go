@@ -284,6 +284,46 @@ func TestWhichProgramsAreThereAndLoggedIn(t *testing.T) {
 	}
 }
 
+func TestWhoIsLoggedOut(t *testing.T) {
+	t.Parallel()
+	asked := program(t, "opencode", `[ "$*" = "models none" ] && echo "Error: Provider not found: none" && exit 1`)
+	for _, c := range []struct {
+		model, file, content, variable string
+		want                           string
+	}{
+		{"gemini-cli/default", "", "", "", "not logged in to Gemini CLI: log in with `gemini`, or set GEMINI_API_KEY"},
+		{"gemini-cli/default", ".gemini/settings.json", `{"theme":"dark"}`, "", "not logged in to Gemini CLI: log in with `gemini`, or set GEMINI_API_KEY"},
+		{"gemini-cli/default", ".gemini/settings.json", `{"security":{"auth":{"selectedType":"vertex-ai"}}}`, "", ""},
+		{"gemini-cli/default", ".gemini/.env", "GEMINI_API_KEY=k", "", ""},
+		{"gemini-cli/default", ".gemini/oauth_creds.json", "{}", "", ""},
+		{"gemini-cli/default", "", "", "GOOGLE_GENAI_USE_VERTEXAI", ""},
+		{"opencode/default", "", "", "", ""},
+		{"opencode/some/m", "", "", "", ""},
+		{"opencode/none/m", "", "", "", "not logged in to OpenCode: log in with `opencode auth login`, or set the key of the model's provider"},
+		{"opencode/none/m", ".local/share/opencode/auth.json", "{}", "", ""},
+	} {
+		home := t.TempDir()
+		if c.file != "" {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(home, c.file)), 0o700), os.WriteFile(filepath.Join(home, c.file), []byte(c.content), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		k, model, _ := Split(c.model)
+		err := k.LoggedOut(filepath.Join(asked, k.Program), model, func(name string) string {
+			switch name {
+			case "HOME":
+				return home
+			case c.variable:
+				return "true"
+			}
+			return ""
+		})
+		if got := fmt.Sprint(err); err == nil && c.want != "" || err != nil && got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
 func TestTheEnvironmentOfAProgram(t *testing.T) {
 	t.Parallel()
 	env := []string{"HOME=/h", "PAWL_MODE=x", "PWD=/", "OLDPWD=/", "CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=x", "CLAUDE_CODE_SSE_PORT=1", "CLAUDE_CODE_USE_BEDROCK=1",

@@ -32,12 +32,12 @@ func (r Registry) Programs(env func(name string) string, dir string) []Program {
 			if x.Path, x.Err = k.Find(env("PATH"), dir); x.Err == nil {
 				x.Version, x.Err = k.Version(x.Path, os.Environ())
 			}
-			switch {
-			case x.Err != nil:
-			case k.LoggedOut(x.Path, env):
-				x.Note = (&LoginError{k}).Error()
-			default:
-				x.Note = k.Untested(x.Version)
+			if x.Err == nil {
+				if err := k.LoggedOut(x.Path, DefaultModel, env); err != nil {
+					x.Note = err.Error()
+				} else {
+					x.Note = k.Untested(x.Version)
+				}
 			}
 			all[i] = x
 		}()
