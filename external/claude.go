@@ -235,7 +235,8 @@ func (s *claudeStream) line(b []byte, r *report) {
 	case "system":
 		r.lines++
 		switch l.Subtype {
-		case "init":
+		case "init": // which 2.0 says of a conversation that it does not know, too
+			r.lines--
 			r.model = l.Model
 			for _, server := range l.Servers {
 				if server.Name == ServerName && !slices.Contains([]string{"connected", "pending"}, server.Status) {

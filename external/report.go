@@ -198,7 +198,7 @@ func kindOfText(s string) run.ErrorKind {
 		words []string
 	}{
 		{run.ErrAuth, []string{"401", "403", "unauthorized", "api key", "api_key", "not logged in", "please run /login", "log in", "login", "authentication"}},
-		{run.ErrRateLimited, []string{"429", "rate limit", "rate_limit", "usage limit", "quota"}},
+		{run.ErrRateLimited, []string{"429", "rate limit", "rate_limit", "usage limit", "session limit", "weekly limit", "quota"}},
 		{run.ErrTooLong, []string{"context window", "context_length", "prompt is too long"}},
 		{run.ErrUnreachable, []string{"econnrefused", "connection refused", "connectionrefused", "unable to connect", "enotfound", "error sending request"}},
 		{run.ErrOverloaded, []string{"overloaded", "500", "502", "503", "529", "internal server error", "server error", "high demand"}},

@@ -243,6 +243,16 @@ func TestAConversationIsBegunAnewOnceAtMost(t *testing.T) {
 		t.Errorf("a conversation that its stream does not know: %s", got)
 	}
 	turn = scripted(t, "claude-code/default", `
+		echo '{"type":"system","subtype":"init","session_id":"c2"}'
+		case "$*" in
+		*--resume*) echo "No conversation found with session ID: x" >&2; exit 1 ;;
+		*) echo '{"type":"result","subtype":"success","result":"Done."}' ;;
+		esac`)
+	turn.Conversation = "c1"
+	if got := told(turn.Events(t.Context())); !strings.HasSuffix(got, "\nreplied Done.\n") {
+		t.Errorf("a conversation that it does not know after it has begun: %s", got)
+	}
+	turn = scripted(t, "claude-code/default", `
 		echo "The file x already exists." >&2
 		echo '{"type":"result","subtype":"success","result":"Done."}'`)
 	if got := told(turn.Events(t.Context())); strings.Count(got, "\n") != 2 || !strings.HasSuffix(got, "\nreplied Done.\n") {
