@@ -120,11 +120,48 @@ func statusChangedWords(e task.Event, p task.StatusChanged) string {
 }
 
 func editedWords(e task.Event, p task.Edited) string {
-	line := "edited by " + e.By
-	if p.Start != nil {
-		line += map[bool]string{true: ": it starts by itself", false: ": it does not start by itself"}[*p.Start]
+	var what []string
+	say := func(format string, args ...any) { what = append(what, fmt.Sprintf(format, args...)) }
+	list := func(name string, all []string) { say("%s %s", name, cmp.Or(strings.Join(all, ", "), "none")) }
+	if p.Description != nil {
+		say("now %s", view.OneLine(*p.Description, view.MaxLine))
 	}
-	return line
+	if p.Plan != nil {
+		say("the plan")
+	}
+	if p.Labels != nil {
+		list("labels", *p.Labels)
+	}
+	if p.Priority != nil {
+		say("priority %d", *p.Priority)
+	}
+	if p.DependsOn != nil {
+		var ids []string
+		for _, id := range *p.DependsOn {
+			ids = append(ids, string(id))
+		}
+		list("depends on", ids)
+	}
+	if p.Budget != nil {
+		var most []string
+		if p.Budget.Cost > 0 {
+			most = append(most, fmt.Sprintf("$%.2f", p.Budget.Cost))
+		}
+		if p.Budget.Tokens > 0 {
+			most = append(most, text.Plural(p.Budget.Tokens, "token"))
+		}
+		list("budget", most)
+	}
+	if p.Isolation != nil {
+		say("isolation %s", cmp.Or(string(*p.Isolation), "none"))
+	}
+	if p.Start != nil {
+		say(map[bool]string{true: "it starts by itself", false: "it does not start by itself"}[*p.Start])
+	}
+	if len(what) == 0 {
+		return "edited by " + e.By
+	}
+	return "edited by " + e.By + ": " + strings.Join(what, "; ")
 }
 
 func agentCompletedWords(e task.Event, p task.AgentCompleted) string {

@@ -19,6 +19,18 @@ func TestEveryEventOfATaskHasWords(t *testing.T) {
 	}
 }
 
+func TestTheHistorySaysWhatWasEdited(t *testing.T) {
+	t.Parallel()
+	words, priority, labels, after := "Fix the totals", 3, []string{}, []task.ID{"t-1", "t-2"}
+	isolation, start := task.Clone, true
+	e := task.Edited{Description: &words, Plan: &task.Plan{}, Labels: &labels, Priority: &priority, DependsOn: &after,
+		Budget: &task.Budget{Cost: 1.5, Tokens: 2000}, Isolation: &isolation, Start: &start}
+	want := "edited by ann: now Fix the totals; the plan; labels none; priority 3; depends on t-1, t-2; budget $1.50, 2,000 tokens; isolation clone; it starts by itself"
+	if got := TaskWords(task.Event{By: "ann", Payload: e}); got != want {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+}
+
 // A message that is passed to an agent whose turn ends before it reads it was never delivered.
 func TestTheHistorySaysOneTruthOfAMessage(t *testing.T) {
 	t.Parallel()
