@@ -156,7 +156,7 @@ func editedWords(e task.Event, p task.Edited) string {
 		say("isolation %s", cmp.Or(string(*p.Isolation), "none"))
 	}
 	if p.Start != nil {
-		say(map[bool]string{true: "it starts by itself", false: "it does not start by itself"}[*p.Start])
+		say("%s", map[bool]string{true: "it starts by itself", false: "it does not start by itself"}[*p.Start])
 	}
 	if len(what) == 0 {
 		return "edited by " + e.By
