@@ -152,11 +152,11 @@ func (c Command) fill(p Piece, g *given) string {
 		mark = geminiMark()
 	}
 	return replaceSubmatches(mark, p.Text, func(before string, m []string) string {
-		in := noShell
+		var in shellPlace
 		if p.Shell {
-			in = stateOf(before)
+			in = placeAfter(before)
 		}
-		quote := func(s string) string { return in.quote(s) }
+		quote := in.quote
 		if c.toml {
 			g.used = true
 			return quote(g.all)
@@ -170,7 +170,7 @@ func (c Command) fill(p Piece, g *given) string {
 			return quote(g.word(number + 1))
 		case digit != "":
 			return quote(g.word(number))
-		case name == "ARGUMENTS" && in == bare:
+		case name == "ARGUMENTS" && in.state == bare:
 			var quoted []string
 			for _, w := range g.words {
 				quoted = append(quoted, quote(w))

@@ -19,55 +19,75 @@ const (
 	here    shellState = '<' // below or after a here document
 )
 
-// stateOf returns the state at the end of the beginning of a command.
-func stateOf(command string) shellState {
-	in := []shellState{bare} // and those around it, of "$(…)"
+// A shellPlace is a place of a shell command.
+type shellPlace struct {
+	state shellState
+	back  int // backquotes around it
+}
+
+// placeAfter returns where the text stands that follows the beginning of a command.
+func placeAfter(command string) shellPlace {
+	in := []shellPlace{{state: bare}} // and those around it, of "$(…)" and "`…`"
 	for i := 0; i < len(command); i++ {
-		rest, now := command[i:], in[len(in)-1]
-		next := func(s shellState) { in[len(in)-1] = s }
+		rest, now := command[i:], &in[len(in)-1]
 		switch c := command[i]; {
-		case now == comment:
-			if c == '\n' {
-				next(bare)
+		case c == '`' && now.back > 0: // the end, whatever quotes are open in it
+			for level := now.back; in[len(in)-1].back == level; {
+				in = in[:len(in)-1]
 			}
-		case now == single:
+		case now.state == comment:
+			if c == '\n' {
+				now.state = bare
+			}
+		case now.state == single:
 			if c == '\'' {
-				next(bare)
+				now.state = bare
 			}
 		case c == '\\':
 			i++
-		case now == ansi:
+		case now.state == ansi:
 			if c == '\'' {
-				next(bare)
+				now.state = bare
 			}
+		case c == '`':
+			in = append(in, shellPlace{bare, now.back + 1})
 		case strings.HasPrefix(rest, "$("):
-			in = append(in, bare)
+			in = append(in, shellPlace{bare, now.back})
 			i++
-		case now == double:
+		case now.state == double:
 			if c == '"' {
-				next(bare)
+				now.state = bare
 			}
 		case strings.HasPrefix(rest, "<<<"):
 			i += 2
 		case strings.HasPrefix(rest, "<<"):
-			return here
+			return shellPlace{here, now.back}
 		case strings.HasPrefix(rest, "$'"):
-			next(ansi)
+			now.state = ansi
 			i++
 		case c == '\'', c == '"':
-			next(shellState(c))
-		case c == '#' && (i == 0 || strings.ContainsRune(" \t\n;|&(", rune(command[i-1]))):
-			next(comment)
+			now.state = shellState(c)
+		case c == '#' && (i == 0 || strings.ContainsRune(" \t\n;|&(`", rune(command[i-1]))):
+			now.state = comment
 		case c == '(':
-			in = append(in, bare)
-		case c == ')' && len(in) > 1:
+			in = append(in, shellPlace{bare, now.back})
+		case c == ')' && len(in) > 1 && in[len(in)-2].back == now.back:
 			in = in[:len(in)-1]
 		}
 	}
 	return in[len(in)-1]
 }
 
-// quote returns a text as it has to be written in a state to be only itself: a word, or a part of one.
+// quote returns a text as it has to be written at a place to be only itself: a word, or a part of one.
+func (at shellPlace) quote(s string) string {
+	s = at.state.quote(s)
+	for range at.back {
+		s = strings.NewReplacer(`\`, `\\`, "$", `\$`, "`", "\\`").Replace(s)
+	}
+	return s
+}
+
+// quote returns a text as it has to be written in a state, without backquotes around it.
 func (in shellState) quote(s string) string {
 	switch in {
 	case single:
