@@ -2,18 +2,23 @@ package app
 
 import (
 	"cmp"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"pawl/config"
 	"pawl/instructions"
 	"pawl/internal/stable"
 )
 
-// maxCommands bounds how many files of commands are read of a folder.
-const maxCommands = 200
+// maxCommands bounds how many files of commands are read of a folder, and notRead is how it is said that there are more.
+const (
+	maxCommands = 200
+	notRead     = "those that follow are not read"
+)
 
 // commandFolders are the folders of commands in a workspace, the last first where names are the same, and
 // userCommands those in a home.
@@ -80,14 +85,18 @@ func (w *Workspace) PromptCommands() (all []instructions.Command, untrusted, pro
 	for _, dir := range append(own, filepath.Join(w.env.UserDir(), "commands")) {
 		n := 0
 		_ = fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error { // a folder that is not there has none
-			if err != nil || !e.Type().IsRegular() || !isCommand(name, dir) {
+			if err != nil || e.IsDir() || !isCommand(name, dir) {
 				return nil
 			}
 			if n++; n > maxCommands {
+				problems = append(problems, fmt.Sprintf("%s has more than %d commands: %s", dir, maxCommands, notRead))
 				return fs.SkipAll
 			}
-			if content, err := os.ReadFile(filepath.Join(dir, name)); err == nil {
-				add(name, filepath.Join(dir, name), content, false)
+			file := filepath.Join(dir, name)
+			if content, err := config.ReadBounded(file, maxOwnFile); err == nil { // also what a link leads to
+				add(name, file, content, false)
+			} else {
+				problems = append(problems, file+": "+err.Error())
 			}
 			return nil
 		})

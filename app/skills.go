@@ -2,15 +2,19 @@ package app
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"pawl/agent"
+	"pawl/config"
 	"pawl/instructions"
 	"pawl/internal/stable"
 	"pawl/permission"
@@ -21,6 +25,9 @@ import (
 
 // maxSkills bounds how many skills of the person's own are read of a folder.
 const maxSkills = 1000
+
+// maxOwnFile bounds a skill or command of the person's own.
+const maxOwnFile = 1 << 20
 
 // skillsFound are the skills of a workspace.
 type skillsFound struct {
@@ -77,14 +84,15 @@ func (w *Workspace) ownSkills() (f skillsFound) {
 		entries, _ := os.ReadDir(dir) // one that is not there has none
 		for i, e := range entries {
 			if i == maxSkills {
-				f.problems = append(f.problems, fmt.Sprintf("%s has more than %d folders: those that follow are not read", dir, maxSkills))
+				f.problems = append(f.problems, fmt.Sprintf("%s has more than %d folders: %s", dir, maxSkills, notRead))
 				break
 			}
 			file := filepath.Join(dir, e.Name(), policy.SkillFile)
-			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Size() <= 1<<20 {
-				if content, err := os.ReadFile(file); err == nil {
-					f.add(file, content, false)
-				}
+			switch content, err := config.ReadBounded(file, maxOwnFile); {
+			case err == nil:
+				f.add(file, content, false)
+			case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
+				f.problems = append(f.problems, file+": "+err.Error())
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -61,7 +62,7 @@ func (w *Workspace) Typed(ctx context.Context, words string) (Typed, error) {
 			return t, err
 		}
 	}
-	all, untrusted, _ := w.PromptCommands()
+	all, untrusted, problems := w.PromptCommands()
 	if i := text.Named(name[1:], all, func(c instructions.Command) string { return c.Name }); i >= 0 {
 		t.Command = &all[i]
 		return t, ctx.Err()
@@ -73,6 +74,17 @@ func (w *Workspace) Typed(ctx context.Context, words string) (Typed, error) {
 	why := ""
 	if len(untrusted) > 0 {
 		why = "; those in " + strings.Join(untrusted, " and ") + " are not used until you review them with `pawl trust`"
+	}
+	if _, _, ofSkills, err := w.Skills(); err == nil {
+		problems = append(problems, ofSkills...)
+	}
+	for _, p := range problems {
+		file, _, _ := strings.Cut(p, ": ")
+		file = strings.TrimSuffix(file, "/"+policy.SkillFile)
+		named := strings.TrimSuffix(path.Base(file), path.Ext(file))
+		if name[strings.LastIndexAny(name, "/:")+1:] == named || strings.HasSuffix(p, notRead) {
+			why += "; " + p
+		}
 	}
 	return t, config.Errorf("there is no command %s%s; to send it as a message, begin it with a space%s", visible.Quote(name), why, text.DidYouMean(name, names))
 }

@@ -2,6 +2,7 @@ package instructions
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -44,15 +45,15 @@ type Command struct {
 // maxCommand bounds the file of a command, in bytes.
 const maxCommand = 64 << 10
 
-// ParseCommand reads the file of a command; name is relative to the folder of commands.
+// ParseCommand reads the file of a command; name is relative to the folder of commands. An error does not name it.
 func ParseCommand(name string, content []byte) (Command, error) {
 	ext := path.Ext(name)
 	c := Command{Name: strings.ReplaceAll(strings.TrimSuffix(name, ext), "/", ":"), Source: name, toml: ext == ".toml"}
 	if len(content) > maxCommand {
-		return c, fmt.Errorf("%s is larger than %d KiB", name, maxCommand>>10)
+		return c, fmt.Errorf("it is larger than %d KiB", maxCommand>>10)
 	}
 	if !commandName().MatchString(c.Name) {
-		return c, fmt.Errorf("%s: a command's name has letters, digits, - and _", name)
+		return c, errors.New("a command's name has letters, digits, - and _")
 	}
 	f, body, err := Front(nil), "", error(nil)
 	if c.toml {
@@ -64,11 +65,11 @@ func ParseCommand(name string, content []byte) (Command, error) {
 		f, body, err = CutFront(content)
 	}
 	if err != nil {
-		return c, fmt.Errorf("%s: %w", name, err)
+		return c, err
 	}
 	c.read(f, body)
 	if c.body == "" {
-		return c, fmt.Errorf("%s is empty", name)
+		return c, errors.New("it is empty")
 	}
 	if c.Description == "" {
 		c.Description, _, _ = strings.Cut(strings.TrimLeft(c.body, "# "), "\n")
