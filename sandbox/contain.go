@@ -134,6 +134,7 @@ type obeyedFile struct {
 	ID     string `json:"id"`     // which file it is
 	Folder string `json:"folder"` // which folder it is in
 	Link   string `json:"link,omitempty"`
+	Little bool   `json:"little,omitempty"` // nothing runs by it; see saysLittle
 }
 
 // obeyedNow returns those that are there.
@@ -143,7 +144,7 @@ func (p *Policy) obeyedNow() map[string]obeyedFile {
 	for path := range obeyed {
 		if id := idOf(path); id != "" {
 			link, _ := os.Readlink(path)
-			now[path] = obeyedFile{ID: id, Folder: idOf(filepath.Dir(path)), Link: link}
+			now[path] = obeyedFile{ID: id, Folder: idOf(filepath.Dir(path)), Link: link, Little: p.saysLittle(path)}
 		}
 	}
 	return now
@@ -165,7 +166,7 @@ func (g *guard) checkObeyed(p *Policy, until time.Time) {
 		is := now[path]
 		was, before := g.before.Obeyed[path]
 		switch {
-		case is.Link == "" && was.Link == "" && (known[is.ID] || before && is.Folder == was.Folder), is == was:
+		case is.Link == "" && was.Link == "" && (known[is.ID] || before && is.Folder == was.Folder && !was.Little), is == was:
 			continue
 		}
 		root, rel := p.rootAt(path)
@@ -173,12 +174,30 @@ func (g *guard) checkObeyed(p *Policy, until time.Time) {
 			continue
 		}
 		info, err := root.Lstat(rel)
-		if err != nil || !until.IsZero() && !statOf(info).changed.Before(until) || was.Link == "" && saysLittle(root, rel, info) {
+		if err != nil || !until.IsZero() && !statOf(info).changed.Before(until) || was.Link == "" && is.Little {
 			continue
 		}
 		g.tell(path, p.takeObeyed(root, rel, path))
 		if was.Link != "" {
 			root.Symlink(was.Link, rel)
+		}
+	}
+}
+
+// bare stops the commands that run unasked and can change the workspace if something that programs obey has left its
+// place by other than them: what is put there is not mounted, so they could change it. Paths are those where
+// that happened, where it is known; a file that has the number of the one before it is not seen otherwise.
+func (g *guard) bare(paths []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for path, was := range g.before.Obeyed {
+		if was.Link != "" || was.Little || was.Folder != idOf(filepath.Dir(path)) || was.ID == idOf(path) && !slices.Contains(paths, path) {
+			continue
+		}
+		for s := range g.running {
+			if s.level == run.Inside {
+				s.violated(fmt.Sprintf("something else removed or replaced %s, which other programs obey by themselves, and the command could change what comes there from then on; the person has to look at it", path))
+			}
 		}
 	}
 }
@@ -206,8 +225,13 @@ func (p *Policy) takeObeyed(root *os.Root, rel, path string) string {
 var harmlessMembers = []string{"type", "name", "version", "main", "module", "types", "private", "sideEffects", "description", "license"}
 
 // saysLittle reports whether a file has the name of one that programs obey, and nothing in it that they run.
-func saysLittle(root *os.Root, rel string, info fs.FileInfo) bool {
-	if !strings.EqualFold(filepath.Base(rel), "package.json") || !info.Mode().IsRegular() || info.Size() > 64<<10 {
+func (p *Policy) saysLittle(path string) bool {
+	root, rel := p.rootAt(path)
+	if root == nil || !strings.EqualFold(filepath.Base(rel), "package.json") {
+		return false
+	}
+	info, err := root.Lstat(rel)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 64<<10 {
 		return false
 	}
 	text, err := root.ReadFile(rel)
@@ -236,6 +260,7 @@ func (g *guard) beginsInside(p *Policy) error {
 	}
 	defer unlock()
 	_, others := g.journal.others()
+	p.index.forgetReplaced()
 	g.before.Obeyed = p.obeyedNow()
 	for _, o := range others { // what commands of theirs have made since is not what stood there
 		maps.DeleteFunc(g.before.Obeyed, func(path string, _ obeyedFile) bool {

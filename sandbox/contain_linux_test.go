@@ -1,11 +1,14 @@
 package sandbox_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"pawl/internal/proc"
 	"pawl/run"
 	"pawl/sandbox"
 )
@@ -134,6 +137,66 @@ func TestWhatRunsInsideChangesFilesAndNothingThatIsObeyed(t *testing.T) {
 	o = s.fenced(t, run.Inside, sandbox.Fence{Repository: true}, "bash", "-c", "git -c user.name=a -c user.email=a@b commit --allow-empty -m third")
 	if got := s.read1(t, ".git/HEAD"); got != head || o.status.Code == 0 {
 		t.Errorf("what git runs changed the repository: %q, %q", got, o.printed)
+	}
+}
+
+// A readyWriter says when the first output comes.
+type readyWriter struct {
+	once  sync.Once
+	ready chan struct{}
+}
+
+func (w *readyWriter) Write(b []byte) (int, error) {
+	w.once.Do(func() { close(w.ready) })
+	return len(b), nil
+}
+
+// Over something that is put in the place of what a command is kept from, there is no mount: the command ends.
+func TestACommandInsideEndsWhenWhatItIsKeptFromIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := containing(t)
+	s.write(t, s.workspace+"/dist/package.json", `{"type":"module"}`)
+	s.plan(t)
+	at := func(name string) string { return filepath.Join(s.workspace, name) }
+	put := func(name, text string) func() error {
+		return func() error {
+			return errors.Join(os.WriteFile(at("t"), []byte(text), 0o644), os.Rename(at("t"), at(name)))
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		replace func() error
+		ends    bool
+	}{
+		{"by another file", put("package.json", `{"scripts":{"a":"b"}}`), true},
+		{"after it was removed", func() error {
+			return errors.Join(os.Remove(at("package.json")), put("package.json", `{"scripts":{}}`)())
+		}, true},
+		{"a folder", func() error {
+			return errors.Join(os.Rename(at("sub/.vscode"), at("sub/old")), os.Mkdir(at("sub/.vscode"), 0o755))
+		}, true},
+		{"in place", func() error { return os.WriteFile(at("package.json"), []byte(`{}`), 0o644) }, false},
+		{"by one that says little", put("dist/package.json", `{"type":"commonjs"}`), false},
+	} {
+		out := &readyWriter{ready: make(chan struct{})}
+		command, session, err := s.policy.Start(proc.Command{Argv: []string{"bash", "-c", "echo; for i in {1..2000}; do [ -e end ] && break; sleep 0.01; done"}, Dir: s.workspace, Env: s.env, Output: out}, run.Inside, sandbox.Fence{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := proc.Start(t.Context(), command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		session.StopOn(p.Stop)
+		<-out.ready
+		err = c.replace()
+		if !c.ends {
+			err = errors.Join(err, os.WriteFile(at("end"), nil, 0o644))
+		}
+		status, waited := p.Wait()
+		if told := session.End(); err != nil || waited != nil || strings.Contains(status.Stopped, "something else removed or replaced") != c.ends || len(told) > 0 {
+			t.Errorf("%s: %+v, told %q, %v %v", c.name, status, told, err, waited)
+		}
 	}
 }
 

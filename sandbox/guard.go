@@ -114,7 +114,10 @@ func (g *guard) begin(s *Session, mounts places) error {
 	g.running[s] = true
 	if g.stop == nil {
 		g.stop = make(chan struct{})
-		go p.index.follow(g.stop, func(paths []string) { g.atOnce(p, paths) })
+		go p.index.follow(g.stop, func(came, replaced []string) {
+			g.bare(replaced)
+			g.atOnce(p, came)
+		})
 		go g.poll(p, g.stop)
 	}
 	if mounts != nil {

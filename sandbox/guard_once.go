@@ -96,6 +96,7 @@ func (g *guard) poll(p *Policy, stop <-chan struct{}) {
 			}
 		}
 		g.atOnce(p, paths)
+		g.bare(nil)
 		links = g.pollRepositories(p, repositories, links)
 		pause = max(leastPoll, pollShare*time.Since(began))
 	}

@@ -44,6 +44,7 @@ type index struct {
 	closed      map[string]bool
 	unwatchable bool     // there are too many folders to watch
 	came        []string // what a git obeys that came or changed since follow asked: paths of [fixedNames], of hooks, and links
+	replaced    []string // what programs obey by themselves and that left its place since then, or made room for another
 }
 
 func newIndex(roots, works []string, isSecret, isObeyed func(string) bool) *index {
@@ -288,6 +289,9 @@ func (x *index) gone(path string) {
 // event takes in that a name has come into a folder, or left it.
 func (x *index) event(path string, came, isDir bool) {
 	dir, name := filepath.Dir(path), filepath.Base(path)
+	if _, ok := x.obeyed[path]; ok {
+		x.replaced = append(x.replaced, path)
+	}
 	if isDir {
 		x.gone(path)
 	} else {
@@ -330,10 +334,17 @@ func (x *index) forgetChanges() {
 	x.came = nil
 }
 
-// follow calls took with what came or changed of what git obeys in repositories, soon
-// after, until stop is closed. Where nothing can be watched it reads the workspace from
+// forgetReplaced drops what was replaced so far: a command that begins now is kept from what stands there.
+func (x *index) forgetReplaced() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.replaced = nil
+}
+
+// follow calls took with what came or changed of what git obeys in repositories, and with what programs obey that was
+// replaced, soon after, until stop is closed. Where nothing can be watched it reads the workspace from
 // time to time.
-func (x *index) follow(stop <-chan struct{}, took func(paths []string)) {
+func (x *index) follow(stop <-chan struct{}, took func(came, replaced []string)) {
 	pause := leastPoll
 	for {
 		x.mu.Lock()
@@ -358,11 +369,11 @@ func (x *index) follow(stop <-chan struct{}, took func(paths []string)) {
 			pause = max(leastPoll, pollShare*time.Since(began))
 		}
 		x.scanClosed()
-		came := x.came
-		x.came = nil
+		came, replaced := x.came, x.replaced
+		x.came, x.replaced = nil, nil
 		x.mu.Unlock()
-		if len(came) > 0 {
-			took(came)
+		if len(came)+len(replaced) > 0 {
+			took(came, replaced)
 		}
 	}
 }

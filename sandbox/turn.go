@@ -70,6 +70,26 @@ func (p *Policy) Turn(ctx context.Context, level run.Confinement) (*Turn, error)
 	return t, nil
 }
 
+// TurnToWrite waits until a file may be written, as Turn does for a command that somebody was asked about, if programs
+// obey it by themselves: a command that runs unasked would be taken for the one that made it. It is a path in the
+// workspace, or an absolute one.
+func (p *Policy) TurnToWrite(ctx context.Context, path string) (*Turn, error) {
+	if p == nil || p.options.IsObeyed == nil {
+		return nil, nil
+	}
+	for _, folder := range p.workFolders() {
+		if rel, err := filepath.Rel(folder, path); err == nil && filepath.IsAbs(path) && filepath.IsLocal(rel) {
+			path = rel
+		}
+	}
+	for ; path != "." && path != "/"; path = filepath.Dir(path) {
+		if p.options.IsObeyed(filepath.ToSlash(path)) {
+			return p.Turn(ctx, run.Confined)
+		}
+	}
+	return nil, nil
+}
+
 func (t *Turn) take(ctx context.Context, state, dir, own, other string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return inWords(err)

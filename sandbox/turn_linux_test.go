@@ -49,6 +49,26 @@ func TestCommandsThatRunUnaskedAndOthersTakeTurns(t *testing.T) {
 		}
 	}
 
+	// Nor is a file written that programs obey, by whatever name, while one runs unasked; others are.
+	unasked, err := mine.Turn(t.Context(), run.Inside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, waits := range map[string]bool{"main.go": false, "sub/package.json": true, ".github/workflows/ci.yml": true, s.workspace + "/.envrc": true, "/elsewhere/.envrc": true} {
+		turn, err := other.TurnToWrite(ended, path)
+		if turn.Leave(); errors.Is(err, stop) != waits {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	unasked.Leave()
+	if turn, err := other.TurnToWrite(t.Context(), "package.json"); err != nil {
+		t.Error(err)
+	} else if _, ok := now(run.Inside); ok {
+		t.Error("one runs unasked while a file is written that programs obey")
+	} else {
+		turn.Leave()
+	}
+
 	// One that waits has its turn before those that come later.
 	first, err := mine.Turn(t.Context(), run.Inside)
 	if err != nil {

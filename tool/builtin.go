@@ -90,4 +90,19 @@ func (t *builtin) Run(ctx context.Context, env Env, c Call) (Result, error) {
 // a killed call did.
 type changer struct{ *builtin }
 
+// Run waits where the file is one that programs obey by themselves and a command runs that could be taken for the one
+// that made it, or could change what is put in the place of the file that it is kept from.
+func (t changer) Run(ctx context.Context, env Env, c Call) (Result, error) {
+	var at struct{ Path string }
+	_ = json.Unmarshal(c.Args, &at) // what does not fit is said below
+	if rel, _, err := Resolve(env, at.Path); err == nil {
+		turn, err := env.Sandbox.TurnToWrite(ctx, rel)
+		if err != nil && ctx.Err() == nil {
+			return failed(err), nil
+		}
+		defer turn.Leave()
+	}
+	return t.builtin.Run(ctx, env, c)
+}
+
 func (changer) Reconcile(env Env, c Call) (Result, bool) { return reconcile(env, c) }

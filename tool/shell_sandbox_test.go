@@ -1,6 +1,7 @@
 package tool_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -25,7 +26,8 @@ func confinedEnv(t *testing.T) tool.Env {
 		t.Skip("needs namespaces: root, or unprivileged user namespaces")
 	}
 	var err error
-	if env.Sandbox, err = sandbox.For(env.Workspace, sandbox.Options{StateDir: env.StateDir, Getenv: os.Getenv, IsSecret: isSecret}); err != nil {
+	if env.Sandbox, err = sandbox.For(env.Workspace, sandbox.Options{StateDir: env.StateDir, Getenv: os.Getenv, IsSecret: isSecret,
+		IsObeyed: func(path string) bool { return permission.ObeyedName(path) != "" }}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(env.Sandbox.Close)
@@ -42,6 +44,46 @@ func at(t *testing.T, env tool.Env, level run.Confinement, command string) strin
 		t.Fatal(err)
 	}
 	return run.PlainText(r.Content)
+}
+
+// What a tool writes that programs obey is not taken for the work of a command that runs unasked, nor put where that one
+// could change it.
+func TestAFileThatProgramsObeyIsWrittenWhenNoCommandRunsUnasked(t *testing.T) {
+	t.Parallel()
+	env := confinedEnv(t)
+	unasked, err := env.Sandbox.Turn(t.Context(), run.Inside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(path string) string {
+		r, err := tool.Write().Run(t.Context(), env, tool.Call{Run: env.Run, ID: "c_1", Args: tooltest.Args(map[string]any{"path": path, "content": "{}"})})
+		if err != nil {
+			t.Error(err)
+		}
+		return run.PlainText(r.Content)
+	}
+	if got := write("a.json"); !strings.Contains(got, "a.json") {
+		t.Errorf("another file: %q", got)
+	}
+	written := make(chan string, 1)
+	go func() { written <- write(".vscode/tasks.json") }()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for {
+		turn, err := env.Sandbox.Turn(over, run.Inside)
+		if turn.Leave(); err != nil {
+			break // the other one waits, and is the next
+		}
+		select {
+		case got := <-written:
+			t.Fatalf("it was written beside the command: %q", got)
+		default:
+		}
+	}
+	unasked.Leave()
+	if got := <-written; !strings.Contains(got, "tasks.json") {
+		t.Errorf("it was not written: %q", got)
+	}
 }
 
 func TestTheSandboxHoldsAtTheLevelThatWasDecided(t *testing.T) {
