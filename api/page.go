@@ -5,6 +5,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"strings"
 
 	"pawl/web"
 )
@@ -39,6 +40,10 @@ func (s *Server) pages() {
 		tag := `"` + hash(string(content))[:16] + `"`
 		s.guard.open["GET "+address] = true
 		s.mux.HandleFunc("GET "+address, func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.Host, "localhost:") && !strings.Contains(s.guard.origins[0], "//localhost:") {
+				http.Redirect(w, r, s.guard.origins[0]+r.URL.Path, http.StatusTemporaryRedirect) // its fragment stays
+				return
+			}
 			w.Header().Set("Content-Type", media)
 			w.Header().Set("Content-Security-Policy", pagePolicy)
 			w.Header().Set("Cache-Control", "no-cache")

@@ -337,8 +337,13 @@ func TestABrowserIsLoggedInByALink(t *testing.T) {
 	if a := s.do("GET", "/", "", no); !strings.Contains(a.Body, "pawl serve link") || strings.Contains(a.Body, s.dir) {
 		t.Errorf("the start page is %s", a.Body)
 	}
+	localhost := "localhost:" + s.url[strings.LastIndexByte(s.url, ':')+1:]
+	if a := s.do("GET", "/", "", no, with("Host", localhost)); a.Status != 307 || a.Header.Get("Location") != s.url+"/" {
+		t.Errorf("a page at %s: status %d, %v", localhost, a.Status, a.Header)
+	}
+	s.do("GET", "/tasks", "", with("Host", localhost)).is(200)
 	code := s.code()
-	for _, change := range []header{with("Origin", "http://127.0.0.1:1"), with("Origin", "null"), with("Sec-Fetch-Site", "same-site"), with("Host", "127.0.0.1:1")} {
+	for _, change := range []header{with("Origin", "http://127.0.0.1:1"), with("Origin", "null"), with("Origin", "http://"+localhost), with("Sec-Fetch-Site", "same-site"), with("Host", "127.0.0.1:1")} {
 		if a := s.do("POST", "/sessions", code, no, change); a.Status != 403 {
 			t.Errorf("a page of another server exchanges a code: %+v", a)
 		}

@@ -66,6 +66,7 @@ type Server struct {
 	logPages logPages
 
 	slowest time.Duration      // how long a client may take to accept what was sent
+	process string             // random: tells this server from those before and after it
 	stop    context.CancelFunc // ends the streams
 	stopped context.Context
 }
@@ -81,7 +82,7 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{ws: ws, board: board.Of(ws), opt: opt, log: opt.Log, mux: http.NewServeMux(), operations: map[string]operation{}, slowest: slowest}
+	s := &Server{ws: ws, board: board.Of(ws), opt: opt, log: opt.Log, mux: http.NewServeMux(), operations: map[string]operation{}, slowest: slowest, process: rand.Text()}
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	s.guard = newGuard(opt)
 	var err error

@@ -169,23 +169,54 @@ func hash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// sessionPrefix begins the token of a browser's session.
-const sessionPrefix = "pawlses_"
+// sessionPrefix begins the token of a page's session, and keptPrefix what a browser keeps of it.
+const (
+	sessionPrefix = "pawlses_"
+	keptPrefix    = "pawlkept_"
+)
 
-// A Session is what a browser has for the code of a link: a token that counts as the person's.
+// A Session is what a page has for the code of a link: a token that counts as the person's.
 type Session struct {
-	Token   string    `json:"token"`
+	Token string `json:"token" doc:"For a page to hold in its memory alone"`
+	// Kept is for other pages of the same browser. It counts for this process alone: pages of a program that has the
+	// address after it are of the same origin, and can read what the browser keeps.
+	Kept    string    `json:"kept" doc:"For the browser to keep: a code for another session, until the server ends"`
 	Expires time.Time `json:"expires_at"`
 }
 
 // newSession returns a session. It outlives the server, for seven days or until the token is another one. A page
 // asks for a proof before it sends it to a server that was away: another program may serve the same address by then.
-func (s *Server) newSession(now time.Time) Session {
-	expires := now.Add(sessionLife).UTC().Truncate(time.Second)
-	until := strconv.FormatInt(expires.Unix(), 10)
-	nonce := strings.ToLower(rand.Text())
-	id := sessionPrefix + until + "." + nonce
-	return Session{id + "." + s.sign("session", id), expires}
+func (s *Server) newSession(expires time.Time) Session {
+	expires = expires.UTC().Truncate(time.Second)
+	id := strconv.FormatInt(expires.Unix(), 10) + "." + strings.ToLower(rand.Text())
+	session, kept := sessionPrefix+id, keptPrefix+id
+	return Session{session + "." + s.sign("session", session), kept + "." + s.sign("kept", kept, s.process), expires}
+}
+
+// enter returns the session that a code is good for: that of a link, what a browser keeps, or the token of a session.
+func (s *Server) enter(code string, now time.Time) (Session, bool) {
+	until, ok := s.signed(code, keptPrefix, now, "kept", s.process)
+	if !ok {
+		until, ok = s.signed(code, sessionPrefix, now, "session")
+	}
+	if !ok {
+		until, ok = now.Add(sessionLife), takeLink(s.ws.State, code, now)
+	}
+	if !ok {
+		return Session{}, false
+	}
+	return s.newSession(until), true
+}
+
+// signed returns how long a token counts that [Server.newSession] has made, if it does.
+func (s *Server) signed(token, prefix string, now time.Time, kind string, more ...string) (until time.Time, ok bool) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 || !strings.HasPrefix(token, prefix) || !equal(parts[2], s.sign(append([]string{kind, parts[0] + "." + parts[1]}, more...)...)) {
+		return time.Time{}, false
+	}
+	n, err := strconv.ParseInt(strings.TrimPrefix(parts[0], prefix), 10, 64)
+	until = time.Unix(n, 0)
+	return until, err == nil && now.Before(until)
 }
 
 // proof shows who knows the session with an id, and is the server at an address, that it is this one. It is of no use
@@ -199,10 +230,6 @@ func (s *Server) proof(id, nonce, host string) string {
 // isSession reports whether a token is that of a session that was made by a server with this token and has
 // not expired.
 func (s *Server) isSession(token string, now time.Time) bool {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 || !strings.HasPrefix(token, sessionPrefix) || !equal(parts[2], s.sign("session", parts[0]+"."+parts[1])) {
-		return false
-	}
-	until, err := strconv.ParseInt(strings.TrimPrefix(parts[0], sessionPrefix), 10, 64)
-	return err == nil && now.Unix() < until
+	_, ok := s.signed(token, sessionPrefix, now, "session")
+	return ok
 }

@@ -116,9 +116,10 @@ async function start() {
   const given = new URLSearchParams(location.hash.slice(1)), code = given.get("code");
   let failed = "";
   if (code) {
-    history.replaceState(null, "", location.pathname + "#/" + (given.get("to") || "")); // the code is not kept in the history
+    history.replaceState(null, "", location.pathname + "#/" + (given.get("to") || "")); // not into the history
     failed = await login(code);
   }
+  if (!loggedIn()) failed = await login() || failed;
   if (!loggedIn()) return loginPage(failed);
   if (failed) said("The link was not used: " + failed);
   fill(nav, h("a", { href: "#/", class: "name" }, "pawl"), search, h("span", "space"), h("span", { id: "working" }),

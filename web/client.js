@@ -44,7 +44,7 @@ function become(c) {
 /** @type {Promise<void> | null} */
 let reaching = null;
 
-/** reached returns when the server answers and has proven that it is the one of the session. */
+/** reached returns when the server answers and has proven to be that of the session. */
 function reached() {
   reaching ??= (async () => {
     become("away");
@@ -109,7 +109,7 @@ export async function send(method, path, body) {
 /** post sends what a person does. @param {string} path @param {any} [body] */
 export const post = (path, body) => send("POST", path, body);
 
-/** follow reads an event stream until the signal says otherwise, and connects again where it was. @param {string} path @param {(event: any, id: string) => void} take each event @param {AbortSignal} signal */
+/** follow reads an event stream until the signal says otherwise, over connections. @param {string} path @param {(event: any, id: string) => void} take each event @param {AbortSignal} signal */
 export async function follow(path, take, signal) {
   let last = "";
   let missing = 0; // how many 404 answers came in a row

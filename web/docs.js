@@ -1,7 +1,7 @@
 // Lists the operations of the OpenAPI document and sends requests. Text of the server is only
 // ever set as text.
 
-import { headers as session } from "/session.js";
+import { headers as session, login } from "/session.js";
 
 const byId = (id) => document.getElementById(id);
 const token = () => byId("token").value.trim();
@@ -101,6 +101,7 @@ async function read(answer, output) {
 }
 
 async function load() {
+  await login();
   const answer = await fetch("openapi.json", { headers: headers() });
   if (!answer.ok) {
     byId("note").textContent = answer.status === 401 ? "Give the token that pawl serve token prints, or log this browser in by pawl serve link." : `The document was not sent: ${answer.status}.`;

@@ -123,7 +123,7 @@ async function list() {
 /** working says whether an agent works on a task. @param {Card} c */
 const working = (c) => c.status === "active" || c.status === "planning";
 
-/** refresh asks what no event tells of tasks at work: what their agents wait for before they begin, and the memory they take. */
+/** refresh asks what no event tells of tasks at work: what their agents wait for, and their memory. */
 export const refresh = once(async () => {
   if (![...cards.values()].some(working)) return;
   try {
