@@ -168,7 +168,7 @@ export async function settings(place, signal) {
     h("p", null, h("a", { href: "/api/v1/docs" }, "The API: its operations, and a form for each")));
 }
 
-/** plot draws a figure of each day as a bar, from the first day to the last, and says the largest. @param {string} name @param {any[]} days @param {(d: any) => number} of @param {(n: number) => string} say */
+/** plot draws a figure of each day as a bar, and says the largest. @param {string} name @param {any[]} days @param {(d: any) => number} of @param {(n: number) => string} say */
 function plot(name, days, of, say) {
   const day = (/** @type {any} */ d) => Date.parse(d) / 86400000;
   const first = day(days[0].day), n = Math.max(14, day(days[days.length - 1].day) - first + 1);

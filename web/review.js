@@ -179,7 +179,7 @@ const at = (r) => new Date(r.at).toLocaleString([], { dateStyle: "short", timeSt
 /** shown shows a comment, and what became of it once it was sent. @param {Comment} c */
 const shown = (c) => h("span", null, c.text, c.id && [" ", h("b", "became " + (c.became || "open"), became[c.became || "open"]), c.answer && h("span", "answer", " " + c.answer)]);
 
-/** found returns the line at which what a comment is about stands now: the nearest one with the same text; 0: there is none. @param {File} f @param {Comment} c */
+/** found returns the line that a comment is about now: the nearest with the same text; 0: none. @param {File} f @param {Comment} c */
 function found(f, c) {
   let best = 0;
   const at = c.line || 0;
