@@ -145,7 +145,7 @@ func (j *Judgement) Digest() string {
 				files[p] = contentHash(absolute(j.call.Env, p))
 			}
 		}
-		j.digest = permission.Digest(j.Request, j.call.Args, files)
+		j.digest = digestOf(j.Request, j.call.Args, files)
 	}
 	return j.digest
 }

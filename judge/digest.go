@@ -1,4 +1,4 @@
-package permission
+package judge
 
 import (
 	"bytes"
@@ -9,9 +9,11 @@ import (
 	"path"
 	"slices"
 	"strconv"
+
+	"pawl/permission"
 )
 
-// Digest returns what a decision about a call is bound to, as the hexadecimal
+// digestOf returns what a decision about a call is bound to, as the hexadecimal
 // SHA-256 of a canonical form of: the tool, its arguments, the folder, what it
 // touches and where that leads, the hash of each file before (files, by path), and
 // the sandbox asked for. If one of them differs when the call starts, it has to be
@@ -20,7 +22,7 @@ import (
 // The arguments are those that will be used, outputs put in for their handles.
 // Order of keys, blanks and escapes make no difference; the spelling of a number
 // does, so that no two numbers can be taken for one.
-func Digest(r Request, args json.RawMessage, files map[string]string) string {
+func digestOf(r permission.Request, args json.RawMessage, files map[string]string) string {
 	h := sha256.New()
 	// Each field with its length before it, so that nothing can move from one into
 	// the next.
