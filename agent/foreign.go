@@ -15,6 +15,7 @@ import (
 	"pawl/internal/text"
 	"pawl/internal/visible"
 	"pawl/permission"
+	"pawl/permission/spelling"
 	"pawl/run"
 	"pawl/submission"
 )
@@ -244,13 +245,13 @@ func (f *foreign) permission(v any) {
 }
 
 func (f *foreign) same(theirs, ours string) bool {
-	same, _ := permission.SameTools(theirs, f.tools)
+	same, _ := spelling.Same(theirs, f.tools)
 	return slices.Contains(same, ours)
 }
 
 // rule adds the rules that say what one in the words of another program says.
 func (f *foreign) rule(effect permission.Verdict, written string) {
-	ours, why := permission.Translate(strings.ToUpper(written[:1]) + written[1:]) // edit of OpenCode is more than pawl's
+	ours, why := spelling.Translate(strings.ToUpper(written[:1]) + written[1:]) // edit of OpenCode is more than pawl's
 	if len(ours) == 0 && why == "" {
 		ours = []string{written}
 	}
@@ -281,7 +282,7 @@ func (f *foreign) grant(names []string) {
 		if limits != "" {
 			f.leave("tools: %s is granted as %s", visible.Strip(written), visible.Strip(name))
 		}
-		same, known := permission.SameTools(name, f.tools)
+		same, known := spelling.Same(name, f.tools)
 		server, is := strings.CutPrefix(name, "mcp_")
 		server = strings.TrimPrefix(server, "_")
 		switch {

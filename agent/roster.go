@@ -22,6 +22,7 @@ import (
 	"pawl/internal/text"
 	"pawl/internal/visible"
 	"pawl/permission"
+	"pawl/permission/spelling"
 	"pawl/policy"
 	"pawl/run"
 )
@@ -180,12 +181,12 @@ func (r *Roster) checkTools(a Agent, coming bool) error {
 	}
 	for _, name := range a.Tools.Names() {
 		if unknown(name, coming) {
-			return fmt.Errorf("there is no tool %s%s", visible.Quote(name), permission.DidYouMeanTool(name, there))
+			return fmt.Errorf("there is no tool %s%s", visible.Quote(name), spelling.DidYouMean(name, there))
 		}
 	}
 	for _, rule := range a.Rules {
 		if unknown(rule.Tool, true) {
-			return fmt.Errorf("permissions: the rule %s is for a tool that does not exist%s", rule, permission.DidYouMeanTool(rule.Tool, there))
+			return fmt.Errorf("permissions: the rule %s is for a tool that does not exist%s", rule, spelling.DidYouMean(rule.Tool, there))
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"pawl/internal/build"
 	"pawl/internal/visible"
 	"pawl/permission"
+	"pawl/permission/spelling"
 	"pawl/run"
 	"pawl/submission"
 	"pawl/tool"
@@ -158,7 +159,7 @@ func (w *Workspace) Grants(s run.State, add, remove []string) (run.Grants, error
 	more := len(remove) > 0
 	for _, name := range append(slices.Clone(add), remove...) {
 		if _, ok := r.Get(name); !ok && !slices.Contains(s.Config.Tools.Names(), name) {
-			return "", config.Errorf("there is no tool %s%s", visible.Quote(name), permission.DidYouMeanTool(name, r.Names()))
+			return "", config.Errorf("there is no tool %s%s", visible.Quote(name), spelling.DidYouMean(name, r.Names()))
 		}
 		more = more || !slices.Contains(have, name)
 	}

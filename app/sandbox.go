@@ -5,6 +5,7 @@ import (
 
 	"pawl/config"
 	"pawl/permission"
+	"pawl/permission/filenames"
 	"pawl/sandbox"
 	"pawl/store"
 )
@@ -79,8 +80,8 @@ func (w *Workspace) Recover() error {
 // folder of pawl's own.
 func (w *Workspace) sandboxOptions(sockets string) sandbox.Options {
 	return sandbox.Options{StateDir: w.env.StateDir(), RuntimeDir: sockets, ConfigDir: w.env.UserDir(), Reads: append(w.skillDirs(), w.pluginData()...), Getenv: w.env.Get,
-		IsSecret: func(path string) bool { return permission.SecretName(path) != "" },
-		IsObeyed: func(path string) bool { return permission.ObeyedName(path) != "" }}
+		IsSecret: func(path string) bool { return filenames.Secret(path) != "" },
+		IsObeyed: func(path string) bool { return filenames.Obeyed(path) != "" }}
 }
 
 // mayBypass refuses mode bypass where one wrong command has the whole machine: as root,

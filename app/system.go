@@ -15,6 +15,7 @@ import (
 	"pawl/config"
 	"pawl/instructions"
 	"pawl/permission"
+	"pawl/permission/filenames"
 	"pawl/run"
 	"pawl/submission"
 	"pawl/tool"
@@ -116,7 +117,7 @@ func (w *Workspace) instructionsIn(s *settings, dir string) instructions.Options
 		Dir: dir, User: filepath.Join(w.env.UserDir(), "AGENTS.md"), Rules: []string{filepath.Join(w.env.UserDir(), "rules")}, Home: w.home(),
 		Foreign: func(folder string) bool { return tool.Ignored(root(), folder) },
 		Refuse: func(name string) string {
-			if secret := permission.SecretName(name); secret != "" {
+			if secret := filenames.Secret(name); secret != "" {
 				return "may contain secrets (" + secret + ")"
 			}
 			if s != nil && s.policy != nil {

@@ -20,6 +20,7 @@ import (
 	"pawl/judge"
 	"pawl/mcp"
 	"pawl/permission"
+	"pawl/permission/spelling"
 	"pawl/policy"
 	"pawl/run"
 	"pawl/runlog"
@@ -271,7 +272,7 @@ func (w *Workspace) called(ctx context.Context, s *settings, t Task) Task {
 	var names []string
 	for _, written := range c.Tools {
 		ours := []string{written}
-		if translated, _ := permission.Translate(written); len(translated) > 0 {
+		if translated, _ := spelling.Translate(written); len(translated) > 0 {
 			ours = translated
 		}
 		for _, given := range ours {

@@ -9,7 +9,7 @@ import (
 	"pawl/app"
 	"pawl/cli/command"
 	"pawl/config"
-	"pawl/permission"
+	"pawl/permission/spelling"
 )
 
 func completionCommand(inv *command.Invocation) *cobra.Command {
@@ -133,7 +133,7 @@ func completeRuleText(_ *cobra.Command, args []string, typed string) ([]cobra.Co
 	var all []cobra.Completion
 	for _, tool := range app.ToolNames() {
 		all = append(all, tool)
-		if permission.HasPattern(tool) {
+		if spelling.HasPattern(tool) {
 			all = append(all, tool+"(")
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"pawl/internal/lazy"
 	"pawl/internal/visible"
 	"pawl/permission"
+	"pawl/permission/spelling"
 )
 
 // An Imported is a rule of another agent, in rules of pawl's. One that allows covers nothing here that it does not
@@ -99,7 +100,7 @@ func importClaude(effect permission.Verdict, given, home string) Imported {
 		}
 		return imported(effect, "", name)
 	}
-	tools, known := permission.ToolsLike(name)
+	tools, known := spelling.Tools(name)
 	switch {
 	case !known || strings.Contains(name, "*"):
 		return notImported("pawl has no tool %s", shown(name))
@@ -120,7 +121,7 @@ func importClaude(effect permission.Verdict, given, home string) Imported {
 		return imported(effect, "", permission.Rule{Tool: "fetch", Pattern: host}.String())
 	case pattern == "":
 		return imported(effect, "", forEffect(effect, tools)...)
-	case !permission.HasPattern(tools[0]):
+	case !spelling.HasPattern(tools[0]):
 		return notImported("a rule for %s has no pattern here", tools[0])
 	}
 	return importIgnore(effect, tools, pattern, home)
@@ -181,7 +182,7 @@ func importPaths(effect permission.Verdict, lost string, tools []string, pattern
 // importOpenCode is a permission of OpenCode for a pattern of what a tool is called with (opencode.ai/docs/permissions,
 // read 2026-11-28). * stands there for any characters, those of folders too.
 func importOpenCode(effect permission.Verdict, tool, pattern string) Imported {
-	tools, known := permission.ToolsLike(tool)
+	tools, known := spelling.Tools(tool)
 	switch {
 	case !known || len(tools) == 0:
 		return notImported("pawl has nothing that is called %s there", shown(tool))
@@ -189,7 +190,7 @@ func importOpenCode(effect permission.Verdict, tool, pattern string) Imported {
 		return importCommand(effect, pattern)
 	case pattern == "" || pattern == "*" || pattern == "**":
 		return imported(effect, "", forEffect(effect, tools)...)
-	case tools[0] == "fetch" || !permission.HasPattern(tools[0]):
+	case tools[0] == "fetch" || !spelling.HasPattern(tools[0]):
 		return notImported("a rule for %s has no such pattern here", tools[0])
 	case strings.ContainsAny(pattern, `\{}[]!?`):
 		return notImported("its pattern has characters that mean something else here")
@@ -213,7 +214,7 @@ func importOpenCode(effect permission.Verdict, tool, pattern string) Imported {
 // importGemini is a tool, with the beginning of a command for that of the shell, that Gemini CLI allows or excludes
 // (geminicli.com/docs/reference/configuration and policy-engine, read 2026-11-28).
 func importGemini(effect permission.Verdict, tool, prefix string) Imported {
-	tools, known := permission.ToolsLike(tool)
+	tools, known := spelling.Tools(tool)
 	switch {
 	case !known || strings.Contains(tool, "*"):
 		return notImported("pawl has no tool %s", shown(tool))
@@ -237,7 +238,7 @@ func importGroup(tool string) string {
 	if permission.IsServerTool(tool) {
 		return "mcp"
 	}
-	tools, _ := permission.ToolsLike(tool)
+	tools, _ := spelling.Tools(tool)
 	if len(tools) == 0 {
 		return ""
 	}

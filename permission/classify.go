@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/permission/filenames"
 	"pawl/run"
 )
 
@@ -98,7 +99,7 @@ func Classify(command string) Classification {
 // ownWork reports whether a script is git's own work; see [Classification].
 func (s *script) ownWork() bool {
 	return len(s.faults)+len(s.unknown)+len(s.unsure) == 0 && len(s.parts) > 0 &&
-		!slices.ContainsFunc(s.redirects, func(rd redirect) bool { return len(rd.places) != 1 || !harmlessDevice(rd.places[0]) }) &&
+		!slices.ContainsFunc(s.redirects, func(rd redirect) bool { return len(rd.places) != 1 || !filenames.HarmlessDevice(rd.places[0]) }) &&
 		!slices.ContainsFunc(s.parts, func(p *simpleCommand) bool {
 			if p.speculative || p.program() != "git" {
 				return p.speculative || !idles(p, p.info())

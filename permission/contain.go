@@ -8,6 +8,8 @@ import (
 
 	"pawl/internal/lazy"
 	"pawl/internal/text"
+	"pawl/permission/bash"
+	"pawl/permission/filenames"
 	"pawl/permission/network"
 	"pawl/run"
 )
@@ -130,8 +132,8 @@ func (t *evaluation) reachesOut(p *simpleCommand, l *commandInfo) bool {
 	return slices.ContainsFunc(l.paths, func(w word) bool {
 		return slices.ContainsFunc(p.places(w.text), func(where string) bool {
 			at := t.r.locate("", where)
-			given := isTemporary(at.text) || harmlessDevice(at.text) || l.reads && isOfTheSystem(at.text)
-			return at.outside && !given && len(p.dirs) > 0 || secretIn(at.text) != "" || t.r.own(at) != "" ||
+			given := isTemporary(at.text) || filenames.HarmlessDevice(at.text) || l.reads && isOfTheSystem(at.text)
+			return at.outside && !given && len(p.dirs) > 0 || filenames.SecretIn(at.text) != "" || t.r.own(at) != "" ||
 				!l.reads && t.m == AcceptEdits && protected(w.text) && (p.isIn("writes") || is(path.Base(p.program()), deletes|makesNoLinks|runsNothing))
 		})
 	})
@@ -148,13 +150,13 @@ func (t *evaluation) boundsRedirect(rd redirect, at stage) bool {
 		case isTemporary(place.text):
 			return false
 		case rd.writes && t.m == Default:
-			return !harmlessDevice(place.text)
+			return !filenames.HarmlessDevice(place.text)
 		}
 		class := run.Reads
 		if rd.writes {
 			class = run.Writes
 		}
-		return place.outside && !harmlessDevice(place.text) || delicateName(place.text, class) != "" || t.r.own(place) != ""
+		return place.outside && !filenames.HarmlessDevice(place.text) || delicateName(place.text, class) != "" || t.r.own(place) != ""
 	}) && (len(rd.places) > 0 || t.m == AcceptEdits || !rd.writes)
 }
 
@@ -167,7 +169,7 @@ func isTemporary(p string) bool {
 // it is: every command reads that.
 func isOfTheSystem(p string) bool {
 	for _, folder := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib64"} {
-		if _, ok := below(folder, p); ok {
+		if _, ok := filenames.Below(folder, p); ok {
 			return true
 		}
 	}
@@ -303,7 +305,7 @@ func (p *simpleCommand) changesRepository() bool {
 // workspace, and nothing else in the script may run programs that are not known: the repository can be written then.
 func (t *evaluation) keepsWork(p *simpleCommand, s *script) bool {
 	command, rest := p.git()
-	if len(p.info().hazards) > 0 || p.isFed() || slices.ContainsFunc(s.unknown, func(what string) bool { return !strings.HasSuffix(what, documentAsText) }) {
+	if len(p.info().hazards) > 0 || p.isFed() || slices.ContainsFunc(s.unknown, func(what string) bool { return !strings.HasSuffix(what, bash.DocumentAsText) }) {
 		return false
 	}
 	texts := false // among its words, such as those of messages

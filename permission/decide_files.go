@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pawl/permission/filenames"
 	"pawl/run"
 )
 
@@ -158,8 +159,8 @@ func (t *evaluation) file(given string, p location) (stage, Decision) {
 	switch {
 	case r.own(p) != "":
 		return atDefault, byDefault(Ask, given+" belongs to pawl itself")
-	case p.outside && kernelFolder(p.text) != "":
-		return atDefault, byDefault(Deny, given+" is in "+kernelFolder(p.text)+", which holds devices and the kernel's own files")
+	case p.outside && filenames.KernelFolder(p.text) != "":
+		return atDefault, byDefault(Deny, given+" is in "+filenames.KernelFolder(p.text)+", which holds devices and the kernel's own files")
 	case p.outside:
 		return atDefault, byDefault(Ask, given+" is outside the workspace")
 	case delicate != "":
@@ -195,8 +196,8 @@ func finds(rules []Rule, p location) (Rule, bool) {
 // it names only what a search passes over.
 func ruledBelow(rules []Rule, p location) (Rule, bool) {
 	return firstRule(rules, func(r Rule) bool {
-		pattern := foldPath(strings.TrimPrefix(r.Pattern, "./"))
-		return r.Pattern != "" && secretNames.nameIn(path.Base(pattern)) == "" && p.mayHold(r.Pattern)
+		pattern := filenames.Fold(strings.TrimPrefix(r.Pattern, "./"))
+		return r.Pattern != "" && filenames.Secret(path.Base(pattern)) == "" && p.mayHold(r.Pattern)
 	})
 }
 
@@ -217,7 +218,7 @@ func covers(rules []Rule, p location, delicate string) (Rule, bool) {
 // delicateName returns the name in a path that no wildcard covers: that of a
 // secret, or, for what may change it, of what decides what runs later.
 func delicateName(p string, class run.Class) string {
-	if name := secretNames.nameIn(p); name != "" || class == run.Reads {
+	if name := filenames.Secret(p); name != "" || class == run.Reads {
 		return name
 	}
 	return obeyedName(p)
@@ -226,7 +227,7 @@ func delicateName(p string, class run.Class) string {
 // obeyedName returns the name in the path of a file that is written which decides what runs
 // later, or is that of a folder of programs.
 func obeyedName(p string) string {
-	return cmp.Or(protectedNames.nameIn(p), programFolder(p))
+	return cmp.Or(filenames.Protected(p), filenames.ProgramFolder(p))
 }
 
 // fileRules returns the rules of an effect that speak of files: of all that

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/permission/bash"
+	"pawl/permission/filenames"
 	"pawl/run"
 )
 
@@ -180,8 +182,8 @@ func (t *evaluation) goesBelow(p *simpleCommand, l *commandInfo, effect Verdict)
 	rules := t.fileRules(effect, false)
 	if only := p.only(); only != nil {
 		rules = slices.DeleteFunc(rules, func(r Rule) bool { // of a file that has none of these names
-			name := foldPath(path.Base(r.Pattern))
-			return !strings.ContainsAny(name, "*?[") && !slices.ContainsFunc(only, func(o string) bool { ok, err := path.Match(foldPath(o), name); return ok || err != nil })
+			name := filenames.Fold(path.Base(r.Pattern))
+			return !strings.ContainsAny(name, "*?[") && !slices.ContainsFunc(only, func(o string) bool { ok, err := path.Match(filenames.Fold(o), name); return ok || err != nil })
 		})
 	}
 	for _, name := range paths {
@@ -247,7 +249,7 @@ func (p *simpleCommand) readsNames() bool {
 	}
 	switch name := path.Base(p.program()); name {
 	case "tar", "bsdtar": // "tar cTf names x": the first word needs no hyphen
-		return option("T", "--files-from") || len(p.words) > 1 && strings.Contains(p.words[1].text, "T") && consistsOf(p.words[1].text, tarLetters)
+		return option("T", "--files-from") || len(p.words) > 1 && strings.Contains(p.words[1].text, "T") && bash.ConsistsOf(p.words[1].text, tarLetters)
 	case "cpio", "pax":
 		return true
 	case "zip":
@@ -337,7 +339,7 @@ func (t *evaluation) redirected(rd redirect, s *script) (stage, Decision) {
 			continue
 		}
 		switch {
-		case harmlessDevice(p.text) && !rd.writes:
+		case filenames.HarmlessDevice(p.text) && !rd.writes:
 		case r.own(p) != "":
 			return atDefault, byDefault(Ask, "it "+does+" "+p.text+", which belongs to pawl itself")
 		case p.outside:
@@ -385,7 +387,7 @@ func (t *evaluation) mayMakeLinks(p *simpleCommand) bool {
 	case name == "cp": // a link that it is given is followed
 		return slices.ContainsFunc(p.words[1:], func(w word) bool {
 			letters, ok := shortOptions(w.text)
-			return w.kind == dynamic || ok && !consistsOf(letters, "finpuv") || strings.HasPrefix(w.text, "--")
+			return w.kind == dynamic || ok && !bash.ConsistsOf(letters, "finpuv") || strings.HasPrefix(w.text, "--")
 		})
 	}
 	return !is(name, makesNoLinks)
@@ -636,11 +638,11 @@ func (t *evaluation) needs(p *simpleCommand, l *commandInfo) (needs []need, read
 	}
 	for _, w := range l.paths {
 		for _, where := range p.places(w.text) {
-			if harmlessDevice(where) && l.reads {
+			if filenames.HarmlessDevice(where) && l.reads {
 				continue
 			}
 			at := t.r.locate("", where)
-			delicate := secretIn(at.text)
+			delicate := filenames.SecretIn(at.text)
 			if !at.outside && delicate == "" && t.r.own(at) == "" && (l.reads || !protected(w.text)) {
 				continue
 			}
@@ -668,7 +670,7 @@ func (t *evaluation) needs(p *simpleCommand, l *commandInfo) (needs []need, read
 // protectedDir returns a folder that a command runs in, and whose files decide what runs later.
 func (t *evaluation) protectedDir(p *simpleCommand) string {
 	for _, dir := range p.dirs {
-		if at := t.r.locate("", dir); !at.outside && protectedNames.nameIn(cmp.Or(at.further, at.text)) != "" {
+		if at := t.r.locate("", dir); !at.outside && filenames.Protected(cmp.Or(at.further, at.text)) != "" {
 			return at.text
 		}
 	}
@@ -678,7 +680,7 @@ func (t *evaluation) protectedDir(p *simpleCommand) string {
 // protected reports whether a word is the name of a file that decides what runs
 // later. What has blanks in it is more likely a text.
 func protected(w string) bool {
-	return !strings.ContainsAny(w, " \n") && protectedNames.nameIn(w) != ""
+	return !strings.ContainsAny(w, " \n") && filenames.Protected(w) != ""
 }
 
 // resolved judges where the files that a command names lead, beyond what their
@@ -704,7 +706,7 @@ func (t *evaluation) resolved(s *script) {
 	writes := s.class() != run.Reads
 	judge := func(base, given string, links bool) {
 		at := r.locate(base, given)
-		if spelled[at.text] || harmlessDevice(at.text) {
+		if spelled[at.text] || filenames.HarmlessDevice(at.text) {
 			return
 		}
 		spelled[at.text] = true
@@ -737,7 +739,7 @@ func (t *evaluation) led(at location, writes, links bool) (stage, Decision) {
 	if rule, ok := findsPattern(t.rulesForFiles(Ask, writes), at); ok {
 		return atAsk, by(rule, "a rule asks: it leads to "+at.text)
 	}
-	delicate, obeyed := secretIn(at.text), ""
+	delicate, obeyed := filenames.SecretIn(at.text), ""
 	if writes && links {
 		obeyed = obeyedName(cmp.Or(at.further, at.text))
 	}

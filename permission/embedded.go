@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"pawl/permission/filenames"
 )
 
 // embedded returns a deny rule for files that may speak of what a word of a command holds
@@ -100,8 +102,8 @@ func (t *evaluation) mayName(p *simpleCommand, r Rule, name string, unknown bool
 	if r.Pattern == "" {
 		return false
 	}
-	pattern := foldPath(strings.TrimPrefix(r.Pattern, "./"))
-	folded := foldPath(name)
+	pattern := filenames.Fold(strings.TrimPrefix(r.Pattern, "./"))
+	folded := filenames.Fold(name)
 	if unknown && !path.IsAbs(name) {
 		last := path.Base(pattern)
 		same, _ := path.Match(last, path.Base(folded))

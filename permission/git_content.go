@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pawl/internal/lazy"
+	"pawl/permission/filenames"
 )
 
 // Git has the content of what was committed or staged, and many of its commands print it, or copy it to
@@ -167,7 +168,7 @@ func (t *evaluation) isTracked(p *simpleCommand, name string) bool {
 	return slices.ContainsFunc(p.places(name), func(where string) bool {
 		at := t.r.absolute(t.r.locate("", where))
 		return slices.ContainsFunc(t.r.Tracked, func(file string) bool {
-			_, ok := below(at, file)
+			_, ok := filenames.Below(at, file)
 			return ok
 		})
 	})
@@ -186,7 +187,7 @@ func (t *evaluation) showsRuled(p *simpleCommand, rules []Rule) (rule Rule, file
 	in := func(words []word, file string) bool {
 		return slices.ContainsFunc(words, func(w word) bool {
 			return slices.ContainsFunc(p.places(w.text), func(where string) bool {
-				_, ok := below(t.r.absolute(t.r.locate("", where)), file)
+				_, ok := filenames.Below(t.r.absolute(t.r.locate("", where)), file)
 				return ok
 			})
 		})

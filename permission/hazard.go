@@ -157,11 +157,3 @@ func shortOptions(word string) (letters string, ok bool) {
 	letters, ok = strings.CutPrefix(word, "-")
 	return letters, ok && !strings.HasPrefix(letters, "-")
 }
-
-// nameChars are the characters of names of variables.
-const nameChars = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
-
-func nameByte(c byte) bool { return strings.ContainsRune(nameChars, rune(c)) }
-
-// consistsOf reports whether all characters of s are among chars.
-func consistsOf(s, chars string) bool { return strings.Trim(s, chars) == "" }

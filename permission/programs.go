@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pawl/internal/lazy"
+	"pawl/permission/filenames"
 )
 
 // A commandInfo is what is known of a simple command by its program and options.
@@ -273,7 +274,7 @@ func optionPath(w word) []word {
 	var glued []word // to letters written together, whose last one may take it
 	if !strings.HasPrefix(w.text, "--") {
 		for i := 3; i < min(len(w.text), maxEmbedded); i++ {
-			if name, _, _ := strings.Cut(w.text[i:], "/"); w.text[i] == '.' || w.text[i] == '~' || secretNames.nameIn(name) != "" || protectedNames.nameIn(name) != "" {
+			if name, _, _ := strings.Cut(w.text[i:], "/"); w.text[i] == '.' || w.text[i] == '~' || filenames.Secret(name) != "" || filenames.Protected(name) != "" {
 				glued = append(glued, word{text: w.text[i:], source: w.source, kind: w.kind})
 			}
 			if w.text[i] == '/' || w.text[i] == '=' {
@@ -298,7 +299,7 @@ func optionPath(w word) []word {
 
 // looksLikePath reports whether s is more likely the name of a file than a text.
 func looksLikePath(s string) bool {
-	return strings.HasPrefix(s, ".") || strings.HasPrefix(s, "~") || strings.Contains(s, "/") || secretIn(path.Base(s)) != ""
+	return strings.HasPrefix(s, ".") || strings.HasPrefix(s, "~") || strings.Contains(s, "/") || filenames.SecretIn(path.Base(s)) != ""
 }
 
 // recurses reports whether p reads directories with everything in them, hidden files too.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/permission/filenames"
 	"pawl/permission/network"
 	"pawl/run"
 )
@@ -416,7 +417,7 @@ const folderAt = 3
 func pathRule(r Request, given string, history []Allowed) (Rule, bool) {
 	at := r.locate("", given)
 	file := Rule{Tool: r.Tool, Pattern: escapePath(at.text)}
-	if at.text == "." || at.outside && kernelFolder(at.text) != "" || r.own(at) != "" {
+	if at.text == "." || at.outside && filenames.KernelFolder(at.text) != "" || r.own(at) != "" {
 		return Rule{}, false
 	}
 	if at.outside || path.IsAbs(at.text) || delicateName(at.text, r.Class) != "" {

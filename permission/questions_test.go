@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pawl/permission"
+	"pawl/permission/filenames"
 	"pawl/run"
 )
 
@@ -259,9 +260,9 @@ func TestWhatProgramsObeyIsKnownByItsName(t *testing.T) {
 				break
 			}
 			obeyed++
-			known := permission.ObeyedName(name) != ""
+			known := filenames.Obeyed(name) != ""
 			for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-				known = known || permission.ObeyedName(dir) != ""
+				known = known || filenames.Obeyed(dir) != ""
 			}
 			if !known && name != ".git/config" {
 				t.Errorf("%s is not known", name)
@@ -273,7 +274,7 @@ func TestWhatProgramsObeyIsKnownByItsName(t *testing.T) {
 	}
 	for name, want := range map[string]bool{".envrc": true, "a/.npmrc": true, ".env": true, ".yarnrc.yml": true, "web/node_modules/.bin": true, ".venv/bin": true,
 		".env.example": false, "certs/x.pem": false, "bin": false, "src/main.go": false, "Makefile": false, "node_modules": false} {
-		if got := permission.ObeyedName(name) != ""; got != want {
+		if got := filenames.Obeyed(name) != ""; got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

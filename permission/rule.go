@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pawl/internal/lazy"
+	"pawl/permission/filenames"
 	"pawl/permission/network"
 	"pawl/run"
 )
@@ -344,7 +345,7 @@ func (r Rule) matchesPath(p string, strict bool) bool {
 	}
 	pattern := strings.TrimPrefix(r.Pattern, "./")
 	if strict {
-		pattern, p = foldPath(pattern), foldPath(p)
+		pattern, p = filenames.Fold(pattern), filenames.Fold(p)
 	}
-	return matchPath(pattern, p)
+	return filenames.Match(pattern, p)
 }

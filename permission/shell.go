@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"pawl/permission/bash"
 )
 
 // Bounds against commands made to exhaust whoever reads them; past them a
@@ -179,7 +181,7 @@ func (r *scriptReader) source(text string, speculative bool) {
 	r.stmts(stmts)
 	if err != nil {
 		r.isUnknown("it is not valid shell: " + err.Error())
-	} else if what := differences(text, stmts); what != "" {
+	} else if what := bash.Differences(text, stmts); what != "" {
 		r.isUnknown("bash may read it differently than it was read here: " + what)
 	}
 	r.depth--
@@ -613,7 +615,7 @@ func (r *scriptReader) text(start, end syntax.Pos) string {
 // plainName reports whether a program's name has no character that only looks
 // like another, or that another shell would expand.
 func plainName(name string) bool {
-	return name == "[" || name == "[[" || name != "" && consistsOf(name, nameChars+"./+-@:,")
+	return name == "[" || name == "[[" || name != "" && bash.ConsistsOf(name, bash.NameChars+"./+-@:,")
 }
 
 // joinAll returns to as seen from each of dirs. The result is not cleaned: the

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"pawl/permission/bash"
 )
 
 // loop reads a loop, whose commands may run again where the last one left off.
@@ -119,7 +121,7 @@ func (r *scriptReader) redirect(rd *syntax.Redirect) {
 		return
 	case syntax.DplIn, syntax.DplOut:
 		// Bash reads ">&-x" as two words, and expands what else stands there twice.
-		if lit := rd.Word.Lit(); lit == "-" || lit != "" && consistsOf(lit, "0123456789") {
+		if lit := rd.Word.Lit(); lit == "-" || lit != "" && bash.ConsistsOf(lit, "0123456789") {
 			return
 		}
 		r.isUnknown("a redirection to what may be a file or a descriptor")

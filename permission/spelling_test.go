@@ -8,6 +8,8 @@ import (
 
 	"pawl/internal/golden"
 	"pawl/permission"
+	"pawl/permission/filenames"
+	"pawl/permission/spelling"
 	"pawl/run"
 )
 
@@ -20,8 +22,8 @@ func TestWhatIsSaidOfTheToolsOfOthers(t *testing.T) {
 	for _, name := range strings.Fields("Agent apply_patch AskUserQuestion Bash BashOutput Edit exec_command Fetch Glob google_web_search Grep grep_search KillBash KillShell List " +
 		"list_directory local_shell LS MultiEdit NotebookEdit NotebookRead patch Read read_file read_many_files replace run_shell_command Search search_file_content shell ShellTool Skill " +
 		"Task TaskOutput TaskStop TodoRead TodoWrite update_plan web_fetch WebFetch WebSearch Write write_file frob shel mcp__x__y") {
-		same, known := permission.SameTools(name, tools)
-		fmt.Fprintf(&b, "%s: %v, %t%s; here with patterns: %t\n", name, same, known, permission.DidYouMeanTool(name, tools), permission.HasPattern(name))
+		same, known := spelling.Same(name, tools)
+		fmt.Fprintf(&b, "%s: %v, %t%s; here with patterns: %t\n", name, same, known, spelling.DidYouMean(name, tools), spelling.HasPattern(name))
 	}
 	for _, given := range []string{
 		"Bash", "Bash(*)", "Bash(ls)", "Bash(ls:*)", "Bash(:*)", "Bash(git log:*)", "bash(ls *)", "shell(ls:*)", "shell(npm run test:*)", "shell(:*)", "shell(*)", "shell(ls)",
@@ -31,7 +33,7 @@ func TestWhatIsSaidOfTheToolsOfOthers(t *testing.T) {
 		"todo(x)", "todo", "ask(x)", "mcp__x__y", "mcp__x__y(z)", "mcp__x", "mcp____y", "mcp__x__", "frob", "frob(x)", "shel(x)", "Bash(ls", "shell(", "", "(x)", " Bash(ls) ",
 		"all", "everything", "all(x)", "kubernetes", "kubernetes(x)", "shell(a), edit", "shell go test", "go test", "*", "shell*", "edit(/)", "read(//)", "edit(/x)",
 	} {
-		ours, why := permission.Translate(given)
+		ours, why := spelling.Translate(given)
 		r, err := permission.ParseTyped(given, tools)
 		parsed := r.String()
 		if err != nil {
@@ -104,7 +106,7 @@ func TestTheStricterOfTwoModes(t *testing.T) {
 func TestNamesThatMayHoldSecrets(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{".env": true, ".env.local": true, ".env.example": false, "a.go": false, "id_rsa": true, ".ssh/config": true, ".netrc": true, "server.pem": true} {
-		if got := permission.SecretName(name); (got != "") != want {
+		if got := filenames.Secret(name); (got != "") != want {
 			t.Errorf("%s may hold secrets: %q", name, got)
 		}
 	}

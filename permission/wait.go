@@ -35,16 +35,9 @@ func waits(p *simpleCommand, inLoop bool) bool {
 // sleeps returns how long "sleep s" takes; 0 if that is not known.
 func sleeps(s string) time.Duration {
 	unit := time.Second
-	if s != "" {
-		switch s[len(s)-1] {
-		case 's':
-			s = s[:len(s)-1]
-		case 'm':
-			s, unit = s[:len(s)-1], time.Minute
-		case 'h':
-			s, unit = s[:len(s)-1], time.Hour
-		case 'd':
-			s, unit = s[:len(s)-1], 24*time.Hour
+	if i := len(s) - 1; i >= 0 {
+		if u, ok := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}[s[i]]; ok {
+			s, unit = s[:i], u
 		}
 	}
 	n, err := strconv.ParseFloat(s, 64)

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"pawl/permission/bash"
 )
 
 // A word is one word of a simple command, as far as it is known.
@@ -31,7 +33,7 @@ func (w word) mayBeOption() bool {
 		return true
 	}
 	first := w.text[0]
-	return first != '.' && first != '/' && !nameByte(first)
+	return first != '.' && first != '/' && !bash.NameByte(first)
 }
 
 // wordOf returns what is known of w, where vars are the variables whose value is

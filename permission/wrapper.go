@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"pawl/permission/bash"
 )
 
 // A wrapper is a program that runs another, given among its own arguments.
@@ -285,7 +287,7 @@ func readAlike(shell, text string) bool {
 	case "sh", "dash", "ash": // sh may be one of the others
 		return !slices.ContainsFunc([]string{"[[", "((", "<(", ">(", "&>", ">&", "|&", "<<<", "{", "$'", "$\"", "=(", "function", "~", "`", "<<"}, func(s string) bool { return strings.Contains(strings.ReplaceAll(text, "2>&1", ""), s) })
 	}
-	return consistsOf(text, nameChars+" \n./:,@%+-'\";&|")
+	return bash.ConsistsOf(text, bash.NameChars+" \n./:,@%+-'\";&|")
 }
 
 // unwrapEnv looks into "env -S TEXT".
@@ -324,7 +326,7 @@ func (r *scriptReader) unwrapText(p *simpleCommand, name string) (given bool) {
 			r.textOf(p, p.words[i:], true)
 		}
 		at, sure, _, unknown := toHost.command(p.words)
-		p.unknown = slices.DeleteFunc(unknown, func(option string) bool { return consistsOf(option, "-nNfG") })
+		p.unknown = slices.DeleteFunc(unknown, func(option string) bool { return bash.ConsistsOf(option, "-nNfG") })
 		switch {
 		case p.speculative:
 		case at < len(p.words):

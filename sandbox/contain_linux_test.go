@@ -13,7 +13,7 @@ import (
 	"pawl/sandbox"
 )
 
-// isObeyed stands for permission.ObeyedName.
+// isObeyed stands for filenames.Obeyed.
 func isObeyed(path string) bool {
 	switch name := filepath.Base(path); name {
 	case ".vscode", ".github", "package.json", ".envrc", ".husky":

@@ -65,7 +65,7 @@ func (s *stage) options() sandbox.Options {
 	return sandbox.Options{StateDir: filepath.Join(s.home, ".local/state/pawl"), RuntimeDir: s.runtime, Getenv: s.getenv, IsSecret: isSecret, IsObeyed: isObeyed, Folders: s.folders}
 }
 
-// isSecret stands for permission.SecretName.
+// isSecret stands for filenames.Secret.
 func isSecret(path string) bool {
 	for name := range strings.SplitSeq(path, "/") {
 		if strings.HasPrefix(name, ".env") || strings.HasSuffix(name, ".pem") || name == "secrets" || name == "credentials.json" {

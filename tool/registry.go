@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"pawl/internal/text"
-	"pawl/permission"
+	"pawl/permission/spelling"
 	"pawl/run"
 	"pawl/schema"
 )
@@ -131,7 +131,7 @@ type validator interface {
 
 // unknown says that there is no such tool, and which may be meant.
 func unknown(name string, names []string) error {
-	meant, known := permission.SameTools(name, names)
+	meant, known := spelling.Same(name, names)
 	if !known {
 		meant = text.Similar(name, names, 3)
 	}

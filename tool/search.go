@@ -12,7 +12,7 @@ import (
 	"sync"
 	"syscall"
 
-	"pawl/permission"
+	"pawl/permission/filenames"
 	"pawl/run"
 )
 
@@ -183,7 +183,7 @@ func (s *searchReport) collect(ctx context.Context, cancel context.CancelFunc, s
 			if !e.Type().IsRegular() || s.matches != nil && !s.matches(relativeTo(s.rel, rel)) {
 				return nil
 			}
-			if permission.SecretName(relativeTo(s.rel, rel)) != "" {
+			if filenames.Secret(relativeTo(s.rel, rel)) != "" {
 				secrets++ // whoever names it is asked about it
 				return nil
 			}

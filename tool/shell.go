@@ -16,6 +16,7 @@ import (
 	"pawl/internal/proc"
 	"pawl/internal/secret"
 	"pawl/permission"
+	"pawl/permission/filenames"
 	"pawl/run"
 	"pawl/sandbox"
 	"pawl/tool/proxy"
@@ -295,7 +296,7 @@ func SecretsBelow(env Env, dir string, c permission.Classification) []string {
 				rel, outside, err := Resolve(env, path)
 				switch info, _ := os.Stat(real); {
 				case gone != nil:
-				case err != nil || outside || permission.SecretName(filepath.ToSlash(rel)) != "":
+				case err != nil || outside || filenames.Secret(filepath.ToSlash(rel)) != "":
 					found = append(found, path)
 				case follows && info != nil && info.IsDir() && !slices.Contains(dirs, real):
 					dirs = append(dirs, real)
@@ -303,7 +304,7 @@ func SecretsBelow(env Env, dir string, c permission.Classification) []string {
 			case e.IsDir() || len(c.Only) > 0 && !called(name, c.Only) || brought != "" && strings.HasPrefix(path, brought):
 			default:
 				rel, _ := filepath.Rel(dir, path)
-				if permission.SecretName(filepath.ToSlash(rel)) != "" {
+				if filenames.Secret(filepath.ToSlash(rel)) != "" {
 					found = append(found, path)
 				}
 			}

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"pawl/permission"
+	"pawl/permission/filenames"
 	"pawl/run"
 	"pawl/sandbox"
 	"pawl/tool"
@@ -34,7 +34,7 @@ func confinedEnv(t *testing.T) tool.Env {
 	return env
 }
 
-func isSecret(path string) bool { return permission.SecretName(path) != "" }
+func isSecret(path string) bool { return filenames.Secret(path) != "" }
 
 // at runs a command at a level of the sandbox, as it was decided.
 func at(t *testing.T, env tool.Env, level run.Confinement, command string) string {

@@ -19,7 +19,7 @@ import (
 	"pawl/internal/lazy"
 	"pawl/internal/stable"
 	"pawl/internal/text"
-	"pawl/permission"
+	"pawl/permission/spelling"
 )
 
 // The flags and commands of other agents are not accepted under their own names: pawl has
@@ -205,7 +205,7 @@ func rulesOf(list string) []string {
 // ownRules returns what a rule in the spelling of another agent is here: none, if pawl has no
 // such tool, or the rule itself.
 func ownRules(rule string) []string {
-	ours, why := permission.Translate(rule)
+	ours, why := spelling.Translate(rule)
 	if len(ours) == 0 && why == "" {
 		return []string{rule}
 	}

@@ -18,6 +18,7 @@ import (
 	"pawl/internal/text"
 	"pawl/permission"
 	"pawl/permission/cases"
+	"pawl/permission/spelling"
 	"pawl/run"
 	"pawl/tool"
 )
@@ -48,7 +49,7 @@ rule that decides it, the order of the decision, and what runs without approval.
 			*name, call = tool, what
 		}
 		if !slices.Contains(app.ToolNames(), *name) && !permission.IsServerTool(*name) {
-			if ours, _ := permission.Translate(*name); len(ours) > 0 {
+			if ours, _ := spelling.Translate(*name); len(ours) > 0 {
 				return command.Usage("--tool %s: use --tool %s", *name, ours[0])
 			}
 			return command.Usage("--tool: there is no tool %s%s", command.Quoted(*name), text.DidYouMean(*name, app.ToolNames()))
@@ -91,7 +92,7 @@ rule that decides it, the order of the decision, and what runs without approval.
 // calledAsRule reads a call that is written as the rule for it, such as shell(git push) or
 // Bash(git push:*). ok is false if it has not that form.
 func calledAsRule(written string, tools []string) (name, call string, ok bool) {
-	if ours, _ := permission.Translate(written); len(ours) > 0 {
+	if ours, _ := spelling.Translate(written); len(ours) > 0 {
 		written = ours[0]
 	}
 	r, err := permission.ParseRule(written)

@@ -1,4 +1,5 @@
-package permission
+// Package bash says what bash may read differently from the parser that commands are judged with.
+package bash
 
 import (
 	"slices"
@@ -14,9 +15,9 @@ import (
 // differently, or that versions of bash read differently, and a margin around it.
 // TestWhatBashRunsIsWhatWasJudged compares the two on generated commands.
 
-// differences says why bash might read a text in another way than the parser did;
+// Differences says why bash might read a text in another way than the parser did;
 // empty if it does not.
-func differences(text string, stmts []*syntax.Stmt) string {
+func Differences(text string, stmts []*syntax.Stmt) string {
 	if what := differencesInText(withoutQuotedDocuments(text, stmts)); what != "" {
 		return what
 	}
@@ -25,14 +26,14 @@ func differences(text string, stmts []*syntax.Stmt) string {
 		syntax.Walk(st, w.visit)
 	}
 	if w.found == "" && w.document {
-		return documentAsText
+		return DocumentAsText
 	}
 	return w.found
 }
 
-// documentAsText is the one difference of a text whose words are certain up to where a substitution of the form
+// DocumentAsText is the one difference of a text whose words are certain up to where a substitution of the form
 // $(cat <<'EOF' …) ends, of which versions of bash before 5.2 read some otherwise.
-const documentAsText = "a here-document as the text of a substitution"
+const DocumentAsText = "a here-document as the text of a substitution"
 
 // isText reports whether a redirection is the here-document of a substitution that stands between double quotes
 // and only prints it.
@@ -106,7 +107,7 @@ func differencesInText(text string) string {
 // mayComment reports whether a line may have a comment at its end.
 func mayComment(line string) bool {
 	for i := range len(line) {
-		if line[i] == '#' && (i == 0 || !nameByte(line[i-1]) && line[i-1] != '$' && line[i-1] != '{') {
+		if line[i] == '#' && (i == 0 || !NameByte(line[i-1]) && line[i-1] != '$' && line[i-1] != '{') {
 			return true
 		}
 	}
@@ -234,7 +235,7 @@ func (w *grammarWalk) look(n syntax.Node) string {
 		if n.Index != nil || n.Array != nil {
 			return "an array"
 		}
-		if n.Name == nil || n.Name.Value == "" || !consistsOf(n.Name.Value, nameChars) {
+		if n.Name == nil || n.Name.Value == "" || !ConsistsOf(n.Name.Value, NameChars) {
 			return "an unusual assignment"
 		}
 	case *syntax.TestClause:
@@ -294,7 +295,7 @@ func plainWord(w *syntax.Word, more string) bool {
 	return !slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			return !consistsOf(p.Value, nameChars+"./:@%+,=*?-"+more)
+			return !ConsistsOf(p.Value, NameChars+"./:@%+,=*?-"+more)
 		case *syntax.SglQuoted:
 			return p.Dollar || more == " "
 		case *syntax.DblQuoted:
@@ -312,10 +313,19 @@ func plainDelimiter(source string) bool {
 	if n := len(source); n > 2 && (source[0] == '\'' || source[0] == '"') && source[0] == source[n-1] {
 		source = source[1 : n-1]
 	}
-	return source != "" && consistsOf(source, nameChars)
+	return source != "" && ConsistsOf(source, NameChars)
 }
 
 // quotedDelimiter reports whether a here-document is taken as it stands.
 func quotedDelimiter(w *syntax.Word) bool {
 	return len(w.Parts) > 0 && w.Lit() == ""
 }
+
+// NameChars are the characters of names of variables.
+const NameChars = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
+
+// NameByte reports whether a byte is one of them.
+func NameByte(c byte) bool { return strings.ContainsRune(NameChars, rune(c)) }
+
+// ConsistsOf reports whether all characters of s are among chars.
+func ConsistsOf(s, chars string) bool { return strings.Trim(s, chars) == "" }

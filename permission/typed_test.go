@@ -3,6 +3,8 @@ package permission
 import (
 	"strings"
 	"testing"
+
+	"pawl/permission/spelling"
 )
 
 var typedTools = []string{"ask", "edit", "fetch", "glob", "list", "read", "search", "shell", "shell_output", "shell_stop", "todo", "write"}
@@ -70,7 +72,7 @@ func TestASpellingOfAnotherAgentIsRefusedWhereverARuleIsRead(t *testing.T) {
 func TestTheRuleThatIsSuggestedMatches(t *testing.T) {
 	t.Parallel()
 	for given, command := range map[string]string{"Bash(git log:*)": "git log --oneline", "shell(npm run:*)": "npm run build", "Bash(make)": "make"} {
-		ours, _ := Translate(given)
+		ours, _ := spelling.Translate(given)
 		if len(ours) != 1 {
 			t.Errorf("%s: %q", given, ours)
 			continue
@@ -108,16 +110,16 @@ func TestEachToolOfAnotherAgentIsNamed(t *testing.T) {
 		"write":          "write write_file",
 	} {
 		for name := range strings.FieldsSeq(names) {
-			same, known := SameTools(strings.ToUpper(name), typedTools)
+			same, known := spelling.Same(strings.ToUpper(name), typedTools)
 			if got := strings.Join(same, " and "); got != want || !known {
 				t.Errorf("%s is %q (known: %v), want %q", name, got, known, want)
 			}
 		}
 	}
-	if same, known := SameTools("frobnicate", typedTools); same != nil || known {
+	if same, known := spelling.Same("frobnicate", typedTools); same != nil || known {
 		t.Errorf("a name of no tool is %q", same)
 	}
-	if same, _ := SameTools("bash", []string{"read"}); len(same) > 0 {
+	if same, _ := spelling.Same("bash", []string{"read"}); len(same) > 0 {
 		t.Errorf("without shell, bash is %q", same)
 	}
 }

@@ -1,44 +1,13 @@
-package permission
+// Package spelling knows the tools of other agents, and says their rules in the words of pawl.
+package spelling
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
 	"pawl/internal/text"
 )
-
-// ParseTyped parses a rule that a person typed or wrote into their settings. Beyond
-// [ParseRule] it refuses what can match no call: a tool that is not one of tools, a pattern
-// of a tool that has none, and a path that no call names.
-func ParseTyped(given string, tools []string) (Rule, error) {
-	r, err := ParseRule(given)
-	if err != nil {
-		return Rule{}, err
-	}
-	if !IsServerTool(r.Tool) && !slices.Contains(tools, r.Tool) {
-		near := text.DidYouMean(r.Tool, tools)
-		first, rest, _ := strings.Cut(r.Tool, ":")
-		switch {
-		case strings.Contains(r.Tool, ","):
-			near = "; more than one rule: give each with a flag of its own, and in a variable on a line of its own"
-		case r.Tool[0] == '!' || r.Tool[0] == '-':
-			near = "; a rule is allowed, asked or denied by the flag that it is given with"
-		case rest != "" && r.Pattern == "" && HasPattern(first):
-			near = fmt.Sprintf("; write %s(%s)", first, rest)
-		case near != "":
-		case r.Pattern == "" && (r.Tool == "all" || r.Tool == "any" || r.Tool == "everything"):
-			near = "; a rule is for one tool, such as shell or edit, and mode bypass is for all"
-		case r.Pattern == "":
-			near = fmt.Sprintf("; for a command write shell(%s *); tools are %s", r.Tool, strings.Join(tools, ", "))
-		default:
-			near = "; there are " + strings.Join(tools, ", ")
-		}
-		return Rule{}, fmt.Errorf("rule %q: there is no tool %q%s", given, r.Tool, near)
-	}
-	return r, r.CheckReach()
-}
 
 // pathTools are the tools whose patterns are paths.
 var pathTools = []string{"edit", "glob", "list", "read", "search", "write"}
@@ -46,23 +15,6 @@ var pathTools = []string{"edit", "glob", "list", "read", "search", "write"}
 // HasPattern reports whether rules for a tool have patterns.
 func HasPattern(tool string) bool {
 	return tool == "shell" || tool == "fetch" || slices.Contains(pathTools, tool)
-}
-
-// CheckReach returns why the rule matches no call; nil if it may.
-func (r Rule) CheckReach() error {
-	switch {
-	case IsServerTool(r.Tool):
-		return r.checkServerTool()
-	case r.Pattern == "" || r.Tool == "shell" || r.Tool == "fetch":
-		return nil
-	case !HasPattern(r.Tool):
-		return fmt.Errorf("rule %q: a rule for %s has no pattern; write %s", r, r.Tool, r.Tool)
-	case strings.HasPrefix(r.Pattern, "~"):
-		return fmt.Errorf("rule %q: ~ is not expanded in rules; write the absolute path, in a shell \"%s($HOME%s)\"", r, r.Tool, strings.TrimPrefix(r.Pattern, "~"))
-	case path.Clean(r.Pattern) == ".." || strings.HasPrefix(path.Clean(r.Pattern), "../"):
-		return fmt.Errorf("rule %q: a path outside the workspace has to be absolute", r)
-	}
-	return nil
 }
 
 // foreignTools are the tools of other agents, in lower case, and pawl's that do the same:
@@ -74,27 +26,27 @@ var foreignTools = map[string][]string{
 	"edit": {"edit", "write"}, "exec_command": {"shell"}, "fetch": {"fetch"}, "glob": {"glob"}, "google_web_search": nil, "grep": {"search"},
 	"grep_search": {"search"}, "killbash": {"shell_stop"}, "killshell": {"shell_stop"}, "list": {"list"}, "list_directory": {"list"},
 	"local_shell": {"shell"}, "ls": {"list"}, "multiedit": {"edit"}, "notebookedit": {"edit"}, "notebookread": {"read"}, "patch": {"edit", "write"},
-	"read": {"read"}, "read_file": {"read"}, "read_many_files": {"read"}, "replace": {"edit"}, "save_memory": {MemoryTool}, "run_shell_command": {"shell"}, "search": {"search"},
+	"read": {"read"}, "read_file": {"read"}, "read_many_files": {"read"}, "replace": {"edit"}, "save_memory": {"memory"}, "run_shell_command": {"shell"}, "search": {"search"},
 	"search_file_content": {"search"}, "shell": {"shell"}, "shelltool": {"shell"}, "skill": {"skill"}, "task": {"agent"}, "taskoutput": {"shell_output"},
 	"taskstop": {"shell_stop"}, "todoread": {"todo"}, "todowrite": {"todo"}, "update_plan": {"todo"}, "web_fetch": {"fetch"}, "webfetch": {"fetch"},
 	"websearch": nil, "write": {"write"}, "write_file": {"write"},
 }
 
-// ToolsLike returns pawl's tools that do what a tool of another agent does, and whether name is one.
-func ToolsLike(name string) (ours []string, known bool) {
+// Tools returns pawl's tools that do what a tool of another agent does, and whether name is one.
+func Tools(name string) (ours []string, known bool) {
 	ours, known = foreignTools[strings.ToLower(name)]
 	return ours, known
 }
 
-// SameTools returns which of tools do what a tool of another agent does, and whether name is one.
-func SameTools(name string, tools []string) (same []string, known bool) {
-	same, known = ToolsLike(name)
+// Same returns which of tools do what a tool of another agent does, and whether name is one.
+func Same(name string, tools []string) (same []string, known bool) {
+	same, known = Tools(name)
 	return slices.DeleteFunc(slices.Clone(same), func(ours string) bool { return !slices.Contains(tools, ours) }), known
 }
 
-// DidYouMeanTool is [text.DidYouMean] for the name of a tool; it knows those of other agents.
-func DidYouMeanTool(name string, tools []string) string {
-	switch same, known := SameTools(name, tools); {
+// DidYouMean is [text.DidYouMean] for the name of a tool; it knows those of other agents.
+func DidYouMean(name string, tools []string) string {
+	switch same, known := Same(name, tools); {
 	case len(same) > 0:
 		return fmt.Sprintf("; did you mean %q?", same[0])
 	case known:
@@ -104,20 +56,7 @@ func DidYouMeanTool(name string, tools []string) string {
 }
 
 // ownTools are pawl's tools that have the names of tools in foreignTools, or their meaning.
-var ownTools = set("agent ask edit fetch glob list memory read search shell shell_output shell_stop skill todo write")
-
-// checkSpelling returns an error for a rule in the spelling of another agent. It names the
-// rule to write instead.
-func checkSpelling(given string) error {
-	ours, why := Translate(given)
-	switch {
-	case len(ours) > 0:
-		return fmt.Errorf("rule %q: write %s%s", given, strings.Join(ours, " and "), why)
-	case why != "":
-		return fmt.Errorf("rule %q: %s", given, why)
-	}
-	return nil
-}
+var ownTools = strings.Fields("agent ask edit fetch glob list memory read search shell shell_output shell_stop skill todo write")
 
 // Translate returns the rules that say what a rule in the spelling of another agent says
 // there, and a remark to follow them. Without rules, why says that pawl has no such tool;
@@ -129,8 +68,8 @@ func Translate(given string) (ours []string, why string) {
 	if strings.Contains(given, "(") && !closed {
 		return nil, ""
 	}
-	original, own := pattern, ownTools[name]
-	names, known := ToolsLike(name)
+	original, own := pattern, slices.Contains(ownTools, name)
+	names, known := Tools(name)
 	switch {
 	case own:
 		names = []string{name}
@@ -182,7 +121,10 @@ func Translate(given string) (ours []string, why string) {
 		return nil, ""
 	}
 	for _, tool := range names {
-		ours = append(ours, Rule{Tool: tool, Pattern: pattern}.String())
+		if pattern != "" {
+			tool += "(" + pattern + ")"
+		}
+		ours = append(ours, tool)
 	}
 	return ours, why
 }
