@@ -27,7 +27,7 @@ func (s *Server) messageOperations() {
 		}
 	}
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/messages", id: "say-to-task", tag: tagTasks, status: http.StatusCreated, keyed: true,
-		summary: "Say something to the agent of a task", more: "While it works it is told with its next results, else with the next words that it is given. Until then the message can be withdrawn. A task that is completed or failed continues with it, in the same conversation."},
+		summary: "Say something to the agent of a task", more: "While it works it is told with its next results, an external agent when its turn has ended; else with the next words that it is given. Until then the message can be withdrawn. A task that is completed or failed continues with it, in the same conversation."},
 		func(ctx context.Context, in *sayInput) (forms.TaskForm, error) {
 			return s.sayToTask(ctx, in.Task, task.Say{Text: in.Body.Text})
 		})

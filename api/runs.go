@@ -471,10 +471,10 @@ func (s *Server) diffRun(ctx context.Context, in *RunInput) (report.DiffForm, er
 // runActions registers what a person says to a run and decides in it.
 func (s *Server) runActions() {
 	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/prompt", id: "prompt-run", tag: tagRuns, keyed: true, maxBody: maxPrompt,
-		summary: "Say something to the agent", more: "It begins a turn, or answers the open question. While a turn is open it is delivered with the next results."},
+		summary: "Say something to the agent", more: "It begins a turn, or answers the open question. While a turn is open it is delivered with the next results, to an external agent when its turn has ended."},
 		func(ctx context.Context, in *RunWordsInput) (RunMessage, error) { return s.say(ctx, in, run.Steer) })
 	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/steer", id: "steer-run", tag: tagRuns, keyed: true, maxBody: maxPrompt,
-		summary: "Say something to the agent at work", more: "It is delivered with the next results. Without an open turn it is an error."},
+		summary: "Say something to the agent at work", more: "It is delivered with the next results, to an external agent when its turn has ended. Without an open turn it is an error."},
 		func(ctx context.Context, in *RunWordsInput) (RunMessage, error) {
 			if err := s.turnOpen(ctx, in.Run); err != nil {
 				return RunMessage{}, err

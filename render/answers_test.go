@@ -122,6 +122,16 @@ func TestStatesAreTold(t *testing.T) {
 			t.Errorf("there is no %q in\n%s", want, all)
 		}
 	}
+	external := render.NewTranscript(render.Style{}.Spoken(), &view.Projection{})
+	for i, p := range []run.Payload{
+		run.Created{Run: "r", External: true}, run.Prompted{Parts: []run.Part{run.Text("go")}}, run.RequestStarted{Purpose: run.ForStep, Attempt: 1},
+		run.Said{ID: "a", Delivery: run.Steer, Parts: []run.Part{run.Text("also this")}},
+	} {
+		external.Update(view.Update{Event: &run.Event{Seq: int64(i + 1), Payload: p}})
+	}
+	if all := strings.Join(external.States(), "\n"); !strings.Contains(all, "delivered when the agent is done: also this") {
+		t.Errorf("of an external agent it says\n%s", all)
+	}
 	for n, want := range map[int64]string{853: "853", 14_200: "14.2k", 1_300_000: "1.3M"} {
 		if got := render.ShortCount(n); got != want {
 			t.Errorf("%d is %s, want %s", n, got, want)

@@ -580,12 +580,16 @@ func (t *Transcript) Live(width, height int, now time.Time) []string {
 	return lines[max(0, len(lines)-max(1, height-2)):]
 }
 
+func deliveredWhen(m *view.Message) string {
+	if m.Kind == view.Queued || m.AtEnd {
+		return "when the agent is done"
+	}
+	return "with the next results"
+}
+
 // pendingMessage returns a message of the person that was not delivered yet, with when it will be.
 func (s Style) pendingMessage(i view.Item, width int) string {
-	when := "with the next results"
-	if i.Message.Kind == view.Queued {
-		when = "when the agent is done"
-	}
+	when := deliveredWhen(i.Message)
 	words := view.OneLine(i.Text, 4*view.MaxLine)
 	if room := width - 4 - Cells(when); room >= 12 {
 		words = s.Clip(words, room) + "  " + when
@@ -662,11 +666,7 @@ func (t *Transcript) States() []string {
 		case i.Kind == view.KindNote && i.Text != "":
 			lines = append(lines, view.OneLine(i.Text, 4*view.MaxLine))
 		case i.Kind == view.KindMessage && i.Message.State == view.Pending:
-			when := "with the next results: "
-			if i.Message.Kind == view.Queued {
-				when = "when the agent is done: "
-			}
-			lines = append(lines, "delivered "+when+view.OneLine(i.Text, 4*view.MaxLine))
+			lines = append(lines, "delivered "+deliveredWhen(i.Message)+": "+view.OneLine(i.Text, 4*view.MaxLine))
 		case i.Kind == view.KindCall && i.Call.State == view.Running:
 			lines = append(lines, t.Glyph(GlyphRunning)+" "+CallTitle(i.Call.Tool, i.Call.Subject))
 			if c := t.children[i.Call.Child]; c != nil {

@@ -113,7 +113,7 @@ func (m *model) again(key, words string) bool {
 
 // bindings are the keys beyond those of the editor.
 var bindings = [][2]string{
-	{"enter", "send; while the agent works: delivered with the next results"},
+	{"enter", "send; while the agent works: delivered with the next results, to an external agent when it is done"},
 	{"tab", "complete; while the agent works: queue for when it is done"},
 	{"shift+enter, ctrl+j", "new line"},
 	{"esc", "interrupt; twice when idle: go back to an earlier prompt"},

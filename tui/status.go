@@ -112,6 +112,8 @@ func (m *model) keysNow() string {
 		return ""
 	case m.stopping:
 		return "stopping"
+	case m.works() && !m.input.editor.Empty() && m.state.Created.External:
+		return join("enter: send, read when the agent is done", "esc: interrupt")
 	case m.works() && !m.input.editor.Empty():
 		return join("enter: send with the next results", "tab: queue", "esc: interrupt")
 	case m.works() && len(m.pendingWords()) > 0:

@@ -86,6 +86,8 @@ type Message struct {
 	Call   run.CallID // the question that an answer answers
 	By     string
 	Images int
+	// AtEnd says that a steering message is delivered when the agent's turn has ended, as to an external agent.
+	AtEnd bool
 }
 
 // A MessageKind says when a message is delivered.

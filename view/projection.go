@@ -83,7 +83,7 @@ func From(s run.State) *Projection {
 	words := func(all []run.Words, kind MessageKind) {
 		for _, w := range all {
 			if w.ID != "" { // else it is pawl's own
-				p.message("said-"+w.ID, Message{Kind: kind, State: Pending, Words: w.ID}, w.Parts)
+				p.message("said-"+w.ID, Message{Kind: kind, State: Pending, Words: w.ID, AtEnd: p.external}, w.Parts)
 			}
 		}
 	}

@@ -67,7 +67,7 @@ func (p *Projection) prompted(f run.Prompted) {
 }
 
 func (p *Projection) said(f run.Said) {
-	m := Message{Kind: Steering, State: Pending, Words: f.ID}
+	m := Message{Kind: Steering, State: Pending, Words: f.ID, AtEnd: p.external}
 	switch {
 	case p.turn.interrupted():
 		m.State = Returned

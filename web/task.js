@@ -186,7 +186,7 @@ export function line(path, id, signal) {
   }) }, words, h("div", null, note, h("button", "act", "Say")));
   return { e: form, show(/** @type {any} */ task) {
     const at = task.status.name;
-    note.textContent = at === "active" ? "It is told with its next results." : at === "completed" || at === "failed" ? "The agent continues with it, in the same conversation." : "It is told when the agent works next.";
+    note.textContent = at === "active" ? "It is told with its next results, an external agent when its turn has ended." : at === "completed" || at === "failed" ? "The agent continues with it, in the same conversation." : "It is told when the agent works next.";
     form.hidden = task.runs.length === 0;
   } };
 }
