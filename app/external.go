@@ -255,6 +255,10 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(
 			t.Notice(fmt.Sprintf("%s runs your hooks in %s in this folder, outside of pawl's sandbox: "+
 				"one that runs what a repository brings, such as npx or make, does so without a question", k.Title, strings.Join(files, " and ")))
 		}
+		if ids := k.PluginServers(w.env.Get); len(ids) > 0 {
+			t.Notice(fmt.Sprintf("%s does not start the MCP servers of your plugins %s, as it would do so in this folder, where a repository decides what npx or uvx run; "+
+				"`claude mcp add` gives it a server that works elsewhere", k.Title, policy.Visible(strings.Join(ids, ", "))))
+		}
 		if untested := k.Untested(k.Installed(program)); untested != "" {
 			t.Notice(untested)
 		}

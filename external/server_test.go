@@ -3,6 +3,7 @@
 package external
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -131,5 +132,38 @@ func TestConversationsHaveUUIDs(t *testing.T) {
 		if id := newConversation(); !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(id) || id == newConversation() {
 			t.Errorf("%s is no UUID of version 4, or is not new", id)
 		}
+	}
+}
+
+// Plugins of Claude Code that are on and name commands as servers, in each place and form of both.
+func TestWhichPluginsHaveServers(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	write := func(path, content string) {
+		path = filepath.Join(home, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(strings.ReplaceAll(content, "HOME", home)), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := func(name string) string { return map[string]string{"HOME": home}[name] }
+	claude, _, _ := Split("claude-code")
+	if got := claude.PluginServers(env); got != nil {
+		t.Errorf("without plugins: %q", got)
+	}
+	write(".claude/settings.json", `{"enabledPlugins":{"file@m":true,"manifest@m":true,"named@m":true,"off@m":false,"remote@m":true,"gone@m":true,"old@m":true}}`)
+	write(".claude/plugins/installed_plugins.json", `{"version":2,"plugins":{"file@m":[{"installPath":"HOME/file"}],"manifest@m":[{"installPath":"HOME/manifest"}],
+		"named@m":[{"installPath":"HOME/named"}],"off@m":[{"installPath":"HOME/file"}],"remote@m":[{"installPath":"HOME/remote"}],"gone@m":[{"installPath":"HOME/gone"}],
+		"old@m":{"installPath":"HOME/file"},"new@m":[{"installPath":"HOME/file"}]}}`)
+	write("file/.mcp.json", `{"s":{"command":"npx","args":["x"]}}`)
+	write("manifest/.claude-plugin/plugin.json", `{"mcpServers":{"s":{"command":"npx"}}}`)
+	write("named/.claude-plugin/plugin.json", `{"mcpServers":"./servers.json"}`)
+	write("named/servers.json", `{"mcpServers":{"s":{"command":"npx"}}}`)
+	write("remote/.mcp.json", `{"mcpServers":{"s":{"type":"http","url":"https://example.com"}}}`)
+	if got, want := claude.PluginServers(env), []string{"file@m", "manifest@m", "named@m", "old@m"}; !slices.Equal(got, want) {
+		t.Errorf("they are %q, want %q", got, want)
+	}
+	codex, _, _ := Split("codex")
+	if got := codex.PluginServers(env); got != nil {
+		t.Errorf("of another program: %q", got)
 	}
 }

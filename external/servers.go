@@ -121,3 +121,53 @@ func geminiExtensions(dir string) map[string]any {
 	}
 	return all
 }
+
+// PluginServers returns the person's plugins of Claude Code, by their ids, that name commands as servers: see [Turn.hookSettings].
+func (k Kind) PluginServers(env func(name string) string) (ids []string) {
+	if _, ok := k.adapter.(claude); !ok {
+		return nil
+	}
+	dir := ownDir(env, "CLAUDE_CONFIG_DIR", ".claude")
+	read := func(to any, path ...string) {
+		if b, err := os.ReadFile(filepath.Join(path...)); err == nil {
+			_ = json.Unmarshal(b, to) // what cannot be read names none
+		}
+	}
+	var settings struct {
+		Enabled map[string]bool `json:"enabledPlugins"`
+	}
+	var installed struct {
+		Plugins map[string]json.RawMessage `json:"plugins"`
+	}
+	read(&settings, dir, "settings.json")
+	read(&installed, dir, "plugins", "installed_plugins.json")
+	type place struct {
+		Path string `json:"installPath"`
+	}
+	for _, id := range slices.Sorted(maps.Keys(installed.Plugins)) {
+		var places []place
+		if json.Unmarshal(installed.Plugins[id], &places) != nil { // before 2.1 it was one
+			places = make([]place, 1)
+			_ = json.Unmarshal(installed.Plugins[id], &places[0])
+		}
+		for _, at := range places {
+			var manifest, file map[string]any
+			read(&manifest, at.Path, ".claude-plugin", "plugin.json")
+			if name, ok := manifest["mcpServers"].(string); ok {
+				read(&file, at.Path, name)
+			} else {
+				read(&file, at.Path, ".mcp.json")
+			}
+			servers, _ := manifest["mcpServers"].(map[string]any)
+			if inner, ok := file["mcpServers"].(map[string]any); ok {
+				file = inner
+			}
+			for _, s := range merged(file, servers) {
+				if s, ok := s.(map[string]any); ok && s["command"] != nil && settings.Enabled[id] && !slices.Contains(ids, id) {
+					ids = append(ids, id)
+				}
+			}
+		}
+	}
+	return ids
+}
