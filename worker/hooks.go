@@ -146,17 +146,22 @@ func (r *Runner) moment(s run.State, at run.Hook) hook.Moment {
 // sessionSource returns why the hooks of the beginning are to run; "" if they have, in this process and since the context
 // was summarized.
 func (r *Runner) sessionSource(s run.State) string {
+	began := "startup"
 	switch {
-	case s.SessionStarted > r.takenAt && s.Summarized > s.SessionStarted:
-		return "compact"
-	case s.SessionStarted > r.takenAt:
+	case s.SessionStarted > r.takenAt && s.Summarized <= s.SessionStarted:
 		return ""
+	case s.SessionStarted > r.takenAt:
+		return "compact"
 	case s.Created.ForkedFrom != "" && s.SessionStarted <= s.Created.ForkedAt:
-		return "fork"
+		began = "fork"
 	case r.takenAt > 1: // more than its creation
-		return "resume"
+		began = "resume"
 	}
-	return "startup"
+	m := hook.Moment{Hook: run.Hook{Point: run.SessionStart}, Run: r.id, Source: began}
+	if s.Summarized > r.takenAt && len(r.hooks.For(m, r.env.Workspace)) == 0 {
+		return "compact" // no hook was for the beginning
+	}
+	return began
 }
 
 // runHooks runs the hooks of a point.

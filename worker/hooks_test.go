@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"pawl/hook"
+	"pawl/llm"
 	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
@@ -170,5 +171,65 @@ func TestNothingWaitsForANotification(t *testing.T) {
 	want := []string{"settled Notificationc_1", "settled SessionEnd", "started Notificationc_1", "started SessionEnd"}
 	if slices.Sort(log); !slices.Equal(log, want) {
 		t.Errorf("the log has %q", log)
+	}
+}
+
+// Hooks are told of a summary that a person has asked for, and it is not made if they refuse it. After one that is made those
+// of the beginning run again, and what they say is for the model.
+func TestHooksAreToldOfASummary(t *testing.T) {
+	t.Parallel()
+	for _, refuses := range []bool{false, true} {
+		var told atomic.Value
+		var starts atomic.Int32
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			b, _ := io.ReadAll(r.Body)
+			switch s := string(b); {
+			case !strings.Contains(s, `"PreCompact"`):
+				starts.Add(1)
+				io.WriteString(w, `{"hookSpecificOutput":{"additionalContext":"read the plan again"}}`)
+			case refuses:
+				told.Store(s)
+				io.WriteString(w, `{"decision":"block","reason":"not now"}`)
+			default:
+				told.Store(s)
+			}
+		}))
+		t.Cleanup(srv.Close)
+		one := `"hooks":[{"type":"http","url":"` + srv.URL + `"}]`
+		hooks, _, err := hook.Parse([]byte(`{"hooks":{"PreCompact":[{"matcher":"manual",`+one+`}],"SessionStart":[{"matcher":"compact",`+one+`}]}}`), "F", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newRig(t, `{"text":"not asked"}`)
+		m := &counting{t: t, window: 100_000, steps: 30, purpose: map[string]int{}}
+		r.w.Provider = func(string) (llm.Provider, string, error) { return m, "m", nil }
+		r.w.Hooks = func() *hook.Set { return &hook.Set{Hooks: hooks} }
+		d, err := r.w.Create(t.Context(), run.Created{Run: "r", Workspace: "/w", Config: run.Config{Window: m.window}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { // the test does not wait for the fake to begin
+			for range r.read.begun {
+			}
+		}()
+		if _, err := d.Run(t.Context(), prompt("do 30 steps")); err != nil {
+			t.Fatal(err)
+		}
+		s, err := d.Run(t.Context(), run.Configured{Change: run.ConfigChange{Compact: true}}, prompt("go on"))
+		if err != nil || s.Turn.End.End != run.Completed || (s.Summarized == 0) != refuses {
+			t.Fatalf("refused %t: ended %+v, summarized at %d: %v", refuses, s.Turn.End, s.Summarized, err)
+		}
+		if got, _ := told.Load().(string); !strings.Contains(got, `"trigger":"manual"`) {
+			t.Errorf("the hooks were told %q", got)
+		}
+		var all string
+		for _, m := range s.Messages {
+			all += run.PlainText(m.Parts)
+		}
+		if again := strings.Contains(all, "read the plan again"); again == refuses || (starts.Load() == 0) != refuses {
+			t.Errorf("refused %t: %d hooks of the beginning ran, and the model was told: %t", refuses, starts.Load(), again)
+		}
+		d.Close()
+		close(r.read.begun)
 	}
 }
