@@ -128,6 +128,40 @@ func TestARunIsStartedWatchedAndLookedAt(t *testing.T) {
 	s.do("POST", "/runs/nowhere/prompt", `{"text":"hello"}`).problem(404, "NOT_FOUND")
 }
 
+// A command means the same here as in the terminal: as the first words of a run, and in it.
+func TestACommandIsCalledOverHTTP(t *testing.T) {
+	t.Parallel()
+	s := serve(t, `{"text":"ok","repeat":true}`)
+	folder := filepath.Join(s.env["HOME"], ".claude/commands")
+	must(t, os.MkdirAll(folder, 0o700))
+	must(t, os.WriteFile(filepath.Join(folder, "greet.md"), []byte("Greet $1 well."), 0o600))
+	must(t, os.WriteFile(filepath.Join(folder, "look.md"), []byte("See: !`curl http://example.com`"), 0o600))
+	id := s.do("POST", "/runs", `{"prompt":"/greet Ann"}`).is(201).text("run")
+	s.ended(id, "completed")
+	s.released(id)
+	s.do("POST", "/runs/"+id+"/prompt", `{"text":"/greet Bo"}`).is(200)
+	stream := s.follow("/runs/"+id+"/events", 0)
+	defer stream.stop()
+	stream.until(t, "turn_ended")
+	stream.until(t, "turn_ended")
+	_, state, err := s.ws.Load(t.Context(), run.ID(id))
+	must(t, err)
+	var told string
+	for _, m := range state.Messages {
+		told += run.PlainText(m.Parts)
+	}
+	for _, want := range []string{"Greet Ann well.", "Greet Bo well."} {
+		if !strings.Contains(told, want) {
+			t.Errorf("%q is not in %s", want, told)
+		}
+	}
+	for words, want := range map[string]string{"/greed": "did you mean", "/look": "it needs approval"} {
+		if a := s.do("POST", "/runs", `{"prompt":"`+words+`"}`); a.Status != 400 && a.Status != 422 || !strings.Contains(a.Body, want) {
+			t.Errorf("%s: %d %s", words, a.Status, a.Body)
+		}
+	}
+}
+
 func TestARunIsForkedUndoneRenamedAndRemoved(t *testing.T) {
 	t.Parallel()
 	s := serve(t, writeReply)
