@@ -23,6 +23,13 @@ func TestMain(m *testing.M) {
 	if os.Getenv(meterVariable) != "" {
 		os.Exit(meter())
 	}
+	if filepath.Base(os.Args[0]) == standIn {
+		if err := playClaude(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 
