@@ -27,7 +27,7 @@ func confinedEnv(t *testing.T) tool.Env {
 	}
 	var err error
 	if env.Sandbox, err = sandbox.For(env.Workspace, sandbox.Options{StateDir: env.StateDir, Getenv: os.Getenv, IsSecret: isSecret,
-		IsObeyed: func(path string) bool { return permission.ObeyedName(path) != "" }}); err != nil {
+		IsObeyed: func(path string) bool { return filenames.Obeyed(path) != "" }}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(env.Sandbox.Close)
