@@ -181,7 +181,7 @@ func TestAlwaysProposesAFileThenItsFolderAndAHost(t *testing.T) {
 func TestNoProposalOpensACloudsMetadata(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"169.254.169.254", "169.254.169.254:80", "0xA9FEA9FE", "2852039166", "[fd00:ec2::254]", "[::ffff:169.254.169.254]", "[fe80::1]",
-		"169.254.42.42", "metadata.google.internal", "Metadata.Google.Internal.", "169-254-169-254.nip.io", "100.100.100.200"} {
+		"169.254.42.42", "metadata.google.internal", "Metadata.Google.Internal.", "169-254-169-254.nip.io", "100.100.100.200", "[fd00:a9fe:a9fe::1]", "[fd00:42::42]"} {
 		requests := []permission.Request{fetching("http://" + host + "/latest/"), byHost("curl http://" + host + "/latest/")}
 		for _, command := range []string{"curl " + host + "/latest/", "curl http://" + host + "/latest/", "wget -qO- x@" + host} {
 			r := contained(command)

@@ -27,6 +27,8 @@ var special = []struct {
 	{netip.MustParsePrefix("192.0.0.192/32"), metadata},
 	{netip.MustParsePrefix("fd00:ec2::/32"), metadata},
 	{netip.MustParsePrefix("fd20:ce::254/128"), metadata},
+	{netip.MustParsePrefix("fd00:a9fe:a9fe::1/128"), metadata},
+	{netip.MustParsePrefix("fd00:42::42/128"), metadata},
 	{netip.MustParsePrefix("0.0.0.0/8"), "this machine"},
 	{netip.MustParsePrefix("127.0.0.0/8"), "this machine"},
 	{netip.MustParsePrefix("10.0.0.0/8"), "a private network"},

@@ -90,10 +90,14 @@ func Serve(l net.Listener, hosts []string, lookup Lookup) *Proxy {
 		ErrorLog: quiet, Transport: p.transport, FlushInterval: -1,
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { say(w, err) },
 	}
-	p.server = &http.Server{Handler: p, BaseContext: func(net.Listener) context.Context { return p.ended },
-		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: quiet}
+	p.server = p.serving(p)
 	go p.server.Serve(netutil.LimitListener(l, maxConnections))
 	return p
+}
+
+func (p *Proxy) serving(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, BaseContext: func(net.Listener) context.Context { return p.ended },
+		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: p.forward.ErrorLog}
 }
 
 // Close ends the proxy with all of its connections.
@@ -229,11 +233,15 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answered := make(chan struct{})
-	go func() {
+	answer := func() {
 		defer close(answered)
 		io.Copy(client, server)
 		closeWrite(client)
-	}()
+	}
+	web := port == "80" // where the client speaks first
+	if !web {
+		go answer()
+	}
 	client.SetReadDeadline(time.Now().Add(headerTime))
 	greeting, name, err := greeting(buffered.Reader, port == "443")
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
@@ -246,12 +254,70 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	client.SetReadDeadline(time.Time{})
+	if web {
+		if greeting == nil {
+			server.Close() // each request gets one
+			p.serveRequests(client, buffered.Reader, host)
+			return
+		}
+		go answer()
+	}
 	if _, err := server.Write(greeting); err != nil {
 		return
 	}
 	io.Copy(server, buffered.Reader)
 	closeWrite(server)
 	<-answered
+}
+
+// serveRequests serves the requests in a connection that was asked for to a host at the port of the web without TLS. As
+// those with a whole address they go to that host, whatever host they name: many share an address.
+func (p *Proxy) serveRequests(client net.Conn, r io.Reader, host string) {
+	l := &single{conn: client, from: r, closed: make(chan struct{})}
+	p.serving(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodConnect {
+			http.Error(w, "pawl: the connection is to "+shown(host)+" already", http.StatusBadRequest)
+			return
+		}
+		r.URL.Scheme, r.URL.Host = "http", host
+		if strings.Contains(host, ":") {
+			r.URL.Host = "[" + host + "]"
+		}
+		p.forward.ServeHTTP(w, r)
+	})).Serve(l)
+}
+
+// A single is a listener with one connection, of which something was read before.
+type single struct {
+	conn   net.Conn
+	from   io.Reader
+	given  bool
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (l *single) Accept() (net.Conn, error) {
+	if l.given {
+		<-l.closed
+		return nil, net.ErrClosed
+	}
+	l.given = true
+	return &singleConn{l.conn, l}, nil
+}
+
+func (l *single) Addr() net.Addr { return l.conn.LocalAddr() }
+func (l *single) Close() error   { return nil } // the connection is closed by who serves it
+
+type singleConn struct {
+	net.Conn
+	l *single
+}
+
+func (c *singleConn) Read(b []byte) (int, error) { return c.l.from.Read(b) }
+
+func (c *singleConn) Close() error {
+	c.l.once.Do(func() { close(c.l.closed) })
+	return c.Conn.Close()
 }
 
 // closeWrite says that nothing more is sent.

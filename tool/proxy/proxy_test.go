@@ -235,6 +235,46 @@ func TestWhatIsNoTLSIsNotPassedOnAtItsPort(t *testing.T) {
 	}
 }
 
+// Many hosts share an address, so that the name in a request says which is meant: in a connection to the port of the web
+// it is the one that was asked for, too.
+func TestWhatIsSaidInAConnectionGoesToItsHost(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:80")
+	if err != nil {
+		t.Skip("port 80 cannot be had: ", err)
+	}
+	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "[%s %s %s %s]", r.Method, r.Host, r.URL, b)
+	})}}
+	server.Start()
+	defer server.Close()
+	_, at := start(t, toLoopback, "example.com:80")
+	within := func(requests string) string {
+		c, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		io.WriteString(c, "CONNECT example.com:80 HTTP/1.1\r\n\r\n"+requests)
+		answer, err := io.ReadAll(c)
+		if err != nil {
+			t.Error(err)
+		}
+		return string(answer)
+	}
+	answer := within("POST /a?b HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 2\r\n\r\nhi" +
+		"GET http://evil.example/c HTTP/1.1\r\nHost: evil.example\r\n\r\nCONNECT evil.example:80 HTTP/1.1\r\nHost: evil.example:80\r\nConnection: close\r\n\r\n")
+	for _, want := range []string{"HTTP/1.1 200 Connection", "[POST example.com /a?b hi]", "[GET example.com /c ]", "HTTP/1.1 400 "} {
+		if !strings.Contains(answer, want) {
+			t.Errorf("%q is missing in %q", want, answer)
+		}
+	}
+	if answer = within("GET / HTTP/1.1\r\nHost: a\r\nHost: evil.example\r\n\r\n"); strings.Contains(answer, "[GET") || !strings.Contains(answer, "HTTP/1.1 400 ") {
+		t.Errorf("a request that can be read in two ways: %q", answer)
+	}
+}
+
 // A request means to the proxy what it means to the server behind it.
 func TestARequestIsNotReadInTwoWays(t *testing.T) {
 	t.Parallel()
