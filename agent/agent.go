@@ -38,7 +38,7 @@ const (
 
 // An Agent is a configuration of runs.
 type Agent struct {
-	Name        string // matches NamePattern; of a plugin, after the plugin's name and a colon
+	Name        string // matches namePattern; of a plugin, after the plugin's name and a colon
 	Description string // one line: what it is for
 	Kind        submission.Kind
 	Model       string          // provider/name; empty: that of the workspace, or of the run that starts it
@@ -79,8 +79,8 @@ func (a Agent) Own() string {
 	return a.Path
 }
 
-// NamePattern is what names of agents look like.
-var NamePattern = lazy.Regexp(`^[a-z0-9][a-z0-9-]{0,63}$`)
+// namePattern is what names of agents look like.
+var namePattern = lazy.Regexp(`^[a-z0-9][a-z0-9-]{0,63}$`)
 
 // Output returns the result that the agent has to submit when it works on a task: the one
 // it declares, else that of its kind.

@@ -45,8 +45,8 @@ func Parse(file string, content []byte, programs external.Registry) (Agent, erro
 	ext := path.Ext(base)
 	a := Agent{Name: strings.TrimSuffix(base, ext), Kind: submission.Worker}
 	switch {
-	case !NamePattern().MatchString(a.Name):
-		return a, fmt.Errorf("the name %s must have the form %s", visible.Quote(a.Name), NamePattern())
+	case !namePattern().MatchString(a.Name):
+		return a, fmt.Errorf("the name %s must have the form %s", visible.Quote(a.Name), namePattern())
 	case len(content) > maxFile:
 		return a, fmt.Errorf("it has more than %d KB", maxFile>>10)
 	case !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0:

@@ -75,8 +75,8 @@ func (r *Roster) parseForeign(of program, file string, content []byte) (a Agent,
 	}, strings.ToLower(name))
 	switch {
 	case err != nil:
-	case !NamePattern().MatchString(f.agent.Name):
-		err = fmt.Errorf("the name %s must have the form %s", visible.Quote(name), NamePattern())
+	case !namePattern().MatchString(f.agent.Name):
+		err = fmt.Errorf("the name %s must have the form %s", visible.Quote(name), namePattern())
 	case len(f.agent.Instructions) > maxInstructions:
 		err = fmt.Errorf("the instructions have more than %d KB: they go into every request", maxInstructions>>10)
 	case f.agent.Problem != "":

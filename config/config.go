@@ -67,8 +67,8 @@ type Config struct {
 	values  map[string][]Value
 }
 
-// WorkspaceFile is a workspace's own configuration, relative to its folder.
-const WorkspaceFile = ".pawl/config.toml"
+// workspaceFile is a workspace's own configuration, relative to its folder.
+const workspaceFile = ".pawl/config.toml"
 
 // Load reads all sources. A value that cannot be used is an [*Error].
 func Load(s Sources) (*Config, error) {
@@ -105,7 +105,7 @@ func Load(s Sources) (*Config, error) {
 		err := errors.Join(
 			add(FromFlag, "--"+k.Flag(), s.Given[k.Name]...),
 			add(FromEnv+" "+k.Env(), k.Env(), k.split(s.Env.Get(k.Env()))...),
-			add(FromWorkspace+" "+WorkspaceFile, WorkspaceFile+": "+k.Name, fromWorkspace[k.Name]...),
+			add(FromWorkspace+" "+workspaceFile, workspaceFile+": "+k.Name, fromWorkspace[k.Name]...),
 			add(FromUser+" "+file, file+": "+k.Name, fromUser[k.Name]...))
 		if err != nil {
 			return nil, err
@@ -150,8 +150,8 @@ func (c *Config) readWorkspace(s Sources) (map[string][]string, error) {
 		}
 		return nil, nil
 	}
-	note := func(err error) { c.Notes = append(c.Notes, WorkspaceFile+": "+err.Error()) }
-	values, err := parseFile(filepath.Join(s.Workspace, WorkspaceFile), content, func(name string) bool {
+	note := func(err error) { c.Notes = append(c.Notes, workspaceFile+": "+err.Error()) }
+	values, err := parseFile(filepath.Join(s.Workspace, workspaceFile), content, func(name string) bool {
 		if policy.Settable(name) {
 			return true
 		}

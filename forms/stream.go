@@ -15,9 +15,9 @@ import (
 	"pawl/view"
 )
 
-// StreamVersion is the version of the vocabulary of docs/stream-json.md. It changes when a
+// streamVersion is the version of the vocabulary of docs/stream-json.md. It changes when a
 // reader of the old one would misunderstand the new one; what is only added keeps it.
-const StreamVersion = 2
+const streamVersion = 2
 
 // An EventLine is an event as a line of JSON; its data is described in docs/events.md, but for
 // what docs/json.md says of names and units.
@@ -90,7 +90,7 @@ func (l *Lines) Event(e run.Event) EventLine {
 // A StartLine is the first line of a stream: which run it is.
 type StartLine struct {
 	Type      string `json:"type"`    // start
-	Stream    int    `json:"stream"`  // StreamVersion
+	Stream    int    `json:"stream"`  // streamVersion
 	Version   string `json:"version"` // of pawl
 	Run       run.ID `json:"run"`
 	Resumed   bool   `json:"resumed"`
@@ -101,7 +101,7 @@ type StartLine struct {
 
 // StartOf returns the first line of the stream of a run in state s.
 func StartOf(s run.State, resumed bool) StartLine {
-	return StartLine{"start", StreamVersion, build.Version(), s.Created.Run, resumed, s.Config.Model, string(permission.ModeOf(s.Config.Mode)), s.Created.Workspace}
+	return StartLine{"start", streamVersion, build.Version(), s.Created.Run, resumed, s.Config.Model, string(permission.ModeOf(s.Config.Mode)), s.Created.Workspace}
 }
 
 // A liveLine is what is shown while it happens and is no event.

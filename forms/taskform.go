@@ -119,8 +119,8 @@ func TaskLineOf(id task.ID, e task.Event) (TaskLine, error) {
 	return TaskLine{e.Seq, e.At, typ, version, id, e.Run, e.By, data}, err
 }
 
-// TaskRemovedType is the type of the line that says that a task was removed.
-const TaskRemovedType = "task_removed"
+// taskRemovedType is the type of the line that says that a task was removed.
+const taskRemovedType = "task_removed"
 
 // A BoardLine is an event of a task in the stream of all tasks.
 type BoardLine struct {
@@ -132,7 +132,7 @@ type BoardLine struct {
 // BoardLineOf returns an entry of the feed of all tasks in that form, without a card.
 func BoardLineOf(e tasklog.Entry) (BoardLine, error) {
 	if e.Event.Payload == nil {
-		return BoardLine{TaskLine: TaskLine{Type: TaskRemovedType, Task: e.Task, Data: json.RawMessage("{}")}}, nil
+		return BoardLine{TaskLine: TaskLine{Type: taskRemovedType, Task: e.Task, Data: json.RawMessage("{}")}}, nil
 	}
 	line, err := TaskLineOf(e.Task, e.Event)
 	return BoardLine{TaskLine: line}, err

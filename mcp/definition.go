@@ -65,9 +65,9 @@ const (
 
 var serverName = lazy.Regexp(`^[A-Za-z0-9]([A-Za-z0-9_-]{0,30}[A-Za-z0-9-])?$`)
 
-// CheckName returns why a server cannot have a name; nil if it can. Where its name ends in the name of a tool,
+// checkName returns why a server cannot have a name; nil if it can. Where its name ends in the name of a tool,
 // mcp__SERVER__TOOL, has to be certain: rules are for servers.
-func CheckName(name string) error {
+func checkName(name string) error {
 	if !serverName().MatchString(name) || strings.Contains(name, "__") {
 		return fmt.Errorf("%s cannot be the name of a server: it has to be 1 to 32 of a-z, A-Z, 0-9, - and _, without __ and without _ at its end", visible.Quote(name))
 	}
@@ -76,7 +76,7 @@ func CheckName(name string) error {
 
 // Check returns what is wrong with a definition; nil if nothing is.
 func (d Definition) Check() error {
-	if err := CheckName(d.Name); err != nil {
+	if err := checkName(d.Name); err != nil {
 		return err
 	}
 	switch {

@@ -84,7 +84,7 @@ func TestColoursAreWantedAsOthersDo(t *testing.T) {
 			}
 			return ""
 		}
-		if got := WantsColor(env); got != c.color {
+		if got := wantsColor(env); got != c.color {
 			t.Errorf("%s: colours %t, want %t", c.env, got, c.color)
 		}
 		if got := ForcesColor(env); got != c.forced {

@@ -62,7 +62,7 @@ var paints = map[Paint]ansi.Style{
 
 // StyleOf returns the style that the environment asks for.
 func StyleOf(getenv func(name string) string) Style {
-	s := Style{Color: WantsColor(getenv)}
+	s := Style{Color: wantsColor(getenv)}
 	s.Links = s.Color && hyperlinks(getenv)
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := getenv(name); v != "" {
@@ -99,9 +99,9 @@ func Dumb(getenv func(name string) string) bool {
 	return term == "" || term == "dumb"
 }
 
-// WantsColor reports whether colours are wanted on a terminal; see no-color.org and
+// wantsColor reports whether colours are wanted on a terminal; see no-color.org and
 // bixense.com/clicolors.
-func WantsColor(getenv func(name string) string) bool {
+func wantsColor(getenv func(name string) string) bool {
 	return getenv("NO_COLOR") == "" && !Dumb(getenv) && (getenv("CLICOLOR") != "0" || ForcesColor(getenv))
 }
 

@@ -28,7 +28,7 @@ func TestAQuestionOfACallIsGoneWithItsProcess(t *testing.T) {
 	if driven, left := runlog.ConditionOf(s, true), runlog.ConditionOf(s, false); driven != runlog.Waiting || left != runlog.Killed {
 		t.Errorf("it is %s while it is driven, and %s when its process is gone", driven, left)
 	}
-	if next := NextCommand(s); next != "continue with `pawl run --resume r`" {
+	if next := nextCommand(s); next != "continue with `pawl run --resume r`" {
 		t.Errorf("next is %q", next)
 	}
 	if q := runlog.QuestionOf(s.Answerable()[0]); q.Text != "Who comes?" || q.Call != "c_1" {

@@ -189,11 +189,11 @@ func (y Why) next() string {
 	return fmt.Sprintf("continue its task with `%s`", y.Continue())
 }
 
-// Next is [NextCommand]; for a run that waits for runs below it, it says what those wait for.
+// Next is [nextCommand]; for a run that waits for runs below it, it says what those wait for.
 func Next(w *app.Workspace, s run.State) string {
 	below, err := w.Below(s)
 	if err != nil {
-		return NextCommand(s)
+		return nextCommand(s)
 	}
 	return nextAmong(s, below)
 }
@@ -202,7 +202,7 @@ func Next(w *app.Workspace, s run.State) string {
 func nextAmong(s run.State, below []run.State) string {
 	id := s.Created.Run
 	if runlog.NeedsApproval(s) || !runlog.WaitsAmong(s, below) {
-		return NextCommand(s)
+		return nextCommand(s)
 	}
 	if len(runlog.Undecided(s)) > 0 || undecidedAmong(below) {
 		return fmt.Sprintf("decide with `pawl runs decide %s`, then continue with `pawl run --resume %[1]s`", id)
@@ -235,9 +235,9 @@ func servedAmong(s run.State, below []run.State) bool {
 	})
 }
 
-// NextCommand returns the command that continues a run, in a sentence; empty if nothing is left to
+// nextCommand returns the command that continues a run, in a sentence; empty if nothing is left to
 // continue.
-func NextCommand(s run.State) string {
+func nextCommand(s run.State) string {
 	id := s.Created.Run
 	switch end := s.Turn.End; {
 	case s.Turn.Open() && len(s.Answerable()) > 0:

@@ -90,8 +90,8 @@ func (c Hook) Key() string {
 	return "hook/" + string(c.Point) + "/" + string(c.Call) + "/" + itoa(c.N)
 }
 
-// HookLostText is the problem of a hook whose process was killed. It is not run again: what it did is not known.
-const HookLostText = "pawl ended while it ran, and what it said is not known"
+// hookLostText is the problem of a hook whose process was killed. It is not run again: what it did is not known.
+const hookLostText = "pawl ended while it ran, and what it said is not known"
 
 // hookState is hooks of a point that run, or have run before or after a call.
 type hookState struct {

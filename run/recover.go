@@ -1,7 +1,7 @@
 package run
 
-// UnknownText is the result of a call whose outcome is unknown because its process died.
-const UnknownText = "The outcome of this call is unknown: the process that ran it ended before it could tell. It may have happened, in part or whole, or not. Look before you repeat it."
+// unknownText is the result of a call whose outcome is unknown because its process died.
+const unknownText = "The outcome of this call is unknown: the process that ran it ended before it could tell. It may have happened, in part or whole, or not. Look before you repeat it."
 
 // LeftText is the result of a call that did not stop in time after an interrupt.
 const LeftText = "The tool did not stop in time and may still be running. What it did is unknown: look before you repeat it."
@@ -15,7 +15,7 @@ const LeftText = "The tool did not stop in time and may still be running. What i
 func (s State) Recover() []Payload {
 	t := &s.Turn
 	if !t.Open() {
-		return s.lostHooks(HookLostText)
+		return s.lostHooks(hookLostText)
 	}
 	resumed := Resumed{Request: t.Phase == Requesting}
 	var events []Payload
@@ -23,14 +23,14 @@ func (s State) Recover() []Payload {
 		switch {
 		case c.Status != CallRunning:
 		case t.Phase == Interrupting:
-			events = append(events, unknown(c.ID, t.Interrupt.CutText(UnknownText)))
+			events = append(events, unknown(c.ID, t.Interrupt.CutText(unknownText)))
 		case c.Class == Resumable, c.Class == Reads && c.Attempt < maxDeaths:
 			resumed.Calls = append(resumed.Calls, c.ID)
 		default:
-			events = append(events, unknown(c.ID, UnknownText))
+			events = append(events, unknown(c.ID, unknownText))
 		}
 	}
-	return append(append([]Payload{resumed}, events...), s.lostHooks(HookLostText)...)
+	return append(append([]Payload{resumed}, events...), s.lostHooks(hookLostText)...)
 }
 
 // LeaveBehind returns the payloads that settle the calls and hooks that did not stop in time after

@@ -1080,7 +1080,7 @@ func (l *life) hookSays(c Hook, stopped bool) HookSettled {
 func (l *life) sawHook(p HookSettled) {
 	words := p.Point == UserPromptSubmit
 	for what, yes := range map[string]bool{
-		sawHookDied:    len(p.Runs) > 0 && p.Runs[0].Problem == HookLostText,
+		sawHookDied:    len(p.Runs) > 0 && p.Runs[0].Problem == hookLostText,
 		sawHookRefused: p.Says == HookDenies && p.Point == PreToolUse,
 		sawHookChanged: p.Arguments != "",
 		sawHookWords:   p.Says == HookDenies && words,

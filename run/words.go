@@ -37,7 +37,7 @@ func (s *State) applyPrompted(e Event, p Prompted) error {
 	}
 	parts := p.Parts
 	if len(parts) == 0 {
-		parts = []Part{Text(ContinueText)}
+		parts = []Part{Text(continueText)}
 	}
 	then := len(t.Interrupt.Then) > 0
 	last := *t
@@ -76,8 +76,8 @@ func (s *State) answer(e Event, i int, parts []Part) {
 	s.settle(e, t.own(i), CallSettled{Call: t.Calls[i].ID, Outcome: Answered, Content: parts})
 }
 
-// ContinueText is the prompt of a turn that continues without words of the person.
-const ContinueText = "Continue where you stopped."
+// continueText is the prompt of a turn that continues without words of the person.
+const continueText = "Continue where you stopped."
 
 func (s *State) applySaid(p Said) error {
 	t := &s.Turn

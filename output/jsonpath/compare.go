@@ -61,12 +61,12 @@ func (v Value) distinct() int {
 }
 
 // AppendCanonical appends v as every value that equals it is written: without blanks, with
-// members in the order of their names, numbers as by [CanonicalNumber] and strings as by
+// members in the order of their names, numbers as by [canonicalNumber] and strings as by
 // [AppendString].
 func (v Value) AppendCanonical(b []byte) []byte {
 	switch v.kind {
 	case Number:
-		return append(b, CanonicalNumber(v.raw)...)
+		return append(b, canonicalNumber(v.raw)...)
 	case String:
 		if !v.plain {
 			return AppendString(b, v.Text())

@@ -106,10 +106,10 @@ func ShortNumber(s []byte) (n int64, places int, ok bool) {
 	return n, places, true
 }
 
-// CanonicalNumber writes a number as every equal one is written: without an exponent if it
+// canonicalNumber writes a number as every equal one is written: without an exponent if it
 // is of usual size. (Of exponents beyond those of [CompareNumbers], numbers are equal if
 // their other digits are.)
-func CanonicalNumber(raw []byte) []byte {
+func canonicalNumber(raw []byte) []byte {
 	if n, places, ok := ShortNumber(raw); ok && places == 0 {
 		return strconv.AppendInt(nil, n, 10)
 	}

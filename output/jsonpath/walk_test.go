@@ -154,11 +154,11 @@ func TestEqualNumbersAreWrittenTheSame(t *testing.T) {
 	t.Parallel()
 	numbers := strings.Fields("0 -0 0.0 0e9 1 1.0 1.00 10e-1 0.1e1 -1 -10e-1 100 1e2 1.5 15e-1 0.15e1 12345678901234567890 1.2345678901234567890e19 1e400 10e399 9007199254740993 9007199254740992 -1e-7 0.05 -12.50 1e18 1000000000000000000 1e19")
 	for _, a := range numbers {
-		if c := CanonicalNumber([]byte(a)); !IsNumber(string(c)) || CompareNumbers(c, []byte(a)) != 0 {
+		if c := canonicalNumber([]byte(a)); !IsNumber(string(c)) || CompareNumbers(c, []byte(a)) != 0 {
 			t.Errorf("%s becomes %s", a, c)
 		}
 		for _, b := range numbers {
-			x, y := CanonicalNumber([]byte(a)), CanonicalNumber([]byte(b))
+			x, y := canonicalNumber([]byte(a)), canonicalNumber([]byte(b))
 			if same := CompareNumbers([]byte(a), []byte(b)) == 0; same != bytes.Equal(x, y) {
 				t.Errorf("%s and %s, equal %t: %s and %s", a, b, same, x, y)
 			}

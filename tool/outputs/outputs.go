@@ -22,9 +22,9 @@ import (
 // _ for it, and both spellings are understood.
 const Prefix = "tool_outputs."
 
-// MaxInline is how many characters of an answer the model gets; more is cut with a
+// maxInline is how many characters of an answer the model gets; more is cut with a
 // mark and a hint. Answers of these tools are never stored.
-const MaxInline = 65_536
+const maxInline = 65_536
 
 //go:embed *.md
 var texts embed.FS
@@ -131,7 +131,7 @@ func (q question) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.Resu
 	if t.ID == "" { // the result says which was used
 		begin = fmt.Sprintf("[output %s]\n", used.ID)
 	}
-	return tool.TextResult(output.CutInline(begin+says.String(), MaxInline)), nil
+	return tool.TextResult(output.CutInline(begin+says.String(), maxInline)), nil
 }
 
 // decode reads arguments; the error says of which tool.
@@ -145,7 +145,7 @@ func decode(name string, raw json.RawMessage, args any) error {
 // result returns an answer as it goes to the model.
 func result(answer any) (tool.Result, error) {
 	text, err := plainjson.Marshal(answer)
-	return tool.TextResult(output.CutInline(string(text), MaxInline)), err
+	return tool.TextResult(output.CutInline(string(text), maxInline)), err
 }
 
 // targetOf returns the output that arguments name.

@@ -159,7 +159,7 @@ func TestAnAnswerIsCutWithAMark(t *testing.T) {
 	}
 	o.Close()
 	got, err := call(t, env, "read", `{}`)
-	if err != nil || len(got) > MaxInline || !strings.Contains(got, " left: read on with offset 5000]") {
+	if err != nil || len(got) > maxInline || !strings.Contains(got, " left: read on with offset 5000]") {
 		t.Errorf("%d characters, %v, ending %s", len(got), err, got[max(0, len(got)-100):])
 	}
 	if lines := Available(); len(lines) != 8 || lines[0] != "tool_outputs.read — load full output into context" {
