@@ -152,10 +152,10 @@ func (c Command) fill(p Piece, g *given) string {
 	if c.toml {
 		mark = geminiMark()
 	}
-	return replaceSubmatches(mark, p.Text, func(before string, m []string) string {
+	return replaceSubmatches(mark, p.Text, func(before string, m []string, after string) string {
 		var in shellPlace
 		if p.Shell {
-			in = placeAfter(before)
+			in = placeBetween(before, after)
 		}
 		quote := in.quote
 		if c.toml {
@@ -231,13 +231,13 @@ func braceEnd(s string) int {
 	return -1
 }
 
-// replaceSubmatches returns s with another text in the place of each match; with is told what of s is before it.
-func replaceSubmatches(re *regexp.Regexp, s string, with func(before string, m []string) string) string {
+// replaceSubmatches returns s with another text in the place of each match; with is told what of s is before it and after.
+func replaceSubmatches(re *regexp.Regexp, s string, with func(before string, m []string, after string) string) string {
 	var b strings.Builder
 	at := 0
 	for _, i := range re.FindAllStringIndex(s, -1) {
 		b.WriteString(s[at:i[0]])
-		b.WriteString(with(s[:i[0]], re.FindStringSubmatch(s[i[0]:i[1]])))
+		b.WriteString(with(s[:i[0]], re.FindStringSubmatch(s[i[0]:i[1]]), s[i[1]:]))
 		at = i[1]
 	}
 	return b.String() + s[at:]

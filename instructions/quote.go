@@ -3,20 +3,23 @@ package instructions
 import (
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"pawl/internal/text"
 )
 
-// A shellState is what a character means at a place of a shell command.
-type shellState rune
+// A shellState is what the shell makes of characters at a place of a command.
+type shellState int
 
 const (
-	noShell shellState = 0 // it is no command
-	bare    shellState = ' '
-	single  shellState = '\''
-	ansi    shellState = '$' // $'…'
-	double  shellState = '"'
-	comment shellState = '#'
-	here    shellState = '<' // below or after a here document
+	noShell shellState = iota // it is no command
+	bare
+	single  // '…'
+	ansi    // $'…'
+	double  // "…"
+	comment // # …
+	here    // a here document
+	other   // a number, ${…}, or what is no command
 )
 
 // A shellPlace is a place of a shell command.
@@ -25,84 +28,103 @@ type shellPlace struct {
 	back  int // backquotes around it
 }
 
-// placeAfter returns where the text stands that follows the beginning of a command.
-func placeAfter(command string) shellPlace {
-	in := []shellPlace{{state: bare}} // and those around it, of "$(…)" and "`…`"
-	for i := 0; i < len(command); i++ {
-		rest, now := command[i:], &in[len(in)-1]
-		switch c := command[i]; {
-		case c == '`' && now.back > 0: // the end, whatever quotes are open in it
-			for level := now.back; in[len(in)-1].back == level; {
-				in = in[:len(in)-1]
-			}
-		case now.state == comment:
-			if c == '\n' {
-				now.state = bare
-			}
-		case now.state == single:
-			if c == '\'' {
-				now.state = bare
-			}
-		case c == '\\':
-			i++
-		case now.state == ansi:
-			if c == '\'' {
-				now.state = bare
-			}
-		case c == '`':
-			in = append(in, shellPlace{bare, now.back + 1})
-		case strings.HasPrefix(rest, "$("):
-			in = append(in, shellPlace{bare, now.back})
-			i++
-		case now.state == double:
-			if c == '"' {
-				now.state = bare
-			}
-		case strings.HasPrefix(rest, "<<<"):
-			i += 2
-		case strings.HasPrefix(rest, "<<"):
-			return shellPlace{here, now.back}
-		case strings.HasPrefix(rest, "$'"):
-			now.state = ansi
-			i++
-		case c == '\'', c == '"':
-			now.state = shellState(c)
-		case c == '#' && (i == 0 || strings.ContainsRune(" \t\n;|&(`", rune(command[i-1]))):
-			now.state = comment
-		case c == '(':
-			in = append(in, shellPlace{bare, now.back})
-		case c == ')' && len(in) > 1 && in[len(in)-2].back == now.back:
-			in = in[:len(in)-1]
-		}
+// placeBetween returns the place between two parts of a command.
+func placeBetween(before, after string) shellPlace {
+	mark := "MARK"
+	for strings.Contains(before, mark) || strings.Contains(after, mark) {
+		mark += "S"
 	}
-	return in[len(in)-1]
+	parser := syntax.NewParser(syntax.KeepComments(true), syntax.Variant(syntax.LangBash))
+	file, err := parser.Parse(strings.NewReader(before+mark+after), "")
+	place := shellPlace{state: other}
+	if err != nil {
+		return place
+	}
+	around := []shellPlace{{state: bare}}
+	special := map[syntax.Node]shellState{}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if n == nil {
+			around = around[:len(around)-1]
+			return true
+		}
+		now := around[len(around)-1]
+		found := ""
+		switch n := n.(type) {
+		case *syntax.Redirect:
+			if n.Hdoc != nil {
+				special[n.Hdoc] = here
+			}
+		case *syntax.Assign:
+			if n.Index != nil {
+				special[n.Index] = other
+			}
+		case *syntax.CmdSubst:
+			now.state = bare
+			if n.Backquotes {
+				now.back++
+			}
+		case *syntax.ProcSubst:
+			now.state = bare
+		case *syntax.DblQuoted:
+			if now.state != here && now.state != other {
+				now.state = double
+			}
+		case *syntax.SglQuoted:
+			if found = n.Value; now.state != other {
+				now.state = single
+				if n.Dollar {
+					now.state = ansi
+				}
+			}
+		case *syntax.Comment:
+			found, now.state = n.Text, comment
+		case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.LetClause, *syntax.CStyleLoop, *syntax.ParamExp:
+			now.state = other
+		case *syntax.Lit:
+			found = n.Value
+		}
+		if s, ok := special[n]; ok {
+			now.state = s
+		}
+		if strings.Contains(found, mark) {
+			place = now
+		}
+		around = append(around, now)
+		return true
+	})
+	return place
 }
 
-// quote returns a text as it has to be written at a place to be only itself: a word, or a part of one.
+// quote returns a text as it has to be written at a place to be only itself: a word, or a part of one. Where the shell
+// would read it as something else all the same, only letters, digits and blanks are left of it, and . / : @ % + , -.
 func (at shellPlace) quote(s string) string {
-	s = at.state.quote(s)
+	switch at.state {
+	case noShell:
+		return s
+	case single:
+		s = strings.ReplaceAll(s, `'`, `'\''`)
+	case ansi:
+		s = strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s)
+	case double:
+		s = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(s)
+	case comment:
+		s = strings.ReplaceAll(s, "\n", " ")
+	case here: // a line of it could be its end
+		s = strings.NewReplacer(`\`, `\\`, "$", `\$`, "`", "\\`", "\n", " ").Replace(s)
+	case other:
+		s = strings.Map(func(r rune) rune {
+			if r == ' ' || r == '_' || r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z' || strings.ContainsRune("./:@%+,-", r) {
+				return r
+			}
+			return -1
+		}, s)
+	case bare:
+		if s != "" {
+			s = text.ShellWord(s)
+		}
+	}
 	for range at.back {
 		s = strings.NewReplacer(`\`, `\\`, "$", `\$`, "`", "\\`").Replace(s)
 	}
 	return s
-}
-
-// quote returns a text as it has to be written in a state, without backquotes around it.
-func (in shellState) quote(s string) string {
-	switch in {
-	case single:
-		return strings.ReplaceAll(s, `'`, `'\''`)
-	case ansi:
-		return strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s)
-	case double:
-		return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(s)
-	case comment:
-		return strings.ReplaceAll(s, "\n", " ")
-	case here: // where its end is, is not known
-		s = strings.NewReplacer(`\`, `\\`, "$", `\$`, "`", "\\`", "\n", " ").Replace(s)
-	}
-	if in == noShell || s == "" {
-		return s
-	}
-	return text.ShellWord(s)
 }
