@@ -163,7 +163,8 @@ case $* in *--version*) exec 'PROGRAM' "$@" ;; esac
 exec 9>>'TOP/lock'
 flock -n 9 || for p in /proc/[0-9]*; do
 	if [ "$p" != /proc/$$ ] && ls -l "$p/fd" 2>/dev/null | grep -q 'TOP/lock$'; then
-		(tr '\0' ' ' <"$p/cmdline"; echo) >>'TOP/twice'
+		line=$(tr '\0' ' ' <"$p/cmdline")
+		[ -z "$line" ] || echo "$line" >>'TOP/twice' # without one it was killed, and its memory is gone: only its files are still open
 	fi
 done
 exec 'PROGRAM' "$@"
