@@ -175,8 +175,3 @@ func TestARefusedCallIsToldOfFewOthers(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
-
-func with(r permission.Request, change func(*permission.Request)) permission.Request {
-	change(&r)
-	return r
-}
