@@ -51,8 +51,6 @@ func (p *Policy) TrustedFiles(folder string) (files []File, untrusted []string) 
 
 // TrustedFilesOf is TrustedFiles for the workspace or a folder above it, which is trusted as a workspace of its own.
 func (p *Policy) TrustedFilesOf(dir, folder string) (files []File, untrusted []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	root, owner, err := enter(dir)
 	if err != nil {
 		return nil, nil
@@ -62,6 +60,8 @@ func (p *Policy) TrustedFilesOf(dir, folder string) (files []File, untrusted []s
 	if len(found) == 0 {
 		return nil, nil
 	}
+	p.mu.Lock() // not while many files are read: the rules of a run are asked meanwhile
+	defer p.mu.Unlock()
 	p.trust.refresh()
 	record := p.trust.of(dir, owner)
 	sums := make(map[string]string, len(record.Files))
