@@ -123,6 +123,7 @@ type settings struct {
 	skills func() skillsFound
 	// hooks are those that runs of this process have, read once.
 	hooks func() hooksFound
+	shell func() tool.ShellOptions
 	// withDirs are those of runs in copies and with further folders, the one used last at the end.
 	withDirs []folderSandbox
 	sockets  string
@@ -274,6 +275,7 @@ func (w *Workspace) loaded() (*settings, error) {
 	}
 	w.settings = &settings{Config: c, policy: p, skills: sync.OnceValue(func() skillsFound { return w.findSkills(p, own) }),
 		hooks: sync.OnceValue(func() hooksFound { return w.findHooks(p) })}
+	w.settings.shell = sync.OnceValue(func() tool.ShellOptions { return ShellOptions(c, w.settings.models).Remembering() })
 	if w.opt.Drives {
 		go w.settings.skills()
 	}
@@ -497,7 +499,7 @@ func (w *Workspace) own() []string {
 }
 
 // shellOptions say which variables commands get.
-func (s *settings) shellOptions() tool.ShellOptions { return ShellOptions(s.Config, s.models) }
+func (s *settings) shellOptions() tool.ShellOptions { return s.shell() }
 
 // ShellOptions say which variables commands get with some settings and models; models may be nil.
 func ShellOptions(c *config.Config, models *provider.Providers) tool.ShellOptions {

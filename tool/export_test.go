@@ -68,7 +68,7 @@ func UndoDisturbed(env Env, changes []run.FileChange, disturb func()) error {
 }
 
 // ShellKeeping is Shell, where a command may print so many bytes to Call.Output.
-func ShellKeeping(kept int64) Tool { return shellTool{kept: kept, passed: &passedEnv{}}.tool() }
+func ShellKeeping(kept int64) Tool { return shellTool{kept: kept}.tool() }
 
 // ReplaceAll is replaceAll.
 func ReplaceAll(content []byte, edits []Replacement) ([]byte, error) {

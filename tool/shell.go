@@ -71,6 +71,8 @@ type ShellOptions struct {
 	Lookup proxy.Lookup
 	// Fence returns what rules keep from the commands of a run; nil: nothing.
 	Fence func(id run.ID, folders []string) sandbox.Fence
+
+	passed *passedEnv // nil: nothing is remembered
 }
 
 // Hide returns text without the values that commands do not get.
@@ -92,7 +94,7 @@ func (o ShellOptions) fence(env Env, c permission.Classification) (f sandbox.Fen
 
 // Shell returns the tool that runs shell commands; of options at most one is given.
 func Shell(options ...ShellOptions) Tool {
-	t := shellTool{kept: maxKept, passed: &passedEnv{}}
+	t := shellTool{kept: maxKept}
 	for _, o := range options {
 		t.options = o
 	}
@@ -102,7 +104,6 @@ func Shell(options ...ShellOptions) Tool {
 type shellTool struct {
 	options ShellOptions
 	kept    int64 // how many bytes of what a command prints are written to [Call.Output]
-	passed  *passedEnv
 }
 
 func (t shellTool) tool() Tool {
@@ -351,7 +352,7 @@ func (a *shellArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 		Argv: []string{program, "-c", wrapper, "bash", a.Command},
 		Dir:  dir,
 		// By it pawl's own commands know that a run called them, and not a person.
-		Env: append(a.shell.passed.childEnv(a.shell.options, os.Environ(), dir), "PAWL_RUN="+string(env.Run)),
+		Env: append(a.shell.options.childEnv(os.Environ(), dir), "PAWL_RUN="+string(env.Run)),
 	}
 	change, is := run.MayChange, permission.Classify(a.Command)
 	if !a.Background && (is.Class == run.Reads || c.Sandbox == run.Trial) {

@@ -135,10 +135,36 @@ func (o ShellOptions) Passed(environ []string) []string {
 	})
 }
 
+// Remembering returns the same options, which remember the environment that the last command got: to look for secrets in
+// the values of all variables takes as long as to start the command.
+func (o ShellOptions) Remembering() ShellOptions {
+	o.passed = &passedEnv{}
+	return o
+}
+
+// A passedEnv is the environment of a command, and of what it was made.
+type passedEnv struct {
+	mu            sync.Mutex
+	environ, last []string
+}
+
 // childEnv returns the environment of a command in dir: that of pawl without keys
 // and tokens.
 func (o ShellOptions) childEnv(environ []string, dir string) []string {
-	env := make([]string, 0, len(environ)+len(quietEnv)+1)
+	p := o.passed
+	if p == nil {
+		p = &passedEnv{}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.last == nil || !slices.Equal(p.environ, environ) {
+		p.environ, p.last = environ, o.makeEnv(environ)
+	}
+	return append(slices.Clone(p.last), "PWD="+dir)
+}
+
+func (o ShellOptions) makeEnv(environ []string) []string {
+	env := make([]string, 0, len(environ)+len(quietEnv))
 	quiet := func(name string) bool {
 		return slices.ContainsFunc(quietEnv, func(v string) bool { return strings.HasPrefix(v, name+"=") })
 	}
@@ -149,26 +175,7 @@ func (o ShellOptions) childEnv(environ []string, dir string) []string {
 		}
 		env = append(env, v)
 	}
-	return append(append(env, quietEnv...), "PWD="+dir)
-}
-
-// passedEnv remembers the environment that the last command got: to look for secrets in
-// the values of all variables takes longer than to start the command.
-type passedEnv struct {
-	mu            sync.Mutex
-	environ, last []string
-}
-
-// childEnv is [ShellOptions.childEnv] for options that are always the same.
-func (p *passedEnv) childEnv(o ShellOptions, environ []string, dir string) []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.last == nil || !slices.Equal(p.environ, environ) {
-		p.environ, p.last = environ, o.childEnv(environ, dir)
-	}
-	env := slices.Clone(p.last)
-	env[len(env)-1] = "PWD=" + dir
-	return env
+	return append(env, quietEnv...)
 }
 
 // withholds reports whether a variable is kept from commands. The keys of providers

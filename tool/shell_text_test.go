@@ -141,8 +141,8 @@ func TestChildrenGetNoKeysAndNothingThatAsks(t *testing.T) {
 
 func TestARememberedEnvironmentIsTheOneOfNow(t *testing.T) {
 	t.Parallel()
-	p := &passedEnv{}
 	o := ShellOptions{PassEnv: []string{"KEPT_TOKEN"}}
+	p := o.Remembering()
 	for _, c := range []struct {
 		environ []string
 		dir     string
@@ -150,7 +150,7 @@ func TestARememberedEnvironmentIsTheOneOfNow(t *testing.T) {
 		{[]string{"A=1", "KEPT_TOKEN=k"}, "/a"}, {[]string{"A=1", "KEPT_TOKEN=k"}, "/b"},
 		{[]string{"A=2", "KEPT_TOKEN=k"}, "/b"}, {[]string{"A=2", "MY_TOKEN=k"}, "/b"}, {nil, "/c"}, {[]string{"A=2", "B=https://u:p@host"}, "/c"},
 	} {
-		got, want := p.childEnv(o, c.environ, c.dir), o.childEnv(c.environ, c.dir)
+		got, want := p.childEnv(c.environ, c.dir), o.childEnv(c.environ, c.dir)
 		if !slices.Equal(got, want) {
 			t.Errorf("%q in %s: got %q, want %q", c.environ, c.dir, got, want)
 		}
