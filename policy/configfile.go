@@ -13,6 +13,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"pawl/internal/stable"
@@ -233,6 +234,8 @@ func (s *scanner) folder(name string, depth int) {
 const (
 	maxSkillFolders = 2_000
 	maxSkillEntries = 5_000 // of one folder
+
+	atOnce = 32 // files that are in memory before the bound of all is looked at
 )
 
 // skills adds the skills in a folder and, without going into those that are one, in the folders there. The
@@ -259,14 +262,29 @@ func (s *scanner) skills(name string, depth int) {
 		return
 	}
 	stable.Sort(entries, func(x, y fs.DirEntry) int { return cmp.Compare(x.Name(), y.Name()) })
-	for _, e := range entries {
-		if s.full || e.Name() == ".git" || e.Name() == "node_modules" || !e.IsDir() && e.Type()&fs.ModeSymlink == 0 {
-			continue
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		return e.Name() == ".git" || e.Name() == "node_modules" || !e.IsDir() && e.Type()&fs.ModeSymlink == 0
+	})
+	for some := range slices.Chunk(entries, atOnce) {
+		files := make([]*configFile, len(some))
+		var readers sync.WaitGroup
+		for first := range 2 {
+			readers.Go(func() {
+				for i := first; i < len(some); i += 2 {
+					files[i] = s.read(name + "/" + some[i].Name() + "/" + SkillFile)
+				}
+			})
 		}
-		if g := s.read(name + "/" + e.Name() + "/" + SkillFile); g != nil {
-			s.add(*g)
-		} else if e.IsDir() {
-			s.skills(name+"/"+e.Name(), depth+1)
+		readers.Wait()
+		for i, e := range some {
+			switch {
+			case s.full:
+				return
+			case files[i] != nil:
+				s.add(*files[i])
+			case e.IsDir():
+				s.skills(name+"/"+e.Name(), depth+1)
+			}
 		}
 	}
 }
