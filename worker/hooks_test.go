@@ -174,6 +174,42 @@ func TestNothingWaitsForANotification(t *testing.T) {
 	}
 }
 
+// A context that becomes full is summarized, and the hooks are told that nobody has asked for it.
+func TestHooksAreToldOfASummaryThatTheContextNeeds(t *testing.T) {
+	t.Parallel()
+	var told atomic.Value
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		told.Store(string(b))
+	}))
+	t.Cleanup(srv.Close)
+	hooks, _, err := hook.Parse([]byte(`{"hooks":{"PreCompact":[{"matcher":"auto","hooks":[{"type":"http","url":"`+srv.URL+`"}]},{"matcher":"manual","hooks":[{"type":"http","url":"http://127.0.0.1:1"}]}]}}`), "F", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, `{"text":"not asked"}`)
+	m := &counting{t: t, window: 8000, steps: 60, purpose: map[string]int{}}
+	r.w.Provider = func(string) (llm.Provider, string, error) { return m, "m", nil }
+	r.w.Hooks = func() *hook.Set { return &hook.Set{Hooks: hooks} }
+	d, err := r.w.Create(t.Context(), run.Created{Run: "r", Workspace: "/w", Config: run.Config{Window: m.window, Limits: run.Limits{Steps: 200}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { // the test does not wait for the fake to begin
+		for range r.read.begun {
+		}
+	}()
+	s, err := d.Run(t.Context(), prompt("do 60 steps"))
+	if err != nil || s.Turn.End.End != run.Completed || s.Summarized == 0 {
+		t.Errorf("ended %+v, summarized at %d: %v", s.Turn.End, s.Summarized, err)
+	}
+	if got, _ := told.Load().(string); !strings.Contains(got, `"trigger":"auto"`) {
+		t.Errorf("the hooks were told %q", got)
+	}
+	d.Close()
+	close(r.read.begun)
+}
+
 // Hooks are told of a summary that a person has asked for, and it is not made if they refuse it. After one that is made those
 // of the beginning run again, and what they say is for the model.
 func TestHooksAreToldOfASummary(t *testing.T) {
