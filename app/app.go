@@ -123,7 +123,8 @@ type settings struct {
 	skills func() skillsFound
 	// hooks are those that runs of this process have, read once.
 	hooks func() hooksFound
-	shell func() tool.ShellOptions
+	// shellOptions say which variables commands get.
+	shellOptions func() tool.ShellOptions
 	// withDirs are those of runs in copies and with further folders, the one used last at the end.
 	withDirs []folderSandbox
 	sockets  string
@@ -275,7 +276,7 @@ func (w *Workspace) loaded() (*settings, error) {
 	}
 	w.settings = &settings{Config: c, policy: p, skills: sync.OnceValue(func() skillsFound { return w.findSkills(p, own) }),
 		hooks: sync.OnceValue(func() hooksFound { return w.findHooks(p) })}
-	w.settings.shell = sync.OnceValue(func() tool.ShellOptions { return ShellOptions(c, w.settings.models).Remembering() })
+	w.settings.shellOptions = sync.OnceValue(func() tool.ShellOptions { return ShellOptions(c, w.settings.models).Remembering() })
 	if w.opt.Drives {
 		go w.settings.skills()
 	}
@@ -498,9 +499,6 @@ func (w *Workspace) own() []string {
 	return own
 }
 
-// shellOptions say which variables commands get.
-func (s *settings) shellOptions() tool.ShellOptions { return s.shell() }
-
 // ShellOptions say which variables commands get with some settings and models; models may be nil.
 func ShellOptions(c *config.Config, models *provider.Providers) tool.ShellOptions {
 	var o tool.ShellOptions
@@ -513,7 +511,7 @@ func ShellOptions(c *config.Config, models *provider.Providers) tool.ShellOption
 		}
 	}
 	plain := o
-	o.Hidden = sync.OnceValue(func() *secret.Values { // first when a call has a result: it takes as long as a command
+	o.Hidden = sync.OnceValue(func() *secret.Values { // not at the start: it takes as long as starting a command
 		environ := os.Environ()
 		if models != nil {
 			environ = append(environ, models.StoredKeys()...)

@@ -233,10 +233,11 @@ func (s *claudeStream) line(b []byte, r *report) {
 			r.resets = time.Unix(l.Limit.Resets, 0)
 		}
 	case "system":
-		r.lines++
+		if l.Subtype != "init" { // which 2.0 says of a conversation that it does not know, too
+			r.lines++
+		}
 		switch l.Subtype {
-		case "init": // which 2.0 says of a conversation that it does not know, too
-			r.lines--
+		case "init":
 			r.model = l.Model
 			for _, server := range l.Servers {
 				if server.Name == ServerName && !slices.Contains([]string{"connected", "pending"}, server.Status) {

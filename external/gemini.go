@@ -129,7 +129,7 @@ func (t Turn) geminiHome() (string, error) {
 	server := mcpServer{Command: t.Server.Command[0], Args: t.Server.Command[1:], Env: t.Server.Env, Trust: true, Timeout: 86400000}
 	servers[ServerName] = server
 	ours := map[string]any{"mcpServers": servers, "advanced": map[string]any{"ignoreLocalEnv": true}}
-	// Its own plan mode is off where it would be entered, as its end is a question at a terminal, and has pawl's tools in mode plan.
+	// Its own plan mode ends with a question at a terminal, so it is off but in mode plan, where it gets pawl's tools.
 	if t.Mode != "plan" {
 		ours["general"] = map[string]any{"plan": map[string]any{"enabled": false}}
 	} else {

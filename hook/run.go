@@ -345,8 +345,8 @@ func (s *Set) post(ctx context.Context, m Moment, h *Hook, given []byte) (a answ
 	return a
 }
 
-// read reads what a hook that has succeeded printed: a JSON object, or text, which at two points is for the model. Before it
-// may stand that the hook goes on by itself; it was waited for all the same.
+// read reads what a hook that has succeeded printed: a JSON object, or text, which at two points is for the model. It skips
+// {"async": true} at the beginning: pawl waits for every hook.
 func (a *answer) read(m Moment, printed string) {
 	var aside struct{ Async bool }
 	if d := json.NewDecoder(strings.NewReader(printed)); d.Decode(&aside) == nil && aside.Async {

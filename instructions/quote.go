@@ -12,14 +12,14 @@ import (
 type shellState int
 
 const (
-	noShell shellState = iota // it is no command
+	noShell shellState = iota // the text is not a shell command
 	bare
 	single  // '…'
 	ansi    // $'…'
 	double  // "…"
 	comment // # …
 	here    // a here document
-	other   // a number, ${…}, or what is no command
+	other   // arithmetic, ${…}, or a command that cannot be parsed
 )
 
 // A shellPlace is a place of a shell command.
@@ -95,8 +95,8 @@ func placeBetween(before, after string) shellPlace {
 	return place
 }
 
-// quote returns a text as it has to be written at a place to be only itself: a word, or a part of one. Where the shell
-// would read it as something else all the same, only letters, digits and blanks are left of it, and . / : @ % + , -.
+// quote returns a text in the form in which the shell reads it literally at a place: as a word, or as a part of one. Where
+// no quoting is safe, only letters, digits, blanks, _ and . / : @ % + , - are left of it.
 func (at shellPlace) quote(s string) string {
 	switch at.state {
 	case noShell:

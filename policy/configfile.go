@@ -187,8 +187,7 @@ func (s *scanner) add(g configFile) {
 	}
 }
 
-// read is readConfigFile. Most are files that no link leads to, and are opened at once: of 200 skills this is done at each
-// start.
+// read is readConfigFile, and faster for a file without links in its path: of 200 skills this is done at each start.
 func (s *scanner) read(name string) *configFile {
 	if f := openUnlinked(s.dir, name); f != nil {
 		defer f.Close()
@@ -235,7 +234,7 @@ const (
 	maxSkillFolders = 2_000
 	maxSkillEntries = 5_000 // of one folder
 
-	atOnce = 32 // files that are in memory before the bound of all is looked at
+	atOnce = 32 // files that are read before the bounds are checked
 )
 
 // skills adds the skills in a folder and, without going into those that are one, in the folders there. The

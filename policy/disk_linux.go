@@ -10,7 +10,7 @@ import (
 // changeTime returns when the file itself was last changed, in nanoseconds.
 func changeTime(s *syscall.Stat_t) int64 { return s.Ctim.Nano() }
 
-// openUnlinked opens a file below dir that no link leads to; nil if it cannot, for whatever reason.
+// openUnlinked opens a file below dir if there is no link in its path. It returns nil if it cannot.
 func openUnlinked(dir *os.File, name string) *os.File {
 	if dir == nil {
 		return nil

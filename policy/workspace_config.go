@@ -60,7 +60,7 @@ func (p *Policy) TrustedFilesOf(dir, folder string) (files []File, untrusted []s
 	if len(found) == 0 {
 		return nil, nil
 	}
-	p.mu.Lock() // not while many files are read: the rules of a run are asked meanwhile
+	p.mu.Lock() // not before: the rules of a run are needed while many files are read
 	defer p.mu.Unlock()
 	p.trust.refresh()
 	record := p.trust.of(dir, owner)

@@ -65,17 +65,17 @@ type ShellOptions struct {
 	KeyEnv []string
 	// PassEnv names variables that commands get though they look like secrets.
 	PassEnv []string
-	// Hidden returns the values that nobody gets to see in what commands print; nil: none. See [ShellOptions.Secrets].
+	// Hidden returns the secrets to replace in what commands print; nil: none. See [ShellOptions.Secrets].
 	Hidden func() *secret.Values
 	// Lookup looks up the hosts that commands reach by name; nil: the resolver of the system.
 	Lookup proxy.Lookup
 	// Fence returns what rules keep from the commands of a run; nil: nothing.
 	Fence func(id run.ID, folders []string) sandbox.Fence
 
-	passed *passedEnv // nil: nothing is remembered
+	passed *passedEnv // see Remembering; nil: there is no cache
 }
 
-// Hide returns text without the values that commands do not get.
+// Hide returns text with the secrets of Hidden replaced.
 func (o ShellOptions) Hide(text string) string {
 	if o.Hidden == nil {
 		return text

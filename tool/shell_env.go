@@ -85,14 +85,14 @@ func (o ShellOptions) Withheld(environ []string) []string {
 	return names
 }
 
-// Secrets returns the values of the variables of an environment that commands do not get, as far as other text does not
-// have them by chance: not what is short, a number, a word of letters, or the path of a file. Of an address with a
-// password it is the password.
+// Secrets returns the values of the variables of an environment that commands do not get, except those that other text may
+// contain by chance: short values, numbers, single words and the paths of files. Of a URL with a password it is the
+// password.
 func (o ShellOptions) Secrets(environ []string) *secret.Values {
 	values := map[string]string{}
 	for _, v := range environ {
 		name, value, ok := strings.Cut(v, "=")
-		if !ok || !o.withholds(strings.TrimPrefix(name, "PAWL_"), value) { // of pawl's own most is none
+		if !ok || !o.withholds(strings.TrimPrefix(name, "PAWL_"), value) { // most variables of pawl hold no secret
 			continue
 		}
 		if u, err := url.Parse(value); err == nil {
@@ -100,15 +100,15 @@ func (o ShellOptions) Secrets(environ []string) *secret.Values {
 				value = password
 			}
 		}
-		if tellable(value) {
+		if distinctive(value) {
 			values[name] = value
 		}
 	}
 	return secret.New(values)
 }
 
-// tellable reports whether a value is one that other text does not have by chance.
-func tellable(value string) bool {
+// distinctive reports whether other text is unlikely to contain a value by chance.
+func distinctive(value string) bool {
 	const least, sure = 8, 20
 	if len(value) < least || len(value) > 64<<10 {
 		return false
@@ -135,14 +135,14 @@ func (o ShellOptions) Passed(environ []string) []string {
 	})
 }
 
-// Remembering returns the same options, which remember the environment that the last command got: to look for secrets in
-// the values of all variables takes as long as to start the command.
+// Remembering returns the same options with a cache for the environment of commands: looking for secrets in the values of
+// all variables takes as long as starting the command.
 func (o ShellOptions) Remembering() ShellOptions {
 	o.passed = &passedEnv{}
 	return o
 }
 
-// A passedEnv is the environment of a command, and of what it was made.
+// A passedEnv is the environment of the last command, and that of pawl at the time.
 type passedEnv struct {
 	mu            sync.Mutex
 	environ, last []string

@@ -75,8 +75,10 @@ func (r *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.
 		return tool.ErrorResult("The tool " + c.Tool + " no longer exists."), nil
 	}
 	hidden := r.hidden()
-	if mark := hidden.Mark(string(op.args.json)); mark != "" && c.Class == run.Writes {
-		return tool.ErrorResult(fmt.Sprintf("Nothing was done: the arguments have %s, which stands for a value that you are not shown, and would be written in its place. Leave that part of a file as it is: edit what is around it.", mark)), nil
+	if c.Class == run.Writes {
+		if mark := hidden.Mark(op.args.json); mark != "" {
+			return tool.ErrorResult(fmt.Sprintf("Nothing was done: the arguments contain %s, which stands for a value that you are not shown. The call would write it in the place of the value. Leave that part of the file unchanged, and edit around it.", mark)), nil
+		}
 	}
 	call := tool.Call{Run: r.id, ID: c.ID, Args: op.args.json, Sandbox: c.Decision.Sandbox,
 		Granted:  c.Decision.Source == byPerson || c.Decision.Source == "mode",
@@ -103,7 +105,7 @@ func (r *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.
 	return res, err
 }
 
-// hidden returns the values that nobody gets to see.
+// hidden returns the secrets that results do not contain.
 func (r *Runner) hidden() *secret.Values {
 	if r.w.Hidden == nil {
 		return nil
@@ -111,7 +113,7 @@ func (r *Runner) hidden() *secret.Values {
 	return r.w.Hidden()
 }
 
-// hide takes values out of parts, and out of the results in them.
+// hide replaces secrets in parts, and in the results in them.
 func hide(v *secret.Values, parts []run.Part) {
 	for i := range parts {
 		p := &parts[i]

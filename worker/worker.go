@@ -73,8 +73,8 @@ type Config struct {
 	// Instructions returns, for a run as it began, a run's workspace and the files that it was given since, what reads the
 	// instructions for the paths that its calls touch; nil: no run has any but those of its start.
 	Instructions func(c run.Created, given []string) func(paths []string) run.Instructions
-	// Hidden returns the values that no result has: their names stand in their place, in what models are sent, in the log
-	// and in outputs. Nil: there are none.
+	// Hidden returns the secrets whose values are replaced by their names in results, outputs and the log; nil: there are
+	// none.
 	Hidden func() *secret.Values
 	// Hooks returns the hooks of runs; nil, and a nil set: there are none.
 	Hooks func() *hook.Set

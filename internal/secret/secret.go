@@ -1,8 +1,9 @@
-// Package secret takes the values of known secrets out of text that is kept, shown, or sent to a model, and puts their
-// names in their place. It knows no secrets by itself, and finds them only as they are: not what is encoded, or in parts.
+// Package secret replaces the values of known secrets in text by their names. It does not look for secrets, and does not
+// recognize a value that is encoded or split.
 package secret
 
 import (
+	"bytes"
 	"cmp"
 	"io"
 	"maps"
@@ -41,8 +42,8 @@ func (v *Values) Hide(text string) string {
 	return hidden
 }
 
-// hide returns text without values, and how much of its end may be the beginning of one that goes on; with whole nothing
-// does.
+// hide returns text with its values replaced, up to a suffix that may be the beginning of one, and the length of that
+// suffix. With whole, no more text follows, and there is no such suffix.
 func (v *Values) hide(text string, whole bool) (hidden string, left int) {
 	var b strings.Builder
 	from := 0 // of what is not yet in b
@@ -70,11 +71,11 @@ at:
 	return b.String() + text[from:], 0
 }
 
-// Mark returns the first mark of a known secret that text has; empty: it has none.
-func (v *Values) Mark(text string) string {
-	if v != nil && strings.Contains(text, "[hidden: ") {
+// Mark returns a mark in text that [Values.Hide] would put there; empty: there is none.
+func (v *Values) Mark(text []byte) string {
+	if v != nil && bytes.Contains(text, []byte("[hidden: ")) {
 		for _, k := range v.known {
-			if strings.Contains(text, k.mark) {
+			if bytes.Contains(text, []byte(k.mark)) {
 				return k.mark
 			}
 		}
@@ -82,7 +83,8 @@ func (v *Values) Mark(text string) string {
 	return ""
 }
 
-// A Writer hides values in a stream. What may be the beginning of one is held back until it is known, or until Flush.
+// A Writer replaces values in a stream. It holds back what may be the beginning of a value until more is written, or Flush
+// is called.
 type Writer struct {
 	v    *Values
 	to   io.Writer

@@ -22,38 +22,46 @@ func TestValuesAreHiddenWhereverAStreamIsCut(t *testing.T) {
 			t.Errorf("%q is shown as %q, want %q", text, got, want)
 		}
 		for size := 1; size <= len(text); size++ {
-			var b strings.Builder
-			w := v.Writer(&b)
-			for rest := text; rest != ""; {
-				n := min(size, len(rest))
-				if _, err := w.Write([]byte(rest[:n])); err != nil {
-					t.Fatal(err)
-				}
-				rest = rest[n:]
-			}
-			if err := w.Flush(); err != nil || b.String() != want {
-				t.Errorf("%q in pieces of %d is written as %q, want %q: %v", text, size, b.String(), want, err)
+			if got := inPieces(t, v, text, size); got != want {
+				t.Errorf("%q in pieces of %d is written as %q, want %q", text, size, got, want)
 			}
 		}
 	}
 }
 
+// inPieces returns what is written of a text that comes in pieces of so many bytes.
+func inPieces(t *testing.T, v *Values, text string, size int) string {
+	t.Helper()
+	var b strings.Builder
+	w := v.Writer(&b)
+	for rest := text; rest != ""; {
+		n := min(size, len(rest))
+		if _, err := w.Write([]byte(rest[:n])); err != nil {
+			t.Fatal(err)
+		}
+		rest = rest[n:]
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
 func TestWithoutSecretsNothingIsHidden(t *testing.T) {
 	t.Parallel()
 	var v *Values
-	if v = New(nil); v.Hide("sk-1") != "sk-1" || v.Mark("[hidden: KEY]") != "" {
+	if v = New(nil); v.Hide("sk-1") != "sk-1" || v.Mark([]byte("[hidden: KEY]")) != "" {
 		t.Error("something is hidden")
 	}
-	var b strings.Builder
-	if w := v.Writer(&b); func() error { _, err := w.Write([]byte("sk-1")); return err }() != nil || w.Flush() != nil || b.String() != "sk-1" {
-		t.Errorf("it is written as %q", b.String())
+	if got := inPieces(t, v, "sk-1", 4); got != "sk-1" {
+		t.Errorf("it is written as %q", got)
 	}
 }
 
 func TestAMarkIsFound(t *testing.T) {
 	t.Parallel()
 	v := New(map[string]string{"KEY": "sk-abcabcabd"})
-	if v.Mark("x [hidden: KEY] y") != "[hidden: KEY]" || v.Mark("[hidden: OTHER]") != "" {
+	if v.Mark([]byte("x [hidden: KEY] y")) != "[hidden: KEY]" || v.Mark([]byte("[hidden: OTHER]")) != "" {
 		t.Error("the mark of a secret is not told from others")
 	}
 }
@@ -65,17 +73,8 @@ func FuzzAStreamHidesWhatTheWholeDoes(f *testing.F) {
 			return
 		}
 		v := New(map[string]string{"A": value})
-		var b strings.Builder
-		w := v.Writer(&b)
-		for rest := text; rest != ""; {
-			n := min(size, len(rest))
-			if _, err := w.Write([]byte(rest[:n])); err != nil {
-				t.Fatal(err)
-			}
-			rest = rest[n:]
-		}
-		if err := w.Flush(); err != nil || b.String() != v.Hide(text) {
-			t.Errorf("%q without %q in pieces of %d is %q, and whole %q", text, value, size, b.String(), v.Hide(text))
+		if got := inPieces(t, v, text, size); got != v.Hide(text) {
+			t.Errorf("%q without %q in pieces of %d is %q, and whole %q", text, value, size, got, v.Hide(text))
 		}
 	})
 }
