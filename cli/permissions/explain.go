@@ -129,7 +129,7 @@ Exit codes: 0 all as expected, 1 some differ, 2 the file cannot be used.`,
 		}
 		f, err := os.Open(args[0])
 		if errors.Is(err, fs.ErrNotExist) && filepath.Ext(args[0]) != ".json" {
-			return command.Usage("there is no file %s with cases. To ask about a call:\n  pawl permissions explain %s", command.Quoted(args[0]), command.ShellWord(args[0]))
+			return command.Usage("the file of cases %s does not exist. To ask about a call:\n  pawl permissions explain %s", command.Quoted(args[0]), command.ShellWord(args[0]))
 		}
 		if err != nil {
 			return command.Usage("the cases cannot be read: %w; see pawl permissions test --help", err)
