@@ -162,7 +162,7 @@ type mcpServer struct {
 func (claude) stream() stream { return &claudeStream{} }
 
 type claudeStream struct {
-	retries string
+	refused string
 	server  string // why pawl's tools could not be used; empty: they could
 }
 
@@ -193,7 +193,7 @@ type claudeLine struct {
 		Status string `json:"status"`
 		Resets int64  `json:"resetsAt"` // seconds since 1970
 	} `json:"rate_limit_info"`
-	// of a retry
+	// of a retry, or of a message that tells it
 	Error       string `json:"error"`
 	ErrorStatus int    `json:"error_status"`
 	// of the result
@@ -245,10 +245,13 @@ func (s *claudeStream) line(b []byte, r *report) {
 				}
 			}
 		case "api_retry":
-			s.retries = l.Error
+			s.refused = l.Error
 		}
 	case "assistant", "user":
 		r.lines++
+		if l.Type == "assistant" && l.Parent == "" {
+			s.refused = l.Error
+		}
 		var blocks []claudeBlock
 		if json.Unmarshal(l.Message.Content, &blocks) != nil {
 			return // plain text of the user
@@ -296,7 +299,7 @@ func (s *claudeStream) result(l claudeLine, r *report) {
 	case strings.HasPrefix(l.Terminal, "aborted"):
 		kind, reason = run.ErrAborted, "it was interrupted"
 	case kind == "":
-		kind = kindOfText(reason)
+		kind = kindOfText(s.refused + " " + reason) // 2.0 gives no status
 	}
 	if l.Subtype != "success" && l.Subtype != "" {
 		reason = strings.TrimPrefix(fmt.Sprintf("%s: %s", l.Subtype, reason), "error_during_execution: ")
@@ -311,8 +314,8 @@ func (s *claudeStream) end(r *report) {
 	if s.server != "" && r.fail == nil { // whatever it has done instead
 		r.failed(run.ErrInvalid, s.server)
 	}
-	if !r.done && s.retries != "" && r.fail == nil {
-		r.failed(kindOfText(s.retries), "the last request to its provider failed: "+s.retries)
+	if !r.done && s.refused != "" && r.fail == nil {
+		r.failed(kindOfText(s.refused), "the last request to its provider failed: "+s.refused)
 	}
 }
 

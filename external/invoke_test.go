@@ -482,6 +482,22 @@ func TestWhenALimitEnds(t *testing.T) {
 		"You’ve hit your usage limit. Try again at Jan 17th, 2027 8:00 AM.":   48*time.Hour + time.Minute,
 		"You’ve hit your usage limit. Try again at 7:00 AM.":                  0,
 		"You’ve hit your usage limit. Try again at Foo 44th, 2027 19:00 PM.":  0,
+		// Claude Code names the time of its limits to the minute; in Berlin it is 9:00.
+		"You've hit your session limit · resets 12:15pm (Europe/Berlin)":                          3*time.Hour + 16*time.Minute,
+		"You've hit your session limit · resets 9:00 PM (Asia/Calcutta)":                          7*time.Hour + 31*time.Minute,
+		"You've hit your weekly limit · resets 8am (Europe/Berlin)":                               23*time.Hour + time.Minute,
+		"You've hit your limit · resets 12am (UTC)":                                               16*time.Hour + time.Minute,
+		"Session limit reached ∙ resets 9am":                                                      time.Hour + time.Minute,
+		"You've hit your limit · resets 8am (UTC)":                                                time.Minute,
+		"You've hit your limit · resets 7:50am (UTC)":                                             time.Minute,
+		"You've hit your limit · resets 7:48am (UTC)":                                             23*time.Hour + 49*time.Minute,
+		"You've hit your Opus limit · resets Jan 17, 9:30am (Europe/Berlin)":                      48*time.Hour + 31*time.Minute,
+		"You're out of extra usage · resets Feb 15, 2028, 8am (UTC) · contact your admin":         396*24*time.Hour + time.Minute,
+		"You've hit your limit · resets Jan 14, 8am (UTC)":                                        0,
+		"You've hit your limit · resets 12pm (Mars/Olympus)":                                      0,
+		"You've hit your limit · resets 12pm (../../etc/passwd)":                                  0,
+		"You've hit your limit · resets 13:61pm (UTC)":                                            0,
+		"Approaching session limit · resets 9am (UTC)\nYou've hit your limit · resets 10am (UTC)": 2*time.Hour + time.Minute,
 	} {
 		if got := asked(reason, now); got != want {
 			t.Errorf("%s: %v", reason, got)

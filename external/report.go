@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
+	_ "time/tzdata" // not every system has the zones that Claude Code names
 	"unicode"
 	"unicode/utf8"
 
@@ -140,29 +142,54 @@ func (r *report) failed(kind run.ErrorKind, reason string) {
 // seconds since 1970.
 var waits = lazy.Regexp(`(?i)(?:again|retry|resets?) (?:in|after) ([0-9.]+) ?(ms|s|m|h|d)|limit reached\|([0-9]{10})\b`)
 
-// until is what Codex says of the end of a limit: the time of the day, and the day if it is another one.
-var until = lazy.Regexp(`again at (?:([A-Z][a-z]{2} [0-9]+)(?:st|nd|rd|th), ([0-9]{4}) )?([0-9]+:[0-9]{2} [AP]M)`)
+// until is what Codex and Claude Code say of the end of a limit: the time of the day, and the day if it is another one or
+// more than a day away. Claude Code names its time zone; Codex means that of the machine.
+var until = lazy.Regexp(`(again at|resets) (?:([A-Z][a-z]{2} [0-9]+)(?:st|nd|rd|th)?,(?: ([0-9]{4}),?)? )?([0-9]+)(:[0-9]{2})?[ \x{202f}]?([AaPp][Mm])\b(?: \(([^)]*)\))?`)
 
 // asked returns how long a failed request asks to wait, as what a program has printed says last; 0: it does not say.
 func asked(printed string, now time.Time) time.Duration {
-	var m []string
-	if all := waits().FindAllStringSubmatch(printed, -1); len(all) > 0 {
-		m = all[len(all)-1]
-	}
-	if m == nil {
-		m = until().FindStringSubmatch(printed)
-		if m == nil {
+	all := waits().FindAllStringSubmatch(printed, -1)
+	if len(all) == 0 {
+		all = until().FindAllStringSubmatch(printed, -1)
+		if len(all) == 0 {
 			return 0
 		}
-		at, _ := time.ParseInLocation("Jan 2 2006 3:04 PM", cmp.Or(m[1], now.Format("Jan 2"))+" "+cmp.Or(m[2], now.Format("2006"))+" "+m[3], now.Location()) // zero: it is none
-		return max(0, at.Add(time.Minute).Sub(now))                                                                                                          // without its seconds
+		return untilEnd(all[len(all)-1], now)
 	}
+	m := all[len(all)-1]
 	if at, err := strconv.ParseInt(m[3], 10, 64); err == nil {
 		return max(0, time.Unix(at, 0).Sub(now))
 	}
 	n, _ := strconv.ParseFloat(m[1], 64) // 0: it is no number
 	unit := map[string]float64{"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}[strings.ToLower(m[2])]
 	return time.Duration(min(n*unit, 30*86400) * float64(time.Second))
+}
+
+// untilEnd returns how long it is until the end of a limit that matches until; 0: it is over, or is no time.
+func untilEnd(m []string, now time.Time) time.Duration {
+	if m[7] != "" {
+		zone, err := time.LoadLocation(m[7])
+		if err != nil {
+			return 0
+		}
+		now = now.In(zone)
+	}
+	at, err := time.ParseInLocation("Jan 2 2006 3:04PM", fmt.Sprintf("%s %s %s%s%s",
+		cmp.Or(m[2], now.Format("Jan 2")), cmp.Or(m[3], now.Format("2006")), m[4], cmp.Or(m[5], ":00"), strings.ToUpper(m[6])), now.Location())
+	if err != nil {
+		return 0
+	}
+	at = at.Add(time.Minute) // it is without its seconds
+	if m[1] == "resets" && m[2] == "" {
+		// Within a day. One that was reached by this clock, which is not the provider's, is asked for again soon.
+		switch over := now.Sub(at); {
+		case over > run.DefaultRetry:
+			at = at.AddDate(0, 0, 1)
+		case over > -time.Minute:
+			return time.Minute
+		}
+	}
+	return max(0, at.Sub(now))
 }
 
 // take returns what is to be recorded now.
