@@ -25,7 +25,7 @@ func registry(rules func(run.ID) permission.Rules, shell tool.ShellOptions, agen
 	options := tool.FetchOptions{Granted: func(c tool.Call) bool { return c.Granted }}
 	if rules != nil {
 		shell.Fence = func(id run.ID, folders []string) sandbox.Fence { return fence(rules(id), folders...) }
-		options.AllowAddress = reach(func() permission.Rules { return rules("") })
+		options.Web.AllowAddress = reach(func() permission.Rules { return rules("") })
 		options.CheckRedirect = func(c tool.Call, to *url.URL) error {
 			return rules(c.Run).CheckRedirect(permission.Request{Tool: "fetch", Class: run.Reads}, to.String())
 		}

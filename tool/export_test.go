@@ -86,3 +86,6 @@ func NeedleIn(expr string, hay []byte) bool {
 	_, n := study(expr)
 	return n.in(hay)
 }
+
+// Readable is readable.
+var Readable = readable

@@ -26,11 +26,12 @@ import (
 	"pawl/run"
 	"pawl/tool"
 	"pawl/tool/tooltest"
+	"pawl/tool/web"
 )
 
-// A web is a server that every host in .test is at, and the tool that may connect
+// A site is a server that every host in .test is at, and the tool that may connect
 // to it.
-type web struct {
+type site struct {
 	port    string
 	options tool.FetchOptions
 
@@ -38,9 +39,9 @@ type web struct {
 	requests []*http.Request
 }
 
-func newWeb(t *testing.T, pages map[string]http.HandlerFunc) *web {
+func newWeb(t *testing.T, pages map[string]http.HandlerFunc) *site {
 	t.Helper()
-	w := &web{}
+	w := &site{}
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
 		w.requests = append(w.requests, r)
@@ -54,15 +55,13 @@ func newWeb(t *testing.T, pages map[string]http.HandlerFunc) *web {
 	t.Cleanup(server.Close)
 	here := netip.MustParseAddrPort(server.Listener.Addr().String())
 	_, w.port, _ = net.SplitHostPort(server.Listener.Addr().String())
-	w.options = tool.FetchOptions{
-		Timeout: 5 * time.Minute, // no story waits for it
-		Lookup:  lookup(map[string]string{"": "127.0.0.1"}),
-		AllowAddress: func(_ string, addr netip.AddrPort, _ bool) error {
-			if addr != here {
-				return errors.New("not the server of this test")
-			}
-			return nil
-		},
+	w.options.Timeout = 5 * time.Minute // no story waits for it
+	w.options.Web.Lookup = lookup(map[string]string{"": "127.0.0.1"})
+	w.options.Web.AllowAddress = func(_ string, addr netip.AddrPort, _ bool) error {
+		if addr != here {
+			return errors.New("not the server of this test")
+		}
+		return nil
 	}
 	return w
 }
@@ -85,10 +84,10 @@ func lookup(hosts map[string]string) func(context.Context, string) ([]netip.Addr
 }
 
 // url returns the address of a page.
-func (w *web) url(path string) string { return "http://docs.test:" + w.port + path }
+func (w *site) url(path string) string { return "http://docs.test:" + w.port + path }
 
 // get fetches a page with further arguments as JSON, such as `"limit":3`.
-func (w *web) get(t *testing.T, path, more string) tool.Result {
+func (w *site) get(t *testing.T, path, more string) tool.Result {
 	t.Helper()
 	return fetch(t, t.Context(), tool.Fetch(w.options), w.url(path), more)
 }
@@ -276,7 +275,7 @@ func TestRequestsSayNothingOfThePersonOrTheWay(t *testing.T) {
 
 func TestRedirectsStayOnTheSite(t *testing.T) {
 	t.Parallel()
-	var w *web
+	var w *site
 	to := func(location string) http.HandlerFunc {
 		return func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Location", strings.ReplaceAll(location, "PORT", w.port))
@@ -313,24 +312,6 @@ func TestRedirectsStayOnTheSite(t *testing.T) {
 			t.Errorf("%s: error %v: %s", c.path, r.IsError, got)
 		}
 	}
-	for _, c := range []struct {
-		from, to string
-		follow   bool
-	}{
-		{"http://example.org/", "https://www.example.org/a", true},
-		{"https://a.example.co.uk/", "https://b.example.co.uk/", true},
-		{"https://example.org/", "http://example.org/", false}, // no longer encrypted
-		{"https://a.co.uk/", "https://b.co.uk/", false},
-		{"https://a.github.io/", "https://b.github.io/", false},
-		{"https://93.184.215.14/", "https://1.184.215.14/", false},
-		{"https://example.org/", "https://example.org:8443/", false},
-	} {
-		from, _ := url.Parse(c.from)
-		to, _ := url.Parse(c.to)
-		if err := tool.SameSite(from, to); (err == nil) != c.follow {
-			t.Errorf("from %s to %s: %v", c.from, c.to, err)
-		}
-	}
 }
 
 // These are the cases on fetching of the project's collection of attacks, by their
@@ -347,7 +328,7 @@ func TestAttacksByFetchReachNothing(t *testing.T) {
 		"mixed.test":               "127.0.0.1 93.184.215.14",
 		"mapped.test":              "::ffff:127.0.0.1",
 	})
-	fetchIt := tool.Fetch(tool.FetchOptions{Lookup: hosts})
+	fetchIt := tool.Fetch(tool.FetchOptions{Web: web.Options{Lookup: hosts}})
 	for _, c := range []struct{ id, url, want string }{
 		{"sec060", "http://127.0.0.1:PORT/", "(this machine)"},
 		{"sec061", "http://localhost:PORT/", "(this machine)"},
@@ -404,7 +385,7 @@ func TestARedirectIntoThisMachineIsNotConnectedTo(t *testing.T) {
 	if !strings.Contains(got, "was not followed: that is another") {
 		t.Errorf("by default: %s", got)
 	}
-	w.options.AllowRedirect = func(_, _ *url.URL) error { return nil }
+	w.options.Web.AllowRedirect = func(_, _ *url.URL) error { return nil }
 	got = run.PlainText(w.get(t, "/", "").Content)
 	if !strings.Contains(got, "not the server of this test") || len(secret.requests) != 0 {
 		t.Errorf("with every redirect allowed: %s", got)
@@ -436,14 +417,14 @@ func TestANameThatIsReboundIsNotConnectedTo(t *testing.T) {
 	t.Parallel()
 	secret := newWeb(t, map[string]http.HandlerFunc{"/": page("text/plain", "SECRET")})
 	var asked []netip.Addr
-	options := tool.FetchOptions{
+	options := web.Options{
 		Lookup: lookup(map[string]string{"rebind.test": "127.0.0.1"}),
 		AllowAddress: func(host string, addr netip.AddrPort, granted bool) error {
 			asked = append(asked, addr.Addr())
-			return tool.PublicAddress(host, addr, granted)
+			return web.PublicAddress(host, addr, granted)
 		},
 	}
-	r := fetch(t, t.Context(), tool.Fetch(options), "http://rebind.test:"+secret.port+"/", "")
+	r := fetch(t, t.Context(), tool.Fetch(tool.FetchOptions{Web: options}), "http://rebind.test:"+secret.port+"/", "")
 	if !r.IsError || len(secret.requests) != 0 || len(asked) != 1 || !asked[0].IsLoopback() {
 		t.Errorf("asked about %v, %d requests: %s", asked, len(secret.requests), run.PlainText(r.Content))
 	}
@@ -486,8 +467,8 @@ func TestAGrantIsForTheCallsOwnHostAlone(t *testing.T) {
 	})
 	var calls []run.CallID
 	granted := tool.Fetch(tool.FetchOptions{
-		Granted:       func(c tool.Call) bool { calls = append(calls, c.ID); return true },
-		AllowRedirect: func(_, _ *url.URL) error { return nil },
+		Granted: func(c tool.Call) bool { calls = append(calls, c.ID); return true },
+		Web:     web.Options{AllowRedirect: func(_, _ *url.URL) error { return nil }},
 	})
 	here := "http://127.0.0.1:" + w.port
 	if got := run.PlainText(fetch(t, t.Context(), granted, here+"/", "").Content); !strings.Contains(got, "mine") {
@@ -536,7 +517,7 @@ func TestAServerThatCannotProveWhoItIsIsNotBelieved(t *testing.T) {
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	all := tool.Fetch(tool.FetchOptions{AllowAddress: func(string, netip.AddrPort, bool) error { return nil }})
+	all := tool.Fetch(tool.FetchOptions{Web: web.Options{AllowAddress: func(string, netip.AddrPort, bool) error { return nil }}})
 	r := fetch(t, t.Context(), all, server.URL, "")
 	if got := run.PlainText(r.Content); !r.IsError || !strings.Contains(got, "certificate") {
 		t.Errorf("got %s", got)
@@ -545,7 +526,7 @@ func TestAServerThatCannotProveWhoItIsIsNotBelieved(t *testing.T) {
 
 func TestAHostThatIsNotThereIsTold(t *testing.T) {
 	t.Parallel()
-	r := fetch(t, t.Context(), tool.Fetch(tool.FetchOptions{Lookup: lookup(nil)}), "https://nowhere.test/", "")
+	r := fetch(t, t.Context(), tool.Fetch(tool.FetchOptions{Web: web.Options{Lookup: lookup(nil)}}), "https://nowhere.test/", "")
 	if got := run.PlainText(r.Content); got != "https://nowhere.test/ was not fetched: there is no host nowhere.test." {
 		t.Errorf("got %s", got)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"pawl/internal/proc"
 	"pawl/run"
+	"pawl/tool/printed"
 )
 
 // stopPatience is how long a tool waits for what it has stopped: a call returns
@@ -19,7 +20,7 @@ type job struct {
 	id      string
 	command string // as it was asked for
 	since   time.Time
-	printed printed
+	printed printed.Text
 	told    bool // its end has been told to the model; guarded by the shellState
 	process *proc.Process
 }

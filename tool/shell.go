@@ -19,6 +19,7 @@ import (
 	"pawl/permission/filenames"
 	"pawl/run"
 	"pawl/sandbox"
+	"pawl/tool/printed"
 	"pawl/tool/proxy"
 )
 
@@ -411,8 +412,8 @@ func runHere(ctx context.Context, env Env, command proc.Command, session *sandbo
 	limited, stop := context.WithCancelCause(limited)
 	defer stop(nil)
 	tooMuch := fmt.Errorf("it printed more than %s, the most that is kept of one command", size(kept))
-	out := printed{excerpt: excerpt{all: c.Output, room: kept, full: func() { stop(tooMuch) }}}
-	command.Output = &out
+	out := printed.Kept(c.Output, kept, func() { stop(tooMuch) })
+	command.Output = out
 	command.Extra = []*os.File{tell}
 	p, err := proc.Start(limited, command)
 	tell.Close()
@@ -420,10 +421,10 @@ func runHere(ctx context.Context, env Env, command proc.Command, session *sandbo
 		return notStarted("the command was not started: " + err.Error()), false
 	}
 	session.StopOn(p.Stop)
-	ended := watch(limited, p, &out, c.Progress, stopPatience)
+	ended := watch(limited, p, out, c.Progress, stopPatience)
 
-	written := c.Output != nil && ctx.Err() == nil && out.long()
-	r = TextResult(out.take())
+	written := c.Output != nil && ctx.Err() == nil && out.Long()
+	r = TextResult(out.Take())
 	notes := state.notices(nil)
 	var last, refusal string
 	switch {
@@ -486,7 +487,7 @@ func bracketed(sentences ...string) []string {
 
 // watch waits for a command to end, showing what it prints, until ctx is done and
 // patience is over. It reports whether the command has ended.
-func watch(ctx context.Context, p *proc.Process, out *printed, progress func(string), patience time.Duration) bool {
+func watch(ctx context.Context, p *proc.Process, out *printed.Text, progress func(string), patience time.Duration) bool {
 	show := time.NewTicker(progressEvery)
 	defer show.Stop()
 	stopping := ctx.Done()
@@ -504,7 +505,7 @@ func watch(ctx context.Context, p *proc.Process, out *printed, progress func(str
 			if progress == nil {
 				continue
 			}
-			if lines, fresh := out.news(5); fresh {
+			if lines, fresh := out.News(5); fresh {
 				progress(lines)
 			}
 		}
@@ -538,7 +539,7 @@ func jobResult(state *shellState, j *job) Result {
 	if !j.running() {
 		state.leave(j)
 	}
-	r := TextResult(j.printed.take())
+	r := TextResult(j.printed.Take())
 	notes := state.notices(j)
 	notes = append(notes, bracketed(state.refusal(j, r.Content[0].Text))...)
 	if !j.running() {

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,6 +91,42 @@ func TestACommandGetsNoDescriptorOfPawls(t *testing.T) {
 			if err != nil || strings.TrimSpace(string(told)) != want || strings.Contains(out.String(), folder.Name()) {
 				t.Errorf("%s: %s: told %q, %v, want %s; printed %q", shell, command, told, err, want, out.String())
 			}
+		}
+	}
+}
+
+func TestChildrenGetNoKeysAndNothingThatAsks(t *testing.T) {
+	t.Parallel()
+	got := ShellOptions{PassEnv: []string{"KEPT_TOKEN", "OPENAI_API_KEY"}}.childEnv([]string{
+		"HOME=/home/x", "PATH=/bin", "LANG=C", "KEYBOARD=de", "TOKENIZERS_PARALLELISM=false",
+		"ANTHROPIC_API_KEY=a", "OPENAI_API_KEY=b", "GEMINI_API_KEY=c", "GOOGLE_API_KEY=d", "PAWL_STATE=e",
+		"GITHUB_TOKEN=f", "AWS_SECRET_ACCESS_KEY=g", "db_password=h", "SOME_API_KEY=i", "KEPT_TOKEN=j", "SOME_API_KEY_2=k", "PGPASSWORD=l", "SECRET_KEY_BASE=m",
+		"CI=true", "TERM=xterm", "PAGER=less", "PWD=/elsewhere", "CDPATH=/x", "=odd",
+	}, "/work")
+	want := append([]string{"HOME=/home/x", "PATH=/bin", "LANG=C", "KEYBOARD=de", "TOKENIZERS_PARALLELISM=false", "KEPT_TOKEN=j"},
+		append(quietEnv, "PWD=/work")...)
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestARememberedEnvironmentIsTheOneOfNow(t *testing.T) {
+	t.Parallel()
+	o := ShellOptions{PassEnv: []string{"KEPT_TOKEN"}}
+	p := o.Remembering()
+	for _, c := range []struct {
+		environ []string
+		dir     string
+	}{
+		{[]string{"A=1", "KEPT_TOKEN=k"}, "/a"}, {[]string{"A=1", "KEPT_TOKEN=k"}, "/b"},
+		{[]string{"A=2", "KEPT_TOKEN=k"}, "/b"}, {[]string{"A=2", "MY_TOKEN=k"}, "/b"}, {nil, "/c"}, {[]string{"A=2", "B=https://u:p@host"}, "/c"},
+	} {
+		got, want := p.childEnv(c.environ, c.dir), o.childEnv(c.environ, c.dir)
+		if !slices.Equal(got, want) {
+			t.Errorf("%q in %s: got %q, want %q", c.environ, c.dir, got, want)
+		}
+		for i := range got { // what a caller does with it is not remembered
+			got[i] = "CHANGED=1"
 		}
 	}
 }

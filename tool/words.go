@@ -3,7 +3,6 @@ package tool
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -68,10 +67,11 @@ func notStarted(why string) Result {
 }
 
 // The forms of package text that results of tools have.
-func count(n int, one, many string) string { return text.Count(int64(n), one, many) }
-func commas(n int64) string                { return text.Commas(n) }
-func size(n int64) string                  { return text.Size(n) }
-func clip(s string, n int) string          { return text.OneLine(s, n) }
+func count(n int, one, many string) string  { return text.Count(int64(n), one, many) }
+func commas(n int64) string                 { return text.Commas(n) }
+func size(n int64) string                   { return text.Size(n) }
+func clip(s string, n int) string           { return text.OneLine(s, n) }
+func tell(format string, args ...any) error { return text.Tell(format, args...) }
 
 // printable returns a file's name for a line of a result: a line break in it
 // would make it two.
@@ -115,11 +115,3 @@ func lineCount(content []byte) int {
 	}
 	return n
 }
-
-// tell returns an error that is whole sentences, for the model to read as they
-// are and for nobody to wrap.
-func tell(format string, args ...any) error { return told(fmt.Sprintf(format, args...)) }
-
-type told string
-
-func (t told) Error() string { return string(t) }

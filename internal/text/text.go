@@ -1,6 +1,6 @@
 // Package text has the small operations on text for people and models that several
 // packages need: cutting with a mark, numbers and sizes in words, similar names,
-// differences. It knows nothing of what the text is about, and does not make it safe for
+// differences, errors that are sentences. It knows nothing of what the text is about, and does not make it safe for
 // a terminal.
 //
 // Lengths are in characters (runes). Invalid UTF-8 is passed through, except where noted.
@@ -137,3 +137,11 @@ func Section(list, section string) (words []string) {
 	}
 	return words
 }
+
+// Tell returns an error that is whole sentences, for the model to read as they
+// are and for nobody to wrap.
+func Tell(format string, args ...any) error { return told(fmt.Sprintf(format, args...)) }
+
+type told string
+
+func (t told) Error() string { return string(t) }

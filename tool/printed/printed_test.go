@@ -1,10 +1,9 @@
-package tool
+package printed
 
 import (
 	"bytes"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -27,16 +26,16 @@ func TestWhatIsPrintedForATerminalBecomesText(t *testing.T) {
 		"grüße\u009b€":                                "grüße€",
 		"bad \xff\xfe utf8 \xe2\x82":                  "bad \uFFFD\uFFFD utf8 \uFFFD",
 	} {
-		var whole printed
+		var whole Text
 		whole.Write([]byte(in))
-		if got := whole.take(); got != want {
+		if got := whole.Take(); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
-		var bytewise printed // pipes cut anywhere
+		var bytewise Text // pipes cut anywhere
 		for i := range len(in) {
 			bytewise.Write([]byte(in[i : i+1]))
 		}
-		if got := bytewise.take(); got != want {
+		if got := bytewise.Take(); got != want {
 			t.Errorf("%q byte by byte becomes %q, want %q", in, got, want)
 		}
 	}
@@ -44,11 +43,11 @@ func TestWhatIsPrintedForATerminalBecomesText(t *testing.T) {
 
 func TestTheMiddleOfLongOutputIsLeftOutAndCounted(t *testing.T) {
 	t.Parallel()
-	var p printed
+	var p Text
 	for i := range 100_000 {
 		fmt.Fprintf(&p, "zeile ü %06d\n", i) // 15 characters
 	}
-	got := p.take()
+	got := p.Take()
 	head, tail, ok := strings.Cut(got, "\n[… 1,470,000 characters left out …]\n")
 	if !ok {
 		t.Fatalf("no mark in %.100q … %q", got, got[len(got)-100:])
@@ -59,7 +58,7 @@ func TestTheMiddleOfLongOutputIsLeftOutAndCounted(t *testing.T) {
 	if !strings.HasPrefix(head, "zeile ü 000000\n") || !strings.HasSuffix(tail, "zeile ü 099999\n") {
 		t.Errorf("not the ends: %.30q, %q", head, tail[len(tail)-30:])
 	}
-	if again := p.take(); again != "" {
+	if again := p.Take(); again != "" {
 		t.Errorf("taken twice: %.50q", again)
 	}
 }
@@ -67,10 +66,10 @@ func TestTheMiddleOfLongOutputIsLeftOutAndCounted(t *testing.T) {
 func TestOutputOfExactlyTheLimitIsWhole(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{maxPrinted - 1, maxPrinted, maxPrinted + 1} {
-		var p printed
+		var p Text
 		text := strings.Repeat("ü", n)
 		p.Write([]byte(text))
-		if got := p.take(); (got == text) != (n <= maxPrinted) {
+		if got := p.Take(); (got == text) != (n <= maxPrinted) {
 			t.Errorf("%d characters: whole is %v", n, got == text)
 		}
 	}
@@ -78,7 +77,7 @@ func TestOutputOfExactlyTheLimitIsWhole(t *testing.T) {
 
 // A command may print gigabytes.
 func TestTheMemoryOfOutputDoesNotGrow(t *testing.T) {
-	var p printed
+	var p Text
 	chunk := bytes.Repeat([]byte("no line end at all, "), 3000)
 	for range 200 {
 		p.Write(chunk)
@@ -101,15 +100,15 @@ func FuzzOutputIsBoundedValidText(f *testing.F) {
 	f.Add([]byte("a\x1b[1mb\r\nc\xff"), 3)
 	f.Fuzz(func(t *testing.T, in []byte, cut int) {
 		cut = min(max(cut, 0), len(in))
-		var one, two printed
+		var one, two Text
 		one.Write(in)
 		two.Write(in[:cut])
 		two.Write(in[cut:])
-		got := one.take()
+		got := one.Take()
 		if !utf8.ValidString(got) || strings.ContainsAny(got, "\x1b\r\b\x00") {
 			t.Errorf("%q becomes %q", in, got)
 		}
-		if other := two.take(); other != got {
+		if other := two.Take(); other != got {
 			t.Errorf("%q cut at %d becomes %q, whole %q", in, cut, other, got)
 		}
 	})
@@ -118,44 +117,8 @@ func FuzzOutputIsBoundedValidText(f *testing.F) {
 func BenchmarkOutput(b *testing.B) {
 	chunk := bytes.Repeat([]byte("ok  \tpawl/some/package\t0.123s\n"), 1000)
 	b.SetBytes(int64(len(chunk)))
-	var p printed
+	var p Text
 	for b.Loop() {
 		p.Write(chunk)
-	}
-}
-
-func TestChildrenGetNoKeysAndNothingThatAsks(t *testing.T) {
-	t.Parallel()
-	got := ShellOptions{PassEnv: []string{"KEPT_TOKEN", "OPENAI_API_KEY"}}.childEnv([]string{
-		"HOME=/home/x", "PATH=/bin", "LANG=C", "KEYBOARD=de", "TOKENIZERS_PARALLELISM=false",
-		"ANTHROPIC_API_KEY=a", "OPENAI_API_KEY=b", "GEMINI_API_KEY=c", "GOOGLE_API_KEY=d", "PAWL_STATE=e",
-		"GITHUB_TOKEN=f", "AWS_SECRET_ACCESS_KEY=g", "db_password=h", "SOME_API_KEY=i", "KEPT_TOKEN=j", "SOME_API_KEY_2=k", "PGPASSWORD=l", "SECRET_KEY_BASE=m",
-		"CI=true", "TERM=xterm", "PAGER=less", "PWD=/elsewhere", "CDPATH=/x", "=odd",
-	}, "/work")
-	want := append([]string{"HOME=/home/x", "PATH=/bin", "LANG=C", "KEYBOARD=de", "TOKENIZERS_PARALLELISM=false", "KEPT_TOKEN=j"},
-		append(quietEnv, "PWD=/work")...)
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-}
-
-func TestARememberedEnvironmentIsTheOneOfNow(t *testing.T) {
-	t.Parallel()
-	o := ShellOptions{PassEnv: []string{"KEPT_TOKEN"}}
-	p := o.Remembering()
-	for _, c := range []struct {
-		environ []string
-		dir     string
-	}{
-		{[]string{"A=1", "KEPT_TOKEN=k"}, "/a"}, {[]string{"A=1", "KEPT_TOKEN=k"}, "/b"},
-		{[]string{"A=2", "KEPT_TOKEN=k"}, "/b"}, {[]string{"A=2", "MY_TOKEN=k"}, "/b"}, {nil, "/c"}, {[]string{"A=2", "B=https://u:p@host"}, "/c"},
-	} {
-		got, want := p.childEnv(c.environ, c.dir), o.childEnv(c.environ, c.dir)
-		if !slices.Equal(got, want) {
-			t.Errorf("%q in %s: got %q, want %q", c.environ, c.dir, got, want)
-		}
-		for i := range got { // what a caller does with it is not remembered
-			got[i] = "CHANGED=1"
-		}
 	}
 }

@@ -1,11 +1,12 @@
-package tool_test
+package web_test
 
 import (
 	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 
-	"pawl/tool"
+	"pawl/tool/web"
 )
 
 func TestOnlyPublicAddressesAreConnectedTo(t *testing.T) {
@@ -44,18 +45,40 @@ func TestOnlyPublicAddressesAreConnectedTo(t *testing.T) {
 		"2001:0:53aa:64c::1":                  "protocols", // Teredo
 	} {
 		addr := netip.AddrPortFrom(netip.MustParseAddr(address), 80)
-		err := tool.PublicAddress("host.test", addr, false)
+		err := web.PublicAddress("host.test", addr, false)
 		switch {
 		case refused == "" && err != nil:
 			t.Errorf("%s is refused: %v", address, err)
 		case refused != "" && (err == nil || !strings.Contains(err.Error(), refused)):
 			t.Errorf("%s: got %v, want %q", address, err, refused)
 		}
-		if err := tool.PublicAddress("host.test", addr, true); err != nil {
+		if err := web.PublicAddress("host.test", addr, true); err != nil {
 			t.Errorf("%s was granted and is refused: %v", address, err)
 		}
 	}
-	if err := tool.PublicAddress("host.test", netip.AddrPort{}, true); err == nil {
+	if err := web.PublicAddress("host.test", netip.AddrPort{}, true); err == nil {
 		t.Error("what is no address is connected to")
+	}
+}
+
+func TestASiteIsWhatOneOwnerHas(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		from, to string
+		follow   bool
+	}{
+		{"http://example.org/", "https://www.example.org/a", true},
+		{"https://a.example.co.uk/", "https://b.example.co.uk/", true},
+		{"https://example.org/", "http://example.org/", false}, // no longer encrypted
+		{"https://a.co.uk/", "https://b.co.uk/", false},
+		{"https://a.github.io/", "https://b.github.io/", false},
+		{"https://93.184.215.14/", "https://1.184.215.14/", false},
+		{"https://example.org/", "https://example.org:8443/", false},
+	} {
+		from, _ := url.Parse(c.from)
+		to, _ := url.Parse(c.to)
+		if err := web.SameSite(from, to); (err == nil) != c.follow {
+			t.Errorf("from %s to %s: %v", c.from, c.to, err)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package tool
+package web
 
 import (
 	"context"
@@ -13,38 +13,40 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
+	"pawl/internal/text"
 	"pawl/internal/visible"
+	"pawl/permission/network"
 )
 
-// parseWebAddress reads the URL of a call or of a redirect and returns it as it
+// Parse reads the URL of a call or of a redirect and returns it as it
 // will be used: the host in ASCII and lower case, no fragment. What people and
 // rules see is this one, so that nobody allows one host and reaches another.
-func parseWebAddress(s string) (*url.URL, error) {
+func Parse(s string) (*url.URL, error) {
 	if len(s) > 8192 {
-		return nil, tell("The URL has %s bytes, and the limit is 8,192.", commas(int64(len(s))))
+		return nil, text.Tell("The URL has %s bytes, and the limit is 8,192.", text.Commas(int64(len(s))))
 	}
 	if strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.IsControl(r) || unicode.IsSpace(r) || visible.Useless(r) || r == '\\'
 	}) {
-		return nil, tell("The URL %q has blanks, backslashes or invisible characters in it: write them as %%20 and so on.", clip(s, 200))
+		return nil, text.Tell("The URL %q has blanks, backslashes or invisible characters in it: write them as %%20 and so on.", text.OneLine(s, 200))
 	}
 	u, err := url.Parse(s)
 	if err != nil {
-		return nil, tell("%q is not a URL: give one such as https://example.org/page.", clip(s, 200))
+		return nil, text.Tell("%q is not a URL: give one such as https://example.org/page.", text.OneLine(s, 200))
 	}
 	switch {
 	case u.Scheme == "":
-		return nil, tell("%q has no scheme: give the whole URL, such as https://example.org/page.", clip(s, 200))
+		return nil, text.Tell("%q has no scheme: give the whole URL, such as https://example.org/page.", text.OneLine(s, 200))
 	case u.Scheme == "file":
-		return nil, tell("file: is not fetched: only http and https are. For files use read.")
+		return nil, text.Tell("file: is not fetched: only http and https are. For files use read.")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, tell("%s: is not fetched: only http and https are.", clip(u.Scheme, 20))
+		return nil, text.Tell("%s: is not fetched: only http and https are.", text.OneLine(u.Scheme, 20))
 	case u.User != nil:
-		return nil, tell("The URL has a user name in it (%s@): fetch sends no credentials. Leave it out.", clip(u.User.Username(), 40))
+		return nil, text.Tell("The URL has a user name in it (%s@): fetch sends no credentials. Leave it out.", text.OneLine(u.User.Username(), 40))
 	case u.Hostname() == "":
-		return nil, tell("%q names no host.", clip(s, 200))
+		return nil, text.Tell("%q names no host.", text.OneLine(s, 200))
 	}
-	host, err := webHost(u.Hostname())
+	host, err := dialable(u.Hostname())
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +56,7 @@ func parseWebAddress(s string) (*url.URL, error) {
 	if p := u.Port(); p != "" {
 		n, err := strconv.Atoi(p)
 		if err != nil || n < 1 || n > 65535 {
-			return nil, tell("The URL's port %s is not valid.", clip(p, 20))
+			return nil, text.Tell("The URL's port %s is not valid.", text.OneLine(p, 20))
 		}
 		if p = strconv.Itoa(n); p != defaultPort(u) {
 			host += ":" + p
@@ -64,11 +66,11 @@ func parseWebAddress(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// webHost returns a host as it is dialled.
-func webHost(host string) (string, error) {
+// dialable returns a host as it is dialled.
+func dialable(host string) (string, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		if ip.Zone() != "" {
-			return "", tell("The address %s names a network card: fetch does not.", clip(host, 80))
+			return "", text.Tell("The address %s names a network card: fetch does not.", text.OneLine(host, 80))
 		}
 		return ip.String(), nil
 	}
@@ -80,14 +82,14 @@ func webHost(host string) (string, error) {
 	if host == "" || len(host) > 253 || strings.ContainsFunc(host, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '.' && r != '_'
 	}) || strings.Contains(host, "..") || host[0] == '.' {
-		return "", tell("%q is not a host name.", clip(given, 100))
+		return "", text.Tell("%q is not a host name.", text.OneLine(given, 100))
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return ip.String(), nil // written in wide digits
 	}
 	// Browsers and some resolvers take these for addresses, others for names.
 	if last := host[strings.LastIndexByte(host, '.')+1:]; strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
-		return "", tell("%s is an address in an unusual form: write it as four decimal numbers, such as 192.0.2.1.", clip(given, 100))
+		return "", text.Tell("%s is an address in an unusual form: write it as four decimal numbers, such as 192.0.2.1.", text.OneLine(given, 100))
 	}
 	return host, nil
 }
@@ -131,17 +133,17 @@ func port(u *url.URL) string {
 	return defaultPort(u)
 }
 
-// sameSite is the rule for redirects unless the options have another: within a
+// SameSite is the rule for redirects unless the options have another: within a
 // host, or between hosts of one owner (example.org, www.example.org), at the usual
 // ports, and never from https to http. Anywhere else is a new call, for which
 // somebody is asked anew.
-func sameSite(from, to *url.URL) error {
+func SameSite(from, to *url.URL) error {
 	a, b := from.Hostname(), to.Hostname()
 	switch {
 	case from.Scheme == "https" && to.Scheme == "http":
-		return tell("that is not encrypted, unlike the address given")
+		return text.Tell("that is not encrypted, unlike the address given")
 	case from.Port() != to.Port():
-		return tell("that is another port")
+		return text.Tell("that is another port")
 	case a == b:
 		return nil
 	}
@@ -149,7 +151,18 @@ func sameSite(from, to *url.URL) error {
 	siteB, errB := publicsuffix.EffectiveTLDPlusOne(b)
 	_, errIP := netip.ParseAddr(a)
 	if errA != nil || errB != nil || siteA != siteB || errIP == nil {
-		return tell("that is another site")
+		return text.Tell("that is another site")
 	}
 	return nil
+}
+
+// PublicAddress is the rule for the addresses that may be connected to, unless the options
+// have another: an error for every address that is not one of the public internet. With
+// granted, which says that somebody allowed the host to be elsewhere, others are fine too.
+func PublicAddress(host string, addr netip.AddrPort, granted bool) error {
+	what := network.Special(addr.Addr())
+	if what == "" || granted && addr.IsValid() {
+		return nil
+	}
+	return text.Tell("%s is at %s (%s): fetch connects to addresses of the public internet only.", host, addr.Addr(), what)
 }

@@ -1,4 +1,7 @@
-package tool
+// Package printed makes text for a model of what commands print: without the sequences that
+// command terminals, with the last state of lines that were printed over, and of long output
+// the two ends. Its memory does not grow with what is printed.
+package printed
 
 import (
 	"bytes"
@@ -7,6 +10,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"pawl/internal/text"
 	"pawl/output"
 )
 
@@ -15,31 +19,36 @@ import (
 // (spec/outputs.md: 32,768) for what is said beside it.
 const maxPrinted = 30_000
 
-// printed takes what a command prints and keeps the beginning and the end of it
-// as text. Its memory does not grow with what is printed. It is safe for
-// concurrent use; the zero value is ready.
-type printed struct {
+// A Text takes what a command prints and keeps the beginning and the end of it
+// as text. It is safe for concurrent use; the zero value is ready.
+type Text struct {
 	mu      sync.Mutex
 	text    cleaner
-	fresh   bool // something was printed since the last call of news
+	fresh   bool // something was printed since the last call of News
 	begun   bool
 	binary  bool // what is printed is not text: all of it is kept as it is, and nothing shown
 	excerpt excerpt
 }
 
+// Kept returns a text of which all goes to a writer too, as long as it is no more than room
+// bytes; full is called once, when it is more.
+func Kept(to io.Writer, room int64, full func()) *Text {
+	return &Text{excerpt: excerpt{all: to, room: room, full: full}}
+}
+
 // Write never fails.
-func (p *printed) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.begun && len(b) > 0 {
-		p.begun, p.binary = true, p.excerpt.all != nil && isBinaryOutput(b)
+func (t *Text) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.begun && len(b) > 0 {
+		t.begun, t.binary = true, t.excerpt.all != nil && isBinaryOutput(b)
 	}
-	if p.binary {
-		p.excerpt.keep(b)
+	if t.binary {
+		t.excerpt.keep(b)
 		return len(b), nil
 	}
-	p.fresh = true
-	p.text.clean(b, &p.excerpt)
+	t.fresh = true
+	t.text.clean(b, &t.excerpt)
 	return len(b), nil
 }
 
@@ -53,34 +62,34 @@ func isBinaryOutput(b []byte) bool {
 	return output.IsBinary(lines) || bytes.ContainsFunc(lines, func(r rune) bool { return r < '\b' || '\r' < r && r < ' ' && r != 0x1b })
 }
 
-// long reports whether what was printed since the last call of take is too much for
+// Long reports whether what was printed since the last call of Take is too much for
 // the context, or no text.
-func (p *printed) long() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.text.flush(&p.excerpt)
-	return p.binary || p.excerpt.chars > maxPrinted
+func (t *Text) Long() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text.flush(&t.excerpt)
+	return t.binary || t.excerpt.chars > maxPrinted
 }
 
-// take returns what was printed since it was last called.
-func (p *printed) take() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.text.flush(&p.excerpt)
-	s := p.excerpt.String()
-	p.excerpt = excerpt{}
+// Take returns what was printed since it was last called.
+func (t *Text) Take() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text.flush(&t.excerpt)
+	s := t.excerpt.String()
+	t.excerpt = excerpt{}
 	return s
 }
 
-// news returns the last lines, and whether there is anything new in them.
-func (p *printed) news(lines int) (string, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.fresh {
+// News returns the last lines, and whether there is anything new in them.
+func (t *Text) News(lines int) (string, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.fresh {
 		return "", false
 	}
-	p.fresh = false
-	end := bytes.TrimRight(append(p.excerpt.end(4096), p.text.line...), "\n")
+	t.fresh = false
+	end := bytes.TrimRight(append(t.excerpt.end(4096), t.text.line...), "\n")
 	at := len(end)
 	for range lines {
 		if at = bytes.LastIndexByte(end[:at], '\n'); at < 0 {
@@ -287,7 +296,7 @@ func (e *excerpt) String() string {
 		at -= n
 	}
 	left := e.chars - e.headChars - halfPrinted
-	return string(e.head) + "\n[… " + commas(int64(left)) + " characters left out …]\n" + string(e.tail[at:])
+	return string(e.head) + "\n[… " + text.Commas(int64(left)) + " characters left out …]\n" + string(e.tail[at:])
 }
 
 // end returns at most the last n bytes.

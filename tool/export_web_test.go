@@ -1,7 +1,0 @@
-package tool
-
-// SameSite is sameSite.
-var SameSite = sameSite
-
-// Readable is readable.
-var Readable = readable
