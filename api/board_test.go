@@ -23,6 +23,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"pawl/run"
 	"pawl/web"
 )
 
@@ -379,6 +380,38 @@ func leftAlone(t *testing.T) (*served, browser) {
 	s.stop()
 	b.sees("The server does not answer")
 	return s, b
+}
+
+// The page of a task and that of a run have the command that opens the conversation of an external agent in its program, while
+// the agent does not work in it.
+func TestAConversationIsTakenOverFromTheBoard(t *testing.T) {
+	t.Parallel()
+	s := serve(t, planReply)
+	stop := s.drive()
+	id := s.add("Count the files.")
+	s.do("POST", "/tasks/"+id+"/plan", "").is(200)
+	s.wait(id, "planned")
+	stop()
+	r := s.do("POST", "/tasks/"+id+"/start", "").is(200).text("runs.1.run")
+	finish := s.worksOutside(run.ID(r))
+	b := s.browse(1400)
+	b.do(chromedp.Evaluate[chromedp.Void](`location.hash = "#/tasks/` + id + `"`))
+	b.sees("Carry it out.")
+	const words = "Take the conversation over"
+	if n := b.value(seen("summary", words) + ".length"); n != 0. {
+		t.Error("it is offered while the agent works")
+	}
+	finish()
+	for _, page := range []string{"tasks/" + id, "runs/" + r} {
+		b.do(chromedp.Evaluate[chromedp.Void](`location.hash = "#/` + page + `"; navigator.clipboard.writeText = (text) => { window.copied = text }`))
+		b.click(words)
+		b.click("Copy")
+		b.until("Boolean(window.copied)")
+		if got, want := b.value("copied"), "cd '"+s.dir+"' && claude --resume 'conv-1'"; got != want {
+			t.Errorf("%s has the command %q, want %q", page, got, want)
+		}
+		b.do(chromedp.Evaluate[chromedp.Void]("window.copied = ''"))
+	}
 }
 
 // A page that stands open outlives the server: it says that it is away, and what is done meanwhile is sent once, when the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync"
 
 	"pawl/llm"
 	"pawl/permission"
@@ -18,14 +19,17 @@ import (
 )
 
 // An outsideAgent is an external agent that works until it is told to finish.
-type outsideAgent struct{ began, finish chan struct{} }
+type outsideAgent struct {
+	began, finish chan struct{}
+	begin         sync.Once
+}
 
 func (a *outsideAgent) Turn(ctx context.Context, _ worker.AgentTurn) iter.Seq2[run.Payload, error] {
 	return func(yield func(run.Payload, error) bool) {
 		if !yield(run.Observed{Conversation: "conv-1"}, nil) {
 			return
 		}
-		close(a.began)
+		a.begin.Do(func() { close(a.began) })
 		select {
 		case <-a.finish:
 		case <-ctx.Done():
@@ -66,7 +70,7 @@ func (s *served) worksOutside(id run.ID) (finish func()) {
 		Provider: func(string) (llm.Provider, string, error) { return nil, "", errors.New("no model is asked") }})
 	must(s.t, err)
 	output, _ := submission.Worker.Output()
-	r, err := w.Create(context.Background(), run.Created{Run: id, Workspace: s.dir, Agent: "developer", External: true, Config: run.Config{Output: output, Tools: run.Grant()}}, nil)
+	r, err := w.Create(context.Background(), run.Created{Run: id, Workspace: s.dir, Agent: "developer", External: true, Config: run.Config{Model: "claude-code/default", Output: output, Tools: run.Grant()}}, nil)
 	must(s.t, err)
 	assigned := r.PostForTask([]task.Action{task.Prompt{Run: id, Number: 1}},
 		request.Say{ID: "assignment", Parts: []run.Part{run.Text("Carry it out.")}})

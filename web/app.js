@@ -2,7 +2,7 @@
 
 import { board, step, verbs } from "./board.js";
 import { get, onConnection, send } from "./client.js";
-import { ask, button, byId, code, fill, h, said, trying } from "./dom.js";
+import { ask, button, byId, code, fill, h, link, said, trying } from "./dom.js";
 import { newTask } from "./form.js";
 import { strip } from "./needs.js";
 import { outputPage } from "./outputs.js";
@@ -37,7 +37,7 @@ function show() {
   const place = h("div", "page " + (page || "board"));
   main.replaceChildren(place);
   scrollTo(0, 0);
-  const shown = (/** @type {Promise<any> | void} */ p) => p?.catch((error) => { if (!signal.aborted) fill(place, h("h1", null, "That is not there"), h("p", null, error.message), h("p", null, h("a", { href: "#/" }, "Back to the board"))); });
+  const shown = (/** @type {Promise<any> | void} */ p) => p?.catch((error) => { if (!signal.aborted) fill(place, h("h1", null, "That is not there"), h("p", null, error.message), h("p", null, link("#/", "Back to the board"))); });
   if (page === "") {
     strip(place, signal);
     const b = board(place, signal);
@@ -123,7 +123,7 @@ async function start() {
   if (!loggedIn()) return loginPage(failed);
   if (failed) said("The link was not used: " + failed);
   fill(nav, h("a", { href: "#/", class: "name" }, "pawl"), search, h("span", "space"), h("span", { id: "working" }),
-    Object.entries(side).map(([page, [name]]) => h("a", { href: "#/" + page }, name)), button("Find", openPalette, { title: "ctrl+k: every page, task and action by typing" }), button("+ New task", () => newTask(), { class: "act", title: "n" }));
+    Object.entries(side).map(([page, [name]]) => link("#/" + page, name)), button("Find", openPalette, { title: "ctrl+k: every page, task and action by typing" }), button("+ New task", () => newTask(), { class: "act", title: "n" }));
   const away = byId("away");
   let ticking = 0;
   onConnection((c, since) => {

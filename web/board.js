@@ -1,7 +1,7 @@
 // The board: a column for each step of a task's life, a card for each task.
 
 import { get, send } from "./client.js";
-import { ago, button, h, keyed, money, plural, said, trying } from "./dom.js";
+import { ago, button, dots, h, keyed, money, plural, said, trying, when } from "./dom.js";
 import { cards, doing, live, loaded, needs, onChange, refresh } from "./tasks.js";
 import { clock, onFrame } from "./timing.js";
 
@@ -61,9 +61,9 @@ function card(c) {
 /** stateOf says in a line what a task does now. @param {Card} c */
 function stateOf(c) {
   switch (c.status) {
-    case "planning": case "active": return [c.agent, !c.queued && !c.undriven && (doing.get(c.id) || (c.waits_for === "permission" ? "asks for permission" : "works")), ...live(c)].filter(Boolean).join(" · ");
+    case "planning": case "active": return dots(c.agent, !c.queued && !c.undriven && (doing.get(c.id) || (c.waits_for === "permission" ? "asks for permission" : "works")), ...live(c));
     case "awaiting_input": return (c.agent || "the planner") + " asked";
-    case "waiting": return c.detail || (c.until ? "continues at " + new Date(c.until).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) : "paused");
+    case "waiting": return c.detail || (c.until ? "continues at " + when(c.until) : "paused");
     case "failed": return c.detail || "";
     case "pending": case "planned": {
       const waits = (c.depends_on || []).filter((d) => cards.get(d)?.status !== "completed");

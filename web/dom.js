@@ -86,6 +86,11 @@ export function submits(act) {
 export function ask(title, content, label = "", act = () => {}) {
   const dialog = h("dialog", null, h("form", { onsubmit: submits(() => { dialog.close(); return act(); }) }, h("h2", null, title), ...content,
     h("p", "choices", button(label ? "Back" : "Close", () => dialog.close(), label ? "" : "act"), label && h("button", "act", label))));
+  return modal(dialog);
+}
+
+/** modal shows a dialog above the page until it is closed. @param {HTMLDialogElement} dialog */
+export function modal(dialog) {
   document.body.append(dialog);
   dialog.addEventListener("close", () => dialog.remove());
   dialog.showModal();
@@ -147,6 +152,12 @@ export function took(ms) {
   return Math.floor(ms / 60000) + " min " + Math.round(ms % 60000 / 1000) + " s";
 }
 
+/** when says a time, with its day if that is another one. @param {string} at */
+export function when(at) {
+  const t = new Date(at);
+  return t.toLocaleString([], { dateStyle: t.toDateString() === new Date().toDateString() ? undefined : "short", timeStyle: "short" });
+}
+
 /** money says what something cost; null is unknown and says nothing. @param {number | null | undefined} cost */
 export const money = (cost) => (typeof cost === "number" && cost > 0 ? "$" + cost.toFixed(cost < 1 ? 3 : 2) : "");
 
@@ -155,6 +166,15 @@ export const bytes = (n) => (n < 1024 ? n + " B" : n < 1 << 20 ? (n / 1024).toFi
 
 /** code shows words of a machine. @param {...(Child | Child[])} words */
 export const code = (...words) => h("code", null, ...words);
+
+/** pre shows lines of a machine. @param {...(Child | Child[])} lines */
+export const pre = (...lines) => h("pre", { tabIndex: 0 }, ...lines);
+
+/** @param {string} href @param {...Child} children */
+export const link = (href, ...children) => h("a", { href }, ...children);
+
+/** dots puts what is there into a line. @param {...any} parts */
+export const dots = (...parts) => parts.filter(Boolean).join(" · ");
 
 /** wide makes a table that can scroll. @param {string} name its class @param {...Child} children */
 export const wide = (name, ...children) => h("div", { class: "wide", tabIndex: 0 }, h("table", name, ...children));

@@ -1,7 +1,7 @@
 // The form for new tasks: one, or several from a list.
 
 import { post, send } from "./client.js";
-import { button, h, plural, said, submits } from "./dom.js";
+import { button, h, modal, plural, said, submits } from "./dom.js";
 import { cards } from "./tasks.js";
 
 /** newTask opens the form. @param {string} [text] */
@@ -41,9 +41,6 @@ export function newTask(text = "") {
   h("p", null, how, " ", h("label", "line", copy, " in a copy of the repository, to be merged")),
   h("details", null, h("summary", null, "More"), h("label", null, "Labels", labels), h("label", null, "Priority", priority), h("label", null, "Costs at most ($)", cost), h("label", null, "After", after), h("label", null, "Files", files)),
   h("p", "choices", button("Back", () => dialog.close()), h("button", { class: "act", title: "ctrl+enter" }, "Add")));
-  const dialog = h("dialog", "new", form);
-  document.body.append(dialog);
-  dialog.addEventListener("close", () => dialog.remove());
-  dialog.showModal();
+  const dialog = modal(h("dialog", "new", form));
   description.focus();
 }

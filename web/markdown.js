@@ -1,7 +1,7 @@
 // Markdown as elements. It is what models write: headings, lists, code, tables, emphasis, links. Whatever is not known
 // stays text; nothing becomes markup, and only http and https addresses become links.
 
-import { h, wide } from "./dom.js";
+import { h, pre, wide } from "./dom.js";
 
 /** @param {string} text @returns {DocumentFragment} */
 export function markdown(text) {
@@ -16,7 +16,7 @@ export function markdown(text) {
       const code = [];
       for (i++; i < lines.length && !lines[i].trimStart().startsWith(fence[1]); i++) code.push(lines[i]);
       i++;
-      out.append(h("pre", { tabIndex: 0 }, h("code", null, code.join("\n"))));
+      out.append(pre(h("code", null, code.join("\n"))));
     } else if (heading) {
       out.append(h(/** @type {"h4"} */ ("h" + Math.min(6, heading[1].length + 2)), null, inline(heading[2])));
       i++;

@@ -1,7 +1,7 @@
 // The explorer of stored outputs: what a result has in it, and questions to it in JSONPath.
 
 import { get, send } from "./client.js";
-import { bars, button, bytes, code, count, fill, h, plural, submits, trying, wide } from "./dom.js";
+import { bars, button, bytes, code, count, dots, fill, h, link, plural, pre, submits, trying, wide } from "./dom.js";
 
 /** outputPage shows one output. @param {HTMLElement} place @param {string} run @param {string} id */
 export async function outputPage(place, run, id) {
@@ -17,22 +17,22 @@ export async function outputPage(place, run, id) {
   });
   const extract = () => run1("extract", () => ({ paths: [path.value], limit: 200 }), (r) => table(Array.isArray(r.extracted) ? r.extracted : Object.values(r.extracted || {})[0]));
   const group = h("input", { placeholder: "$.status", size: 20, spellcheck: false, "aria-label": "group by" });
-  place.append(h("div", "outputs", h("p", null, h("a", { href: "#/runs/" + run }, "← the run")), h("h1", null, "Output ", code(id)), title,
+  place.append(h("div", "outputs", h("p", null, link("#/runs/" + run, "← the run")), h("h1", null, "Output ", code(id)), title,
     h("form", { class: "ask", onsubmit: submits(extract) }, path, h("button", "act", "Show"),
       button("Count", () => run1("count", () => ({ counts: [{ path: path.value }] }), (r) => h("p", "figures", h("span", null, h("b", null, count(r.total)), " selected")))),
       button("Sample", () => run1("sample", () => ({ path: path.value, size: 10 }), (r) => table(r.sample))),
       group, button("Count by", () => run1("aggregate", () => ({ path: path.value, op: "count", ...(group.value ? { group_by: group.value } : {}) }), groups)),
-      button("As text", () => run1("read", () => ({ limit: 20000 }), (r) => h("pre", { tabIndex: 0 }, r.text)))),
+      button("As text", () => run1("read", () => ({ limit: 20000 }), (r) => pre(r.text)))),
     h("p", "quiet", command), h("div", "two", shape, result)));
   await trying(async () => {
     const s = await ask("stats", {});
-    fill(title, [s.format, bytes(s.size.bytes), s.lines && plural(s.lines, "line"), plural(s.structure.total_values, "value")].filter(Boolean).join(" · "));
+    fill(title, dots(s.format, bytes(s.size.bytes), s.lines && plural(s.lines, "line"), plural(s.structure.total_values, "value")));
     const choose = (/** @type {any} */ p) => button(p, () => { path.value = p; extract(); }, "path");
     fill(shape, h("h2", null, "Shape"), h("ul", "plain",
       (s.arrays || []).map((a) => h("li", null, choose(a.path + "[*]"), h("small", "quiet", ` ${plural(a.length, "item")}`))),
       (s.objects || []).map((o) => h("li", null, choose(o.path), h("small", "quiet", " " + (o.keys || []).slice(0, 8).join(", "))))));
     if (s.structure.root_type === "array" || s.structure.root_type === "object") extract();
-    else run1("read", () => ({ limit: 20000 }), (r) => h("pre", { tabIndex: 0 }, r.text));
+    else run1("read", () => ({ limit: 20000 }), (r) => pre(r.text));
   });
 }
 
@@ -40,7 +40,7 @@ export async function outputPage(place, run, id) {
 const text = (value, space) => typeof value === "string" ? value : JSON.stringify(value, null, space);
 
 /** @param {any} value */
-const raw = (value) => h("pre", { tabIndex: 0 }, text(value, 2));
+const raw = (value) => pre(text(value, 2));
 
 /** table shows values in a table whose columns are found. @param {any} values */
 function table(values) {

@@ -2,7 +2,7 @@
 
 import { get, post, send } from "./client.js";
 import { standing } from "./dialog.js";
-import { ago, ask, bars, button, code, count, fill, h, money, plural, put, said, submits, trying, wide } from "./dom.js";
+import { ago, ask, bars, button, code, count, dots, fill, h, link, money, plural, pre, put, said, submits, trying, wide } from "./dom.js";
 import { logOut } from "./session.js";
 import { line } from "./task.js";
 import { transcript } from "./transcript.js";
@@ -21,7 +21,7 @@ export async function runs(place, signal) {
     const { items } = await get("/runs", { limit: 200, all: all.checked }, signal);
     const here = (/** @type {any} */ r) => !all.checked || r.workspace === folder.textContent;
     fill(list, rows(["run", ...(all.checked ? ["folder"] : []), "what", "model", "state", "steps", "cost", "used"], items.map((r) => [
-      here(r) ? h("a", { href: "#/runs/" + r.run }, code(r.run)) : code(r.run), ...(all.checked ? [r.workspace || ""] : []), r.name || r.title || "", code(r.model || ""), [r.state, r.end].filter(Boolean).join(" · "), r.steps, money(r.usage?.cost), ago(r.updated_at)])));
+      here(r) ? link("#/runs/" + r.run, code(r.run)) : code(r.run), ...(all.checked ? [r.workspace || ""] : []), r.name || r.title || "", code(r.model || ""), dots(r.state, r.end), r.steps, money(r.usage?.cost), ago(r.updated_at)])));
   };
   const all = h("input", { type: "checkbox", onchange: () => trying(load) });
   const folder = code((await get("/workspaces", {}, signal)).items[0].path);
@@ -34,7 +34,7 @@ export async function runPage(place, run, signal) {
   const [r, why] = await Promise.all([get("/runs/" + run, {}, signal), get(`/runs/${run}/why`, {}, signal)]);
   const e = h("div", "run"), say = line(`/runs/${run}/prompt`, run, signal).e;
   say.classList.add("stand");
-  put(place, h("div", "task", h("header", null, h("p", null, h("a", { href: "#/runs" }, "← Runs")), h("h1", null, r.name || r.title || run), h("p", "status", why.text, why.next ? " · " + why.next : ""),
+  put(place, h("div", "task", h("header", null, h("p", null, link("#/runs", "← Runs")), h("h1", null, r.name || r.title || run), h("p", "status", dots(why.text, why.next)),
     h("div", "actions", r.state === "working" && button("Stop", () => post(`/runs/${run}/interrupt`)), h("a", { class: "button", href: `#/runs/${run}/outputs` }, "Outputs"))),
   h("div", "main", e, say)));
   transcript(e, run, signal);
@@ -43,8 +43,8 @@ export async function runPage(place, run, signal) {
 /** @type {PageOf} */
 export async function outputs(place, run, signal) {
   const { items } = await get(`/runs/${run}/outputs`, { limit: 200 }, signal);
-  put(place, h("p", null, h("a", { href: "#/runs/" + run }, "← the run")), h("h1", null, "Outputs"), rows(["output", "tool", "what", "bytes"], items.map((o) => [
-    h("a", { href: `#/runs/${run}/outputs/${encodeURIComponent(o.id)}` }, code(o.id)), o.tool, o.summary, count(o.bytes)])));
+  put(place, h("p", null, link("#/runs/" + run, "← the run")), h("h1", null, "Outputs"), rows(["output", "tool", "what", "bytes"], items.map((o) => [
+    link(`#/runs/${run}/outputs/${encodeURIComponent(o.id)}`, code(o.id)), o.tool, o.summary, count(o.bytes)])));
 }
 
 /** @type {Page} */
@@ -53,7 +53,7 @@ export async function agents(place, signal) {
   const load = async () => {
     const { items } = await get("/agents", { limit: 500 }, signal);
     fill(list, rows(["agent", "kind", "model", "from"], items.map((a) => [
-      [h("b", null, h("a", { href: "#/agents/" + a.name }, a.name)), a.description && h("p", "quiet", a.description), !a.valid && h("p", "need failed", "✕ ", a.why || "cannot run")], a.kind || "pawl", code(a.model || ""), a.source])));
+      [h("b", null, link("#/agents/" + a.name, a.name)), a.description && h("p", "quiet", a.description), !a.valid && h("p", "need failed", "✕ ", a.why || "cannot run")], a.kind || "pawl", code(a.model || ""), a.source])));
   };
   const name = h("input", { placeholder: "its name: a-z, 0-9, -", pattern: "[a-z0-9][a-z0-9\\-]*", required: true, "aria-label": "name of a new agent" });
   place.append(h("h1", null, "Agents"), h("form", { class: "ask", onsubmit: submits(() => { location.hash = "#/agents/" + name.value; }) }, name, h("button", null, "New agent")), list);
@@ -89,7 +89,7 @@ export async function agentPage(place, name, signal) {
       await agentPage(place, name, signal);
     } catch (error) { wrong.textContent = /** @type {Error} */ (error).message; }
   };
-  place.append(h("p", null, h("a", { href: "#/agents" }, "← Agents")), h("h1", null, name), h("p", "status", a ? [h("b", a.valid ? "" : "need failed", a.valid ? "ready" : a.why || "cannot run"), " · ", a.file ? code(a.file) : "built in; a file of your own replaces it"] : "There is no such agent yet."),
+  place.append(h("p", null, link("#/agents", "← Agents")), h("h1", null, name), h("p", "status", a ? [h("b", a.valid ? "" : "need failed", a.valid ? "ready" : a.why || "cannot run"), " · ", a.file ? code(a.file) : "built in; a file of your own replaces it"] : "There is no such agent yet."),
     h("form", { class: "agent", onsubmit: submits(save) }, Object.values(fields).map((f) => h("label", null, f.label, f.e)),
       h("label", "line", workspace, " in this folder, and trusted"), wrong,
       h("p", "choices", h("button", "act", a ? "Save" : "Write the agent"), a?.file && button("Remove the file…", () => ask("Remove " + a.file, [], "Remove", async () => {
@@ -111,7 +111,7 @@ export async function rules(place, signal) {
   const load = async () => {
     const { items } = await get("/permissions", {}, signal);
     fill(list, rows(["", "rule", "where", ""], items.map((r) => [
-      h("b", { allow: "", ask: "warn", deny: "need failed" }[/** @type {string} */ (r.effect)], r.effect), [code(r.rule), r.sandbox === "none" && h("p", "warn", "without the sandbox"), h("p", "quiet", [r.why, r.at && ago(r.at) + (r.by ? " by " + r.by : ""), r.idle].filter(Boolean).join(" · "))], r.scope || r.source || "",
+      h("b", { allow: "", ask: "warn", deny: "need failed" }[/** @type {string} */ (r.effect)], r.effect), [code(r.rule), r.sandbox === "none" && h("p", "warn", "without the sandbox"), h("p", "quiet", dots(r.why, r.at && ago(r.at) + (r.by ? " by " + r.by : ""), r.idle))], r.scope || r.source || "",
       r.scope && button("Remove", async () => { await send("DELETE", `/permissions?${new URLSearchParams({ rule: r.rule, effect: r.effect, scope: r.scope })}`); said("Removed."); load(); })])));
   };
   const call = h("input", { size: 50, placeholder: "npm install", "aria-label": "a command" });
@@ -126,7 +126,7 @@ export async function rules(place, signal) {
 export async function trust(place, signal) {
   const { items, trusted } = await get("/trust", {}, signal);
   put(place, h("h1", null, "Trust"), h("p", null, items.length ? "These files of the folder change what pawl does. They count only after you have looked at them:" : trusted ? "Everything that the folder brings is trusted." : "The folder brings nothing that would change what pawl does."));
-  const shown = items.map((f) => h("pre", { tabIndex: 0 }, f.shown || ""));
+  const shown = items.map((f) => pre(f.shown || ""));
   const files = items.map((f, i) => h("details", { open: true }, h("summary", null, code(f.file)), f.problem && h("p", "warn", f.problem), shown[i]));
   const some = items.filter((f) => !f.problem);
   if (items.length && !some.length) put(place, files, h("p", "warn", "None of this can be trusted as it is: repair or remove it."));
@@ -165,7 +165,7 @@ export async function settings(place, signal) {
     h("p", null, "Settings are read when the server starts. ", code("pawl config set"), " changes them."),
     rows(["setting", "value", "from"], Object.entries(c.values).map(([name, all]) => [code(name), all.map((/** @type {any} */ s) => h("div", null, code(s.value))), all[0]?.source || ""])),
     h("p", null, button("Log out", logOut)),
-    h("p", null, h("a", { href: "/api/v1/docs" }, "The API: its operations, and a form for each")));
+    h("p", null, link("/api/v1/docs", "The API: its operations, and a form for each")));
 }
 
 /** plot draws a figure of each day as a bar, and says the largest. @param {string} name @param {any[]} days @param {(d: any) => number} of @param {(n: number) => string} say */

@@ -1,6 +1,6 @@
 // The palette: every page, task and action by typing.
 
-import { h } from "./dom.js";
+import { h, modal } from "./dom.js";
 import { cards } from "./tasks.js";
 
 /** @typedef {{name: string, about?: string, run: () => void}} Entry */
@@ -37,9 +37,7 @@ export function palette(entries, actions) {
     e.preventDefault();
     mark();
   });
-  dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
+  modal(dialog);
   draw();
   const [, id] = location.hash.match(/^#\/tasks\/([^/]+)/) || [];
   if (id) actions(id).then((of) => { from = [...of, ...all()]; draw(); }, () => {}); // without them it still goes to pages

@@ -2,7 +2,7 @@
 
 import { get, post } from "./client.js";
 import { hunks, parse } from "./diff.js";
-import { ask, button, code, fill, h, money, plural, said, took, trying, wide } from "./dom.js";
+import { ask, button, code, fill, h, link, money, plural, said, took, trying, when, wide } from "./dom.js";
 import { onTask, unmerged } from "./tasks.js";
 import { oneAtATime } from "./timing.js";
 
@@ -11,6 +11,9 @@ import { oneAtATime } from "./timing.js";
 
 /** What became of a comment, as a shape and a word. @type {Record<string, string>} */
 const became = { changed: "● changed", answered: "◐ answered", open: "○ open" };
+
+/** @param {number} added @param {number} removed */
+const edited = (added, removed) => [h("span", "plus", "+" + added), " ", h("span", "minus", "−" + removed)];
 
 /** @param {string} name */
 const stored = (name, otherwise = "null") => JSON.parse(localStorage.getItem(name) || otherwise);
@@ -35,7 +38,7 @@ export async function reviewPage(place, id, signal) {
   let since = task.messages.findLast((m) => m.tree && m.state !== "withdrawn")?.tree || "";
   let chosen = false;
   const from = h("select", { "aria-label": "which changes", hidden: true, onchange: () => { since = from.value; chosen = true; load(); } });
-  place.append(h("div", "review", h("header", null, h("p", null, h("a", { href: "#/tasks/" + id }, "← " + task.title)), h("h1", null, "Changes"), counts, meets,
+  place.append(h("div", "review", h("header", null, h("p", null, link("#/tasks/" + id, "← " + task.title)), h("h1", null, "Changes"), counts, meets,
     h("p", "how", from, " ", toggle("side by side", "side"), " ", toggle("white space", "blank"))), past, list, bar));
 
   /** @type {any} */
@@ -71,7 +74,7 @@ export async function reviewPage(place, id, signal) {
       }
       const looks = reviews.filter((r) => r.tree && r.tree !== diff?.tree);
       from.hidden = looks.length === 0 && !since;
-      fill(from, h("option", { value: "" }, "all changes"), looks.map((r) => h("option", { value: r.tree, selected: r.tree === since }, "since the review of " + at(r))));
+      fill(from, h("option", { value: "" }, "all changes"), looks.map((r) => h("option", { value: r.tree, selected: r.tree === since }, "since the review of " + when(r.at))));
       fill(meets, unmerged(task) && meeting(await get(`/tasks/${id}/merge`, {}, signal).catch((error) => ({ why: error.message }))));
       fill(past, attempts.length > 1 && attemptsView(attempts, runs), reviews.map((r, i) => reviewView(r, i === 0)));
       draw();
@@ -80,13 +83,13 @@ export async function reviewPage(place, id, signal) {
     }
   }, 20, signal);
   const draw = () => {
-    fill(counts, `${plural(files.length, "file")} · `, h("span", "plus", "+" + files.reduce((n, f) => n + f.added, 0)), " ", h("span", "minus", "−" + files.reduce((n, f) => n + f.removed, 0)),
+    fill(counts, `${plural(files.length, "file")} · `, edited(files.reduce((n, f) => n + f.added, 0), files.reduce((n, f) => n + f.removed, 0)),
       diff && ` · ${plural(diff.commits, "commit")} on `, diff && code(diff.branch));
     fill(list, files.map(fileView));
     foot();
   };
   /** reviewView shows what became of the comments of a review. @param {any} r @param {boolean} open */
-  const reviewView = (r, open) => h("details", { open, class: "past" }, h("summary", null, h("b", null, "Review"), ` of ${at(r)} · ${plural(r.comments.length, "comment")} · `,
+  const reviewView = (r, open) => h("details", { open, class: "past" }, h("summary", null, h("b", null, "Review"), ` of ${when(r.at)} · ${plural(r.comments.length, "comment")} · `,
     ["changed", "answered", "open"].map((b) => [r.comments.filter((/** @type {Comment} */ c) => (c.became || "open") === b).length, b]).filter(([n]) => n).map(([n, b]) => `${n} ${b}`).join(", "), r.state === "queued" && " · not read yet"),
   h("ul", "plain", r.comments.map((/** @type {Comment} */ c) => h("li", null, button(c.line ? `${c.file}:${c.line}` : c.file, () => go(c.file), "path"), " ", shown(c)))));
   /** go opens a file and goes to it. @param {string} file */
@@ -117,7 +120,7 @@ export async function reviewPage(place, id, signal) {
     };
     const open = seen[f.name] !== print && lines < 1500;
     const e = h("details", { open, ontoggle: () => { if (e.open) fillBody(); } },
-      h("summary", null, code(f.name), f.note && h("span", "quiet", " " + f.note), " ", h("span", "plus", "+" + f.added), " ", h("span", "minus", "−" + f.removed),
+      h("summary", null, code(f.name), f.note && h("span", "quiet", " " + f.note), " ", edited(f.added, f.removed),
         seen[f.name] && seen[f.name] !== print && h("b", "need", " changed since you looked")), body);
     const marks = h("div", "marks", button("Comment", () => { e.open = true; fillBody(); onFile(); }, { "aria-label": "comment on the file " + f.name }), h("label", "seen", h("input", { type: "checkbox", checked: seen[f.name] === print, onchange: (ev) => {
       if (/** @type {HTMLInputElement} */ (ev.target).checked) { seen[f.name] = print; e.open = false; } else delete seen[f.name];
@@ -173,9 +176,6 @@ export async function reviewPage(place, id, signal) {
   await load();
 }
 
-/** @param {any} r */
-const at = (r) => new Date(r.at).toLocaleString([], { dateStyle: "short", timeStyle: "short" });
-
 /** shown shows a comment, and what became of it once it was sent. @param {Comment} c */
 const shown = (c) => h("span", null, c.text, c.id && [" ", h("b", "became " + (c.became || "open"), became[c.became || "open"]), c.answer && h("span", "answer", " " + c.answer)]);
 
@@ -194,7 +194,7 @@ function found(f, c) {
 
 /** attemptsView shows the attempts of a task side by side. @param {any[]} attempts the runs of workers @param {any[]} diffs of each */
 const attemptsView = (attempts, diffs) => h("details", "past", h("summary", null, h("b", null, "Attempts"), " · " + attempts.length), wide("list",
-  h("thead", null, h("tr", null, h("td"), attempts.map((r) => h("th", null, h("a", { href: "#/runs/" + r.run }, r.agent))))),
+  h("thead", null, h("tr", null, h("td"), attempts.map((r) => h("th", null, link("#/runs/" + r.run, r.agent))))),
   h("tbody", null, /** @type {[string, (r: any, i: number) => any][]} */ ([
     ["ended", (r) => r.ended ? r.end?.end || "" : "works"], ["took", (r) => r.finished_at ? took(Date.parse(r.finished_at) - Date.parse(r.started_at)) : ""], ["steps", (r) => r.steps || 0], ["cost", (r) => money(r.usage?.cost)],
     ["edited", (_, i) => diffs[i].files.map((/** @type {any} */ f) => h("div", null, code(f.path), ` +${f.added || 0} −${f.removed || 0}`))], ["said", (r) => (r.output || "").slice(0, 600)],

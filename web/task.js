@@ -2,7 +2,7 @@
 
 import { get, post, send } from "./client.js";
 import { answers, approval, draft, standing } from "./dialog.js";
-import { ago, ask, button, bytes, code, count, fill, h, keyed, money, plural, said, submits, trying } from "./dom.js";
+import { ago, ask, button, bytes, code, count, dots, fill, h, keyed, link, money, plural, said, submits, trying, when } from "./dom.js";
 import { markdown } from "./markdown.js";
 import { verbs } from "./board.js";
 import { live, onTask, unmerged } from "./tasks.js";
@@ -20,7 +20,7 @@ export async function taskPage(place, id, signal) {
   const rail = h("aside", "rail");
   const say = line(`/tasks/${id}/messages`, id, signal);
   place.append(h("div", "task",
-    h("header", null, h("p", null, h("a", { href: "#/" }, "← Board")), title, status, actions),
+    h("header", null, h("p", null, link("#/", "← Board")), title, status, actions),
     h("div", "main", tabs, runPlace, h("div", "stand", asks, say.e)), rail));
 
   let shown = "", chosen = "";
@@ -41,9 +41,8 @@ export async function taskPage(place, id, signal) {
       works = task.status.name === "active" || task.status.name === "planning";
       title.textContent = task.title;
       document.title = task.title + " · pawl";
-      fill(status, h("b", "state " + task.status.name, task.status.name.replace("_", " ")), task.status.agent && " · " + task.status.agent,
-        task.waits_for && " · waits for " + task.waits_for, live(task).map((l) => " · " + l), task.status.detail && " · " + task.status.detail,
-        task.status.until && " · continues at " + new Date(task.status.until).toLocaleTimeString(), money(task.usage.cost) && " · " + money(task.usage.cost));
+      fill(status, h("b", "state " + task.status.name, task.status.name.replace("_", " ")),
+        [task.status.agent, task.waits_for && "waits for " + task.waits_for, ...live(task), task.status.detail, task.status.until && "continues at " + when(task.status.until), money(task.usage.cost)].map((x) => x && " · " + x));
       act(actions, task, load);
       const open = task.questions.filter((q) => !q.answered);
       keyed(asks, [...calls.items, ...open.length > 0 ? [{ run: "", call: "", digest: JSON.stringify(open) }] : []], (c) => c.run + " " + c.call, (c) => c.digest, (c) => c.run ? approval(task, c, load) : answers(task, load));
@@ -114,12 +113,12 @@ function side(rail, task, load, signal) {
     task.report && section("Report: " + task.report.status, h("div", "prose", markdown(task.report.summary + (task.report.output ? "\n\n" + task.report.output : "") + (task.report.blockedReason ? "\n\n" + task.report.blockedReason : "")))),
     plan && section("Plan", planView(task, load)),
     task.questions.some((q) => q.answered) && section("Questions", h("dl", null, task.questions.filter((q) => q.answered).map((q) => [h("dt", null, q.question), h("dd", null, q.answer)]))),
-    task.messages.length > 0 && section("Said", h("ul", "plain", task.messages.map((m) => h("li", null, m.comments ? h("a", { href: `#/tasks/${task.id}/review` }, `a review with ${plural(m.comments.length, "comment")}`) : m.text, " ", h("small", "quiet", m.state),
+    task.messages.length > 0 && section("Said", h("ul", "plain", task.messages.map((m) => h("li", null, m.comments ? link(`#/tasks/${task.id}/review`, `a review with ${plural(m.comments.length, "comment")}`) : m.text, " ", h("small", "quiet", m.state),
       m.state === "queued" && button("Take back", async () => { await send("DELETE", `/tasks/${task.id}/messages/${m.id}`); load(); }))))),
     section("Files", attachments(task, load)),
     section("About", h("dl", "facts",
       task.labels.length > 0 && fact("labels", task.labels.join(", ")),
-      task.depends_on.length > 0 && fact("after", task.depends_on.map((d) => [h("a", { href: "#/tasks/" + d }, d), " "]).flat()),
+      task.depends_on.length > 0 && fact("after", task.depends_on.map((d) => [link("#/tasks/" + d, d), " "]).flat()),
       task.copy && fact("branch", code(task.copy.branch), task.copy.merged ? " (merged)" : ""),
       fact("added", ago(task.created_at), task.source.user ? " by " + task.source.user : ""),
       fact("tokens", `${count(task.usage.input_tokens + task.usage.cache_read_tokens)} in, ${count(task.usage.output_tokens)} out`),
@@ -127,7 +126,7 @@ function side(rail, task, load, signal) {
     h("details", { ontoggle: async (/** @type {Event} */ e) => {
       if (!(/** @type {HTMLDetailsElement} */ (e.target).open)) return;
       const { items } = await get(`/tasks/${task.id}/history`, { limit: 500 }, signal);
-      fill(history, items.map((l) => h("li", null, h("time", { dateTime: l.at }, new Date(l.at).toLocaleTimeString()), " ", l.type.replaceAll("_", " "), l.by ? " · " + l.by : "", l.data.detail ? " · " + l.data.detail : "")));
+      fill(history, items.map((l) => h("li", null, h("time", { dateTime: l.at }, when(l.at)), " ", dots(l.type.replaceAll("_", " "), l.by, l.data.detail))));
     } }, h("summary", null, "History"), history));
 }
 

@@ -3,7 +3,7 @@
 import { ansi } from "./ansi.js";
 import { follow, get, Problem } from "./client.js";
 import { patch } from "./diff.js";
-import { button, bytes, code, fill, h, keyed, money, plural, took } from "./dom.js";
+import { button, bytes, code, dots, fill, h, keyed, link, money, plural, pre, took } from "./dom.js";
 import { markdown } from "./markdown.js";
 import { oneAtATime, onFrame } from "./timing.js";
 
@@ -21,7 +21,7 @@ function element(item, run) {
     case "text": return h("li", "prose", markdown(item.text || ""));
     case "thinking": return h("li", "thinking", h("details", null, h("summary", null, "thought"), h("div", "prose quiet", item.text)));
     case "call": return call(item, run);
-    case "end": return h("li", "end", `${item.end.end}${item.end.detail ? ": " + item.end.detail : ""} · ${plural(item.end.steps, "step")}${money(item.end.usage?.cost) ? " · " + money(item.end.usage.cost) : ""}`);
+    case "end": return h("li", "end", dots(item.end.end + (item.end.detail ? ": " + item.end.detail : ""), plural(item.end.steps, "step"), money(item.end.usage?.cost)));
   }
   return h("li", "note", item.note?.detail || item.text || item.kind);
 }
@@ -41,18 +41,18 @@ function call(item, run) {
   const load = () => {
     const shown = c.title.replace(/^shell /, "") === c.input?.command ? null : c.input;
     fill(body,
-      c.decision && h("p", "quiet", [c.decision.answer === "allow" ? "allowed" : c.decision.answer, c.decision.by ? "by " + c.decision.by : "", c.decision.reason, c.decision.rule].filter(Boolean).join(" · ")),
-      c.input?.command && h("pre", { tabIndex: 0 }, c.input.command),
-      shown && h("details", null, h("summary", null, "arguments"), h("pre", { tabIndex: 0 }, JSON.stringify(shown, null, 2))),
-      c.child && h("p", null, h("a", { href: "#/runs/" + c.child }, "the run of the agent that it has started")),
+      c.decision && h("p", "quiet", dots(c.decision.answer === "allow" ? "allowed" : c.decision.answer, c.decision.by ? "by " + c.decision.by : "", c.decision.reason, c.decision.rule)),
+      c.input?.command && pre(c.input.command),
+      shown && h("details", null, h("summary", null, "arguments"), pre(JSON.stringify(shown, null, 2))),
+      c.child && h("p", null, link("#/runs/" + c.child, "the run of the agent that it has started")),
       c.result && (/^@@ /m.test(c.result) ? patch(c.result) : h("pre", { class: "output", tabIndex: 0 }, ansi(c.result))),
-      c.stored_bytes > 0 && h("p", null, h("a", { href: `#/runs/${run}/outputs/${encodeURIComponent(c.call)}` }, `look into the whole result (${bytes(c.stored_bytes)})`)),
+      c.stored_bytes > 0 && h("p", null, link(`#/runs/${run}/outputs/${encodeURIComponent(c.call)}`, `look into the whole result (${bytes(c.stored_bytes)})`)),
       !c.result && c.state === "settled" && h("p", "quiet", "It printed nothing."));
   };
   const e = h("details", { open: opened.has(key), ontoggle: () => {
     if (e.open) { opened.add(key); load(); } else opened.delete(key);
   } }, h("summary", null, h("span", "mark", !ended ? "○" : failed ? "✕" : done ? "●" : "⊘"), " ", code(c.title), " ",
-    h("span", "quiet", [state, files, c.duration_ms > 0 ? took(c.duration_ms) : ""].filter(Boolean).join(" · "))), body);
+    h("span", "quiet", dots(state, files, c.duration_ms > 0 ? took(c.duration_ms) : ""))), body);
   if (e.open) load();
   return h("li", "call" + (failed ? " failed" : ended && done ? "" : " open"), e);
 }
@@ -65,7 +65,8 @@ export function transcript(place, run, signal) {
   const live = h("div", { class: "live prose", "aria-live": "off" });
   const jump = button("", () => bottom.scrollIntoView({ block: "end" }), { class: "jump", hidden: true });
   const bottom = h("div", "bottom");
-  place.append(list, live, bottom, jump);
+  const byHand = h("details", { hidden: true });
+  place.append(list, live, byHand, bottom, jump);
 
   let atEnd = true, unseen = 0;
   const watch = new IntersectionObserver((seen) => {
@@ -92,6 +93,11 @@ export function transcript(place, run, signal) {
         items.set(i.id, i);
         after = Math.max(after, i.seq);
       }
+      const command = shown.by_hand || "";
+      byHand.hidden = !command || shown.state === "working"; // two would write to one conversation
+      if (byHand.dataset.shows !== command) fill(byHand, h("summary", "quiet", "Take the conversation over in the program itself"), pre(command), button("Copy", () => navigator.clipboard.writeText(command)),
+        h("p", "quiet", "When you have quit it, say something here: the agent goes on, and knows what was said there."));
+      byHand.dataset.shows = command;
       draw(fresh);
     } catch (error) {
       if (signal.aborted) return;
