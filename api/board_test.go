@@ -180,7 +180,10 @@ func TestATaskIsCarriedOutInTheBrowserAlone(t *testing.T) {
 				s.git("commit", "--quiet", "-m", "mine")
 				meets = "Conflicts with main: b.txt"
 			}
-			b.click("Review the changes")
+			b.open("#/")
+			b.sees(" in 2 files · finished")
+			b.until(`/^copy \+\d+ −\d+$/.test(document.querySelector(".card.completed [title*=branch]").textContent)`)
+			b.click("Review")
 			b.sees(meets)
 			b.sees("b.txt")
 			b.until(seen("button", "2") + ".length > 0")
@@ -435,6 +438,61 @@ func TestAPageOutlivesItsServer(t *testing.T) {
 	}
 }
 
+// tab opens one more page of the same browser.
+func (b browser) tab(address string) (page browser, shut func()) {
+	b.t.Helper()
+	ctx, shut := chromedp.NewContext(b.ctx)
+	b.t.Cleanup(shut)
+	page = browser{b.t, ctx}
+	page.do(chromedp.Navigate(address))
+	return page, shut
+}
+
+// A browser has six connections to a server for all its pages. More pages than that are current all the same, also when
+// the one that reads the stream for the others is closed, or the server is started again.
+func TestManyPagesOfOneBrowserAreCurrent(t *testing.T) {
+	t.Parallel()
+	s := asks(t, "touch made")
+	var ids []string
+	for i := range 4 {
+		ids = append(ids, s.asking(fmt.Sprintf("task %d", i)))
+	}
+	pages := []browser{s.browse(1400)}
+	var shut []func()
+	for i := range 8 {
+		page := "/"
+		if i < len(ids) {
+			page += "#/tasks/" + ids[i]
+		}
+		p, stop := pages[0].tab(s.url + page)
+		pages, shut = append(pages, p), append(shut, stop)
+		p.sees(fmt.Sprintf("task %d", i%len(ids)))
+	}
+	shows := func(label string) {
+		t.Helper()
+		s.do("PATCH", "/tasks/"+ids[0], fmt.Sprintf(`{"labels":[%q]}`, label)).is(200)
+		for _, p := range append(pages[:1:1], pages[5:]...) {
+			p.sees(label)
+		}
+	}
+	shows("once")
+	shut[len(shut)-1]() // it came into sight last
+	pages = pages[:len(pages)-1]
+	shows("twice")
+	for i, id := range ids {
+		call := s.do("GET", "/tasks/"+id+"/approvals", "").is(200)
+		s.do("POST", "/tasks/"+id+"/runs/"+call.text("items.0.run")+"/calls/"+call.text("items.0.call")+"/decision", fmt.Sprintf(`{"answer":"allow","digest":%q}`, call.text("items.0.digest"))).is(200)
+		pages[1+i].sees("Report: complete")
+		pages[1+i].until(`document.querySelector(".items .end") !== null`)
+	}
+	s.stop()
+	for _, p := range pages {
+		p.sees("The server does not answer")
+	}
+	s.start()
+	shows("again")
+}
+
 // A program that takes the place of a server which has ended gets nothing of the sessions of its pages.
 func TestAProgramInThePlaceOfTheServerGetsNoSession(t *testing.T) {
 	t.Parallel()
@@ -517,8 +575,8 @@ func modules(t *testing.T) string {
 func TestRealTypeScriptChecksThePages(t *testing.T) {
 	t.Parallel()
 	modules(t)
-	cmd := exec.CommandContext(t.Context(), "tsc", "--allowJs", "--checkJs", "--noEmit", "--strict", "--target", "es2024", "--module", "es2022",
-		"--lib", "es2024,dom,dom.iterable,dom.asynciterable", "app.js")
+	cmd := exec.CommandContext(t.Context(), "tsc", "--allowJs", "--checkJs", "--noEmit", "--strict", "--useUnknownInCatchVariables", "false", "--target", "es2024", "--module", "es2022",
+		"--lib", "es2024,dom,dom.iterable,dom.asynciterable", "app.js", "types.d.ts")
 	cmd.Dir = filepath.Join("..", "web")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -15,6 +15,7 @@ func (s *Server) copyOperations() {
 	type diffInput struct {
 		TaskInput
 		Since string `query:"since" pattern:"^[0-9a-f]{40,64}$" patternDescription:"tree of an earlier diff" doc:"Only what was changed since then: tree of an earlier diff, or of a review"`
+		Stat  bool   `query:"stat" doc:"Only the files with the counts of their lines, without the patch"`
 	}
 	type mergeInput struct {
 		TaskInput
@@ -25,7 +26,11 @@ func (s *Server) copyOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/diff", id: "diff-task", tag: tagTasks,
 		summary: "Get what was changed in the copy of a task", more: "Since the copy was made, or since it had a tree; committed or not."},
 		func(ctx context.Context, in *diffInput) (board.TaskDiffForm, error) {
-			return s.board.Diff(ctx, in.Task, in.Since)
+			d, err := s.board.Diff(ctx, in.Task, in.Since)
+			if in.Stat {
+				d.Patch = ""
+			}
+			return d, err
 		})
 	handle(s, operation{method: http.MethodGet, path: "/tasks/{task}/merge", id: "preview-merge", tag: tagTasks,
 		summary: "Get what a merge of the copy of a task would meet", more: "Conflicts with what is checked out, and files that are not committed. Nothing is changed, and nothing of the repository runs."},

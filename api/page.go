@@ -21,6 +21,12 @@ func (s *Server) pages() {
 	if err != nil {
 		panic(err) // the pattern is wrong
 	}
+	var modules []string // which the board loads, so that a browser need not find them one after the other
+	for _, name := range names {
+		if path.Ext(name) == ".js" && name != "docs.js" {
+			modules = append(modules, "</"+name+">; rel=modulepreload")
+		}
+	}
 	for _, name := range names {
 		address := "/" + name
 		switch name {
@@ -48,6 +54,9 @@ func (s *Server) pages() {
 			w.Header().Set("Content-Security-Policy", pagePolicy)
 			w.Header().Set("Cache-Control", "no-cache")
 			w.Header().Set("Etag", tag)
+			if name == "index.html" {
+				w.Header()["Link"] = modules
+			}
 			if r.Header.Get("If-None-Match") == tag {
 				w.WriteHeader(http.StatusNotModified)
 				return

@@ -10,20 +10,20 @@ export const loggedIn = () => Boolean(token);
 
 /** headers returns headers with the session, if there is one. @param {Record<string, string>} [more] @returns {Record<string, string>} */
 export function headers(more = {}) {
-  return token ? { ...more, Authorization: "Bearer " + token } : more;
+	return token ? { ...more, Authorization: "Bearer " + token } : more;
 }
 
 /** login exchanges a code, or what is kept, for a session. It returns why that failed, if it did. @param {string | null} [code] */
 export async function login(code = localStorage.getItem(name)) {
-  if (!code) return "";
-  const answer = await fetch("/api/v1/sessions", {
-    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ code }),
-  });
-  const body = await answer.json();
-  if (!answer.ok) return body.error;
-  token = body.token;
-  localStorage.setItem(name, body.kept);
-  return "";
+	if (!code) return "";
+	const answer = await fetch("/api/v1/sessions", {
+		method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ code }),
+	});
+	const body = await answer.json();
+	if (!answer.ok) return body.error;
+	token = body.token;
+	localStorage.setItem(name, body.kept);
+	return "";
 }
 
 /** end forgets the session. */
@@ -31,8 +31,8 @@ export const end = () => { token = ""; };
 
 /** logOut ends the login of this browser. */
 export function logOut() {
-  localStorage.removeItem(name);
-  location.reload();
+	localStorage.removeItem(name);
+	location.reload();
 }
 addEventListener("storage", (e) => { if (e.key === name && !e.newValue) location.reload(); });
 
@@ -44,15 +44,15 @@ const hex = (/** @type {ArrayBuffer | Uint8Array} */ buffer) => Array.from(new U
  * another program may have taken its place. It throws if there is no server.
  */
 export async function proven() {
-  if (!token || !crypto.subtle) return false; // addresses of other machines without TLS have no crypto.subtle
-  const id = token.slice(0, token.lastIndexOf("."));
-  const nonce = hex(crypto.getRandomValues(new Uint8Array(32)));
-  const answer = await fetch("/api/v1/sessions/proof", {
-    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ session: id, nonce }),
-  });
-  if (!answer.ok) return false;
-  const key = await crypto.subtle.importKey("raw", bytes(token), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
-  if (hex(await crypto.subtle.sign("HMAC", key, bytes(location.host + " " + nonce))) !== (await answer.json()).proof) return false;
-  await login(token); // what is kept was of the server before
-  return true;
+	if (!token || !crypto.subtle) return false; // addresses of other machines without TLS have no crypto.subtle
+	const id = token.slice(0, token.lastIndexOf("."));
+	const nonce = hex(crypto.getRandomValues(new Uint8Array(32)));
+	const answer = await fetch("/api/v1/sessions/proof", {
+		method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ session: id, nonce }),
+	});
+	if (!answer.ok) return false;
+	const key = await crypto.subtle.importKey("raw", bytes(token), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+	if (hex(await crypto.subtle.sign("HMAC", key, bytes(location.host + " " + nonce))) !== (await answer.json()).proof) return false;
+	await login(token); // what is kept was of the server before
+	return true;
 }

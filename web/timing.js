@@ -1,48 +1,47 @@
-// When things are done: once a frame, one at a time, after a while, from time to time.
+// When things are done: once a frame, one at a time, after a while, from time to time. What has a signal goes on until it
+// says otherwise, here and elsewhere.
 
 /** @param {number} ms */
 export const sleep = (ms) => new Promise((done) => { setTimeout(done, ms); });
 
-/** clock calls f every 30 seconds while the page is in sight, until the signal says otherwise. @param {() => any} f @param {AbortSignal} signal */
+/** clock calls f every 30 seconds while the page is in sight. @param {() => any} f @param {AbortSignal} signal */
 export function clock(f, signal) {
-  const ticking = setInterval(() => { if (!document.hidden) f(); }, 30000);
-  signal.addEventListener("abort", () => clearInterval(ticking));
+	const ticking = setInterval(() => { if (!document.hidden) f(); }, 30000);
+	signal.addEventListener("abort", () => clearInterval(ticking));
 }
 
 /**
- * onFrame returns a function that lets f be called with the next frame, once however often it was asked for, until the
- * signal says otherwise.
+ * onFrame returns a function that lets f be called with the next frame, once however often it was asked for.
  * @param {() => void} f
  * @param {AbortSignal} signal
  */
 export function onFrame(f, signal) {
-  let due = false;
-  return () => {
-    if (due || signal.aborted) return;
-    due = true;
-    requestAnimationFrame(() => {
-      due = false;
-      if (!signal.aborted) f();
-    });
-  };
+	let due = false;
+	return () => {
+		if (due || signal.aborted) return;
+		due = true;
+		requestAnimationFrame(() => {
+			due = false;
+			if (!signal.aborted) f();
+		});
+	};
 }
 
 /**
- * oneAtATime returns a function that runs f. What is asked for meanwhile is run once more, ms after f has ended, until
- * the signal says otherwise.
+ * oneAtATime returns a function that runs f. What is asked for meanwhile is run once more, ms after f has ended.
  * @param {() => Promise<void>} f
  * @param {number} ms
  * @param {AbortSignal} signal
  */
 export function oneAtATime(f, ms, signal) {
-  let running = false, again = false;
-  const run = async () => {
-    again = running;
-    if (running || signal.aborted) return;
-    running = true;
-    await f();
-    running = false;
-    if (again) setTimeout(run, ms);
-  };
-  return run;
+	let running = false, again = false;
+	const run = async () => {
+		again = running;
+		if (running || signal.aborted) return;
+		running = true;
+		await f();
+		running = false;
+		if (again) setTimeout(run, ms);
+	};
+	return run;
 }
