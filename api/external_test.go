@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"os"
+	"path/filepath"
 	"sync"
 
+	"pawl/app"
 	"pawl/llm"
 	"pawl/permission"
 	"pawl/request"
@@ -55,12 +58,21 @@ func (noRules) AddRules(run.ID, permission.Rules) error { return nil }
 func (noRules) Inherit(run.ID, run.ID) error            { return nil }
 func (noRules) Versions(ids ...run.ID) []string         { return make([]string, len(ids)) }
 
+// openStore opens the store of a workspace once more, as another process does.
+func openStore(ws *app.Workspace) (*store.SQLite, error) {
+	key, err := os.ReadFile(filepath.Join(ws.StateRoot(), "log-key"))
+	if err != nil {
+		return nil, err
+	}
+	return store.Open(ws.State, store.Options{Key: key})
+}
+
 // worksOutside drives a run of a task, which was assigned and has not begun, as the run of an
 // external agent, in a process of its own. It returns when the agent is at work; finish lets it
 // end its turn, and waits for that.
 func (s *served) worksOutside(id run.ID) (finish func()) {
 	s.t.Helper()
-	st, err := store.Open(s.ws.State, store.Options{})
+	st, err := openStore(s.ws)
 	must(s.t, err)
 	a := &outsideAgent{began: make(chan struct{}), finish: make(chan struct{})}
 	w, err := worker.New(worker.Config{Store: st, Tools: tool.NewRegistry(), Authorizer: noRules{}, Agent: a, OnAsk: worker.AskDeny, StateDir: s.ws.State,

@@ -14,7 +14,6 @@ import (
 	"pawl/api"
 	"pawl/app"
 	"pawl/run"
-	"pawl/store"
 )
 
 func TestAPromptHasAttachments(t *testing.T) {
@@ -97,7 +96,7 @@ func TestAPromptToARunOfATaskThatNoProcessDrivesIsRefused(t *testing.T) {
 	if queue := s.do("GET", "/runs/"+planner+"/queue", "").is(200).items("items"); len(queue) > 0 {
 		t.Errorf("it waits: %+v", queue)
 	}
-	st, err := store.Open(s.ws.State, store.Options{})
+	st, err := openStore(s.ws)
 	must(t, err)
 	defer st.Close()
 	if rows, err := st.Inbox(t.Context(), run.ID(planner)); err != nil || len(rows) > 0 {

@@ -28,28 +28,17 @@ import (
 // others can read is an error.
 func LoadToken(state string) (string, error) {
 	file := filepath.Join(state, "serve-token")
-	for {
-		info, err := os.Stat(file)
-		if err == nil {
-			if info.Mode().Perm()&0o077 != 0 {
-				return "", fmt.Errorf("%s can be read by others (mode %04o): remove it, and a new one is made", file, info.Mode().Perm())
-			}
-			b, err := os.ReadFile(file)
-			token := strings.TrimSpace(string(b))
-			if err == nil && len(token) < minToken {
-				err = fmt.Errorf("%s has no token: remove it, and a new one is made", file)
-			}
-			return token, err
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-		// Of processes that do it at once one creates the file, and all read it.
-		err = atomicfile.Create(file, []byte("pawl_"+strings.ToLower(rand.Text())+"\n"), atomicfile.Durable)
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return "", notWritten(file, err)
-		}
+	b, err := atomicfile.Once(file, func() []byte { return []byte("pawl_" + strings.ToLower(rand.Text()) + "\n") })
+	token := strings.TrimSpace(string(b))
+	switch _, exposed := errors.AsType[*atomicfile.ExposedError](err); {
+	case exposed:
+		return "", err
+	case err != nil:
+		return "", notWritten(file, err)
+	case len(token) < minToken:
+		return "", fmt.Errorf("%s has no token: remove it, and a new one is made", file)
 	}
+	return token, nil
 }
 
 // notWritten says that the token cannot be stored, and what to do.

@@ -322,8 +322,10 @@ func (w *Workspace) readable() (store.Database, error) {
 	if w.looking != nil {
 		return w.looking, nil
 	}
-	var err error
-	w.looking, err = store.OpenAt(w.env.Get(config.StoreVariable), w.State, store.Options{ReadOnly: true, Version: build.Version()})
+	key, err := w.env.LogKey(false)
+	if err == nil {
+		w.looking, err = store.OpenAt(w.env.Get(config.StoreVariable), w.State, store.Options{ReadOnly: true, Version: build.Version(), Key: key})
+	}
 	return w.looking, err
 }
 
@@ -342,7 +344,11 @@ func (w *Workspace) opened() (store.Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.store, err = store.OpenAt(w.env.Get(config.StoreVariable), w.State, store.Options{Version: build.Version(), Waiting: func(e *store.LockedError) {
+	key, err := w.env.LogKey(true)
+	if err != nil {
+		return nil, err
+	}
+	w.store, err = store.OpenAt(w.env.Get(config.StoreVariable), w.State, store.Options{Version: build.Version(), Key: key, Waiting: func(e *store.LockedError) {
 		w.opt.Notice("waiting: " + e.Error())
 	}})
 	if errors.Is(err, store.ErrReadOnly) {

@@ -32,6 +32,13 @@ func (w *Workspace) Fork(ctx context.Context, id run.ID, at int64, model string)
 		}
 		change = &to
 	}
+	looked, err := w.reading()
+	if err != nil {
+		return "", err
+	}
+	if sum, err := looked.Run(ctx, id); err == nil && sum.Damage == store.ChangedSummary {
+		return "", &store.ChainError{Run: id, What: sum.Damage} // it would take over what somebody else has allowed
+	}
 	events, s, err := w.Load(ctx, id)
 	if err != nil && (at < 1 || at > s.Seq) { // events before the damage can be copied, if at names one
 		return "", err
@@ -245,6 +252,9 @@ func (w *Workspace) undo(ctx context.Context, id run.ID, to int64) (tool.UndoRep
 	if err != nil {
 		return tool.UndoReport{}, err
 	}
+	if err := w.checkFolder(s); err != nil {
+		return tool.UndoReport{}, err
+	}
 	if to < 0 || to > s.Seq {
 		return tool.UndoReport{}, config.Errorf("run %s has the events 1 to %d, and none with number %d", id, s.Seq, to)
 	}
@@ -290,7 +300,11 @@ func (w *Workspace) Salvage(ctx context.Context, out string) ([]store.Salvaged, 
 	if address := w.env.Get(config.StoreVariable); address != "" {
 		return nil, config.Errorf("the runs of this folder are in %s, and only a database on this machine can be recovered: restore that one from its backup", address)
 	}
-	runs, err := store.Salvage(ctx, w.State, out, store.Options{Version: build.Version()})
+	key, err := w.env.LogKey(true)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := store.Salvage(ctx, w.State, out, store.Options{Version: build.Version(), Key: key})
 	return runs, runlog.NoRuns(err)
 }
 

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"pawl/agent"
 	"pawl/config"
 	"pawl/external"
+	"pawl/internal/visible"
 	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
@@ -150,10 +152,25 @@ func (w *Workspace) resume(ctx context.Context, id run.ID, t Task) (*Session, er
 // decided now for an answer to its own question, and make a call that the next turn makes again.
 func (w *Workspace) open(ctx context.Context, d *worker.Worker, id run.ID) (*worker.Runner, error) {
 	r, err := d.Open(ctx, id, nil)
+	if err == nil {
+		if err := w.checkFolder(r.State()); err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+	}
 	if err == nil && r.State().Created.External {
 		external.End(w.externalState(), id)
 	}
 	return r, err
+}
+
+// checkFolder returns an error if a run works neither in the workspace nor in a copy of it: its log was recovered from
+// somebody else's, or the folder was moved. A database of many machines says nothing of the folders of this one.
+func (w *Workspace) checkFolder(s run.State) error {
+	dir := s.Created.Workspace
+	if _, ok := w.copyAt(filepath.Clean(dir)); ok || dir == w.Dir || w.env.Get(config.StoreVariable) != "" {
+		return nil
+	}
+	return config.Errorf("run %s works in %s, which is not this folder: it can be read here and not continued, and its edits are not undone", s.Created.Run, visible.Quote(dir))
 }
 
 // limitsOf returns the limits of runs of an agent.

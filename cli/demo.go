@@ -22,6 +22,7 @@ import (
 
 	"pawl/cli/command"
 	"pawl/cli/console"
+	"pawl/config"
 	"pawl/llm/script"
 	"pawl/run"
 	"pawl/store"
@@ -435,6 +436,15 @@ func (d *demo) life(ctx context.Context, args []string, killAfter time.Duration)
 	return false, fmt.Errorf("the agent exited before it was killed: %w\n%s", err, out.String())
 }
 
+// storeIn opens the store of a workspace in another state folder than this process has.
+func storeIn(state, workspace string) (*store.SQLite, error) {
+	key, err := config.Env(func(string) (string, bool) { return state, true }).LogKey(false) // it is asked for PAWL_STATE_DIR
+	if err != nil {
+		return nil, err
+	}
+	return store.Open(workspace, store.Options{Key: key})
+}
+
 // last returns the events of the newest run that has a turn open, or of the
 // newest; false while there is none.
 func (d *demo) last(ctx context.Context) ([]run.Event, bool, error) {
@@ -442,7 +452,7 @@ func (d *demo) last(ctx context.Context) ([]run.Event, bool, error) {
 	if err != nil || len(dirs) == 0 {
 		return nil, false, err
 	}
-	st, err := store.Open(dirs[0], store.Options{})
+	st, err := storeIn(d.state, dirs[0])
 	if err != nil {
 		return nil, false, err
 	}

@@ -26,7 +26,6 @@ import (
 	"pawl/llm/llmtest/fake"
 	"pawl/run"
 	"pawl/sandbox"
-	"pawl/store"
 )
 
 // What must not be read: outside holds it in files around the workspace and in pawl's
@@ -190,7 +189,7 @@ func (s *siege) events(t *testing.T) []run.Event {
 	if err != nil || len(dirs) != 1 {
 		t.Fatalf("states of the workspace: %v, %v", dirs, err)
 	}
-	st, err := store.Open(dirs[0], store.Options{})
+	st, err := storeIn(s.state, dirs[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -158,7 +158,7 @@ func (v *victim) events(ctx context.Context) ([]run.Event, error) {
 	if err != nil || len(dirs) == 0 {
 		return nil, errors.Join(err, store.ErrNotFound)
 	}
-	st, err := store.Open(dirs[0], store.Options{})
+	st, err := storeIn(v.state, dirs[0])
 	if err != nil {
 		return nil, err
 	}

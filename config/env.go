@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 
+	"pawl/internal/atomicfile"
 	"pawl/internal/owner"
 	"pawl/internal/text"
 	"pawl/internal/visible"
@@ -101,6 +103,20 @@ func (e Env) MakeStateDir() error {
 		return err
 	}
 	return Errorf("the state folder %s (%s) cannot be used: %s: %w; PAWL_STATE_DIR names another on a local disk", e.StateDir(), e.StateSource(), path.Path, path.Err)
+}
+
+// LogKey returns the secret with which the logs of this state folder are sealed, for [store.Options]. The first call that may
+// make it does; nil: there is none yet.
+func (e Env) LogKey(make bool) ([]byte, error) {
+	file := filepath.Join(e.StateDir(), "log-key")
+	if !make {
+		key, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return key, err
+	}
+	return atomicfile.Once(file, func() []byte { return []byte(rand.Text() + "\n") })
 }
 
 // StoreVariable names the store that runs are kept in, by its address; not set: the state folder.

@@ -83,8 +83,12 @@ func EachStore(env config.Env, do func(store.Store) error) error {
 	if err != nil {
 		return err
 	}
+	key, err := env.LogKey(false)
+	if err != nil {
+		return err
+	}
 	for _, dir := range dirs {
-		st, err := store.Open(dir, store.Options{Version: build.Version(), ReadOnly: true})
+		st, err := store.Open(dir, store.Options{Version: build.Version(), Key: key, ReadOnly: true})
 		if errors.Is(err, store.ErrNoRuns) {
 			continue
 		} else if err == nil {

@@ -72,7 +72,7 @@ func (w *writer) append(id run.ID, after int64, rows []eventRow, t *TaskAppend, 
 		}
 	}
 	if t != nil {
-		tasks := taskWriter{w}
+		tasks := taskWriter{w, w.key}
 		task, err := tasks.taskHead(*t)
 		if err != nil {
 			return err

@@ -43,9 +43,8 @@ var noHash = make([]byte, sha256.Size)
 // Verify implements [Store]. What is wrong is a [*ChainError]: an event that is
 // missing or changed, one after the last that the summary knows, or the summary.
 //
-// It detects damage, and changes made by hand. It does not detect a change after
-// which every hash, the summary's and the mark's included, was computed again: for that
-// it would need a key that the owner of the files does not have.
+// It detects damage, and changes made by hand; a change after which every hash, the summary's and the mark's included, was
+// computed again only if the store has a key that who changed it does not have.
 func (s *Tables) Verify(ctx context.Context, id run.ID) error {
 	h, err := s.lookup(ctx, id)
 	if err != nil {

@@ -238,7 +238,7 @@ func TestTheSealIsWhatItAlwaysWas(t *testing.T) {
 		true:  "57daa015c299556b1bda77a775132ab2ff9c767f63dc364849af7cb963931a6a",
 	} {
 		h.Usage.Priced = priced
-		if got := hex.EncodeToString(h.sum()); got != want {
+		if got := hex.EncodeToString(h.sum(nil)); got != want {
 			t.Errorf("priced %t: got %s, want %s", priced, got, want)
 		}
 	}

@@ -87,7 +87,7 @@ func (e *ChainError) Error() string {
 		return fmt.Sprintf("run %s: %s: restore the database from a backup; the other runs and tasks can be used as before", e.Run, e.What)
 	}
 	if e.Seq == 0 {
-		return fmt.Sprintf("run %s: %s: `pawl runs recover` restores it from the log", e.Run, e.What)
+		return fmt.Sprintf("run %s: %s: `pawl runs recover` restores it from the log, if it is your own", e.Run, e.What)
 	}
 	s := fmt.Sprintf("run %s: event %d %s: the log was changed or damaged after it was written", e.Run, e.Seq, e.What)
 	if e.Seq > 1 {

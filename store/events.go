@@ -91,7 +91,7 @@ func (l *logReader) typeName(b []byte) string {
 
 // begin finds the hash of the event before the first.
 func (l *logReader) begin() error {
-	if l.head.Damage == changedSummary {
+	if l.head.Damage == ChangedSummary {
 		l.last = math.MaxInt64 // the end of the log is unknown: read all of it
 	}
 	switch {
@@ -116,8 +116,8 @@ func (l *logReader) check() error {
 	switch {
 	case l.head.mark.seq > l.last:
 		return l.bad(l.last+1, lostEnd(l.last, l.head.mark.seq))
-	case l.head.Damage == changedSummary:
-		return l.bad(0, changedSummary)
+	case l.head.Damage == ChangedSummary:
+		return l.bad(0, ChangedSummary)
 	case l.hash != nil && l.seq == l.last && !bytes.Equal(l.hash, l.head.hash):
 		return l.bad(l.last, changedEnd)
 	}

@@ -380,8 +380,8 @@ func TestErrorsAreSentences(t *testing.T) {
 			"the run can be read up to there; drive it with the pawl that wrote it": &UnreadableError{Run: "r", Seq: 3, Type: "teleported", Version: 1, Writer: "2.0.0"},
 		"run r: event 3 is missing: the log was changed or damaged after it was written; the events before it are intact: " +
 			"`pawl runs fork r --at 2` continues from there": &ChainError{Run: "r", Seq: 3, What: "is missing"},
-		"run r: event 1 is missing: the log was changed or damaged after it was written": &ChainError{Run: "r", Seq: 1, What: "is missing"},
-		"run r: its summary was changed: `pawl runs recover` restores it from the log":   &ChainError{Run: "r", What: "its summary was changed"},
+		"run r: event 1 is missing: the log was changed or damaged after it was written":                  &ChainError{Run: "r", Seq: 1, What: "is missing"},
+		"run r: its summary was changed: `pawl runs recover` restores it from the log, if it is your own": &ChainError{Run: "r", What: "its summary was changed"},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

@@ -1,7 +1,7 @@
 package store
 
 import (
-	"bytes"
+	"crypto/hmac"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/binary"
@@ -46,27 +46,28 @@ func (h *head) fields() []any {
 }
 
 // scanHead reads headColumns.
-func scanHead(scan func(dest ...any) error) (head, error) {
+func scanHead(key []byte, scan func(dest ...any) error) (head, error) {
 	h := head{hash: noHash}
 	if err := scan(h.fields()...); err != nil {
 		return h, err
 	}
-	h.checkSeal()
+	h.checkSeal(key)
 	return h, nil
 }
 
-// checkSeal sets the head's damage if the row was changed after it was written.
-func (h *head) checkSeal() {
-	if !bytes.Equal(h.seal, h.sum()) {
-		h.Damage, h.what = changedSummary, changedSummary
+// checkSeal sets the head's damage if the row was changed after it was written, or was not written with the key.
+func (h *head) checkSeal(key []byte) {
+	if !hmac.Equal(h.seal, h.sum(key)) {
+		h.Damage, h.what = ChangedSummary, ChangedSummary
 	}
 }
 
-const changedSummary = "its summary was changed after it was written"
+// ChangedSummary is the damage of a log whose summary does not have the seal of the store.
+const ChangedSummary = "its summary was changed after it was written, or the log is from another state folder"
 
-// sum returns the SHA-256 of the row. It detects a summary that was changed without
-// computing it again, with the same limits as the chain (see [Tables.Verify]).
-func (h *head) sum() []byte {
+// sum returns the SHA-256 of the row; with a key, its HMAC. The row has the hash of the last event, so that with a
+// key nobody else can make a log that fits.
+func (h *head) sum(key []byte) []byte {
 	u := h.Usage
 	buf := make([]byte, 0, 512)
 	for _, text := range []string{
@@ -86,13 +87,18 @@ func (h *head) sum() []byte {
 	buf = binary.BigEndian.AppendUint64(buf, uint64(h.Turns))
 	buf = appendText(buf, h.Forked)
 	buf = appendText(buf, h.Name)
-	sum := sha256.Sum256(buf)
-	return sum[:]
+	if key == nil {
+		sum := sha256.Sum256(buf)
+		return sum[:]
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write(buf)
+	return mac.Sum(nil)
 }
 
 func (w *writer) head(id run.ID) (head, error) {
 	m, ok := markAt(lockPath(w.dir, id), w.id)
-	h, err := scanHead(func(dest ...any) error {
+	h, err := scanHead(w.key, func(dest ...any) error {
 		return w.row(selectHead, []any{string(id)}, dest...)
 	})
 	if err == sql.ErrNoRows {
@@ -104,22 +110,22 @@ func (w *writer) head(id run.ID) (head, error) {
 
 func (w *writer) setHead(h head) error {
 	_, err := w.exec(`REPLACE INTO runs (`+headColumns+`) `+
-		`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, h.values()...)
+		`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, h.values(w.key)...)
 	return err
 }
 
 // values returns what headColumns are set to.
-func (h *head) values() []any {
+func (h *head) values(key []byte) []any {
 	u := h.Usage
 	return []any{
 		string(h.ID), string(h.Parent), string(h.Root), h.Workspace, h.Model, h.Title, toNano(h.Created), toNano(h.Updated),
 		h.Seq, string(h.End), h.Reason, h.Steps,
-		u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Cost, u.Priced, h.hash, h.writer, h.used, h.sum(), h.Turns, string(h.Forked), h.Name,
+		u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Cost, u.Priced, h.hash, h.writer, h.used, h.sum(key), h.Turns, string(h.Forked), h.Name,
 	}
 }
 
 // scanHeads reads headColumns of all rows and closes them.
-func scanHeads(rows *sql.Rows) (all []*head, err error) {
+func scanHeads(key []byte, rows *sql.Rows) (all []*head, err error) {
 	defer rows.Close()
 	var row head
 	fields := row.fields() // made once: there may be thousands of rows
@@ -129,7 +135,7 @@ func scanHeads(rows *sql.Rows) (all []*head, err error) {
 			return all, err
 		}
 		h := row
-		h.checkSeal()
+		h.checkSeal(key)
 		all = append(all, &h)
 	}
 	return all, rows.Err()

@@ -136,7 +136,7 @@ func (s *Tables) heads(ctx context.Context, clauses string, args ...any) ([]*hea
 	if err != nil {
 		return nil, s.fault(err)
 	}
-	heads, err := scanHeads(rows)
+	heads, err := scanHeads(s.base.key, rows)
 	return heads, s.fault(err)
 }
 

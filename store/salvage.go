@@ -162,7 +162,7 @@ func (s *SQLite) findRuns() ([]head, error) {
 			continue
 		}
 		if err != nil {
-			h.Summary, h.used = Summary{ID: id, Damage: changedSummary}, h.mark.used
+			h.Summary, h.used = Summary{ID: id, Damage: ChangedSummary}, h.mark.used
 		}
 		heads = append(heads, h)
 	}
@@ -174,7 +174,7 @@ func (s *SQLite) findRuns() ([]head, error) {
 func (s *SQLite) salvage(ctx context.Context, old *SQLite, h head, n int64) (Salvaged, error) {
 	made := head{Summary: Summary{ID: h.ID, Root: h.Root}, writer: h.writer}
 	all := h
-	all.Damage = changedSummary // all events there are, whatever the head says
+	all.Damage = ChangedSummary // all events there are, whatever the head says
 	var bad error
 	for e, err := range old.eventsOf(ctx, all, 0, false) {
 		if bad = err; err == nil {
@@ -182,7 +182,7 @@ func (s *SQLite) salvage(ctx context.Context, old *SQLite, h head, n int64) (Sal
 		}
 	}
 	kept, written := made.Seq, max(made.Seq, h.mark.seq)
-	changed := h.Damage == changedSummary
+	changed := h.Damage == ChangedSummary
 	if !changed {
 		written = max(written, h.Seq)
 	}

@@ -28,6 +28,9 @@ type Options struct {
 	// Version is that of this pawl. It is stored with every run it appends to, so that an
 	// older pawl that cannot read the run can name the one that can.
 	Version string
+	// Key is a secret of this user's that is in no store. Only who has it can make logs that are continued; nil: whoever
+	// can write the database.
+	Key []byte
 	// ReadOnly opens an existing database for reading, also on a read-only or full file
 	// system: see [SQLite.openForReading]. Nothing is created, locked or migrated, and
 	// methods that write return an error. Without a database the error is [ErrNoRuns].
@@ -94,7 +97,7 @@ func Open(dir string, opt Options) (*SQLite, error) {
 		dir: dir, path: filepath.Join(dir, File), opt: opt,
 		turn: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
-	s.Tables = NewTables(Base{Name: s.path, DB: func() Querier { return s.db() }, Check: s.check, Fault: s.fault, Owner: s.Owner, Remove: s.Remove, head: s.head})
+	s.Tables = NewTables(Base{Name: s.path, DB: func() Querier { return s.db() }, Check: s.check, Fault: s.fault, Owner: s.Owner, Remove: s.Remove, key: opt.Key, head: s.head})
 	s.close = sync.OnceValue(s.shut)
 	open := s.open
 	if opt.ReadOnly {
@@ -127,6 +130,7 @@ func (s *SQLite) open() error {
 	if err != nil {
 		return errors.Join(fileError(s.path, err), lock.Close())
 	}
+	s.writer.key = s.opt.Key
 	err = s.prepare()
 	if err == nil {
 		err = s.writer.conn.QueryRowContext(background, `PRAGMA application_id`).Scan(&s.writer.id)

@@ -29,6 +29,7 @@ type Base struct {
 	Owner  func(ctx context.Context, id run.ID) (Owner, bool, error)
 	Remove func(ctx context.Context, id run.ID) (removed []run.ID, err error)
 
+	key []byte // as [Options].Key
 	// head reads the head of a run; nil: its row says all there is to know.
 	head func(id run.ID) (head, error)
 }
@@ -60,7 +61,7 @@ func (s *Tables) head(id run.ID) (head, error) {
 
 // row reads the row of a run; [sql.ErrNoRows] if there is none.
 func (s *Tables) row(id run.ID) (head, error) {
-	return scanHead(s.db().QueryRow(selectHead, string(id)).Scan)
+	return scanHead(s.base.key, s.db().QueryRow(selectHead, string(id)).Scan)
 }
 
 const selectHead = `SELECT ` + headColumns + ` FROM runs WHERE id = ?`
@@ -147,7 +148,7 @@ type Tx interface {
 // AppendTask appends to the log of a task. No other transaction may append to any task
 // meanwhile. After an error the transaction must be rolled back.
 func AppendTask(tx Tx, t TaskAppend) error {
-	w := taskWriter{tx}
+	w := taskWriter{tx, nil}
 	h, err := w.taskHead(t)
 	if err != nil {
 		return err
@@ -156,7 +157,7 @@ func AppendTask(tx Tx, t TaskAppend) error {
 }
 
 // RemoveTask removes a task; see [Tasks].
-func RemoveTask(tx Tx, id string) error { return taskWriter{tx}.removeTask(id) }
+func RemoveTask(tx Tx, id string) error { return taskWriter{tx, nil}.removeTask(id) }
 
 // CheckTaskID returns ErrNoTask unless id may name a task.
 func CheckTaskID(id string) error { return checkTaskID(id) }
@@ -188,7 +189,7 @@ func (h *Head) Fields() []any { return h.fields() }
 
 // Check returns a [*ChainError] if the row was changed after it was written.
 func (h *Head) Check() error {
-	if h.checkSeal(); h.Damage != "" {
+	if h.checkSeal(nil); h.Damage != "" {
 		return h.damage(true)
 	}
 	return nil
@@ -210,5 +211,5 @@ func (h *Head) Hash() []byte { return h.hash }
 // appends, and used rises with every append.
 func (h *Head) Seal(writer string, used int64) []any {
 	h.writer, h.used = writer, used
-	return h.values()
+	return h.values(nil)
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/binary"
@@ -158,7 +159,7 @@ func (s *SQLite) AppendTask(ctx context.Context, t TaskAppend) error {
 		return err
 	}
 	err := s.write(ctx, func(w *writer) error {
-		tasks := taskWriter{w}
+		tasks := taskWriter{w, w.key}
 		head, err := tasks.taskHead(t)
 		if err != nil {
 			return err
@@ -187,11 +188,14 @@ type taskHead struct {
 }
 
 // A taskWriter writes the tables of tasks.
-type taskWriter struct{ Tx }
+type taskWriter struct {
+	Tx
+	key []byte // as [Options].Key
+}
 
 // taskHead checks everything that can reject t, before the first change.
 func (w taskWriter) taskHead(t TaskAppend) (h taskHead, err error) {
-	h.hash = noHash
+	h.hash = beginning(w.key)
 	_, err = w.Find(`SELECT seq, hash, created FROM tasks WHERE id = ?`, []any{t.Task}, &h.seq, &h.hash, timeColumn{&h.created})
 	switch {
 	case err != nil:
@@ -302,6 +306,16 @@ func (w taskWriter) setLabels(id string, labels []string) error {
 	return nil
 }
 
+// beginning returns what stands before the first event of a task: with a key, nobody else can make the first.
+func beginning(key []byte) []byte {
+	if key == nil {
+		return noHash
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("tasks"))
+	return mac.Sum(nil)
+}
+
 // taskHash returns the hash of a task's event: SHA-256 over the hash before, then the
 // columns of the row, as chainHash does for events of runs. It never changes.
 func taskHash(prev []byte, id string, e TaskEvent) []byte {
@@ -353,7 +367,7 @@ func (s *Tables) taskEvents(ctx context.Context, id string, after, last int64) (
 		return &FileError{Kind: ErrCorrupt, Path: s.base.Name, Err: fmt.Errorf("task %s: event %d %s", id, seq, what)}
 	}
 	var events []TaskEvent
-	prev, seq := noHash, after
+	prev, seq := beginning(s.base.key), after
 	for rows.Next() {
 		var e TaskEvent
 		var hash []byte
@@ -561,7 +575,7 @@ func (s *SQLite) RemoveTask(ctx context.Context, id string) error {
 	if err := s.check(ctx, anyRun); err != nil {
 		return err
 	}
-	err := s.write(ctx, func(w *writer) error { return taskWriter{w}.removeTask(id) })
+	err := s.write(ctx, func(w *writer) error { return taskWriter{w, w.key}.removeTask(id) })
 	if err != nil {
 		return fmt.Errorf("remove task %s: %w", id, err)
 	}

@@ -183,6 +183,7 @@ type writer struct {
 	dir  string
 	path string
 	id   uint32    // of the database
+	key  []byte    // as [Options].Key
 	lock *fileLock // held around every transaction
 	db   *sql.DB
 	conn *sql.Conn

@@ -47,6 +47,35 @@ func Create(file string, content []byte, sync Sync) error {
 	})
 }
 
+// Once returns the content of a file that content makes when it is missing: of several processes that do it at the same
+// time one creates the file, and all read it. A file that others than its owner can read is an [*ExposedError].
+func Once(file string, content func() []byte) ([]byte, error) {
+	for {
+		info, err := os.Stat(file)
+		switch {
+		case err == nil && info.Mode().Perm()&0o077 != 0:
+			return nil, &ExposedError{file, info.Mode().Perm()}
+		case err == nil:
+			return os.ReadFile(file)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+		if err := Create(file, content(), Durable); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+}
+
+// An ExposedError says that a file with a secret can be read by others.
+type ExposedError struct {
+	File string
+	Mode fs.FileMode
+}
+
+func (e *ExposedError) Error() string {
+	return fmt.Sprintf("%s can be read by others (mode %04o): remove it, and a new one is made", e.File, e.Mode)
+}
+
 // write writes a temporary file and lets put give it its name.
 func write(file string, content []byte, sync Sync, put func(temp, file string) error) error {
 	dir := filepath.Dir(file)
