@@ -40,15 +40,16 @@ func Tools(d Delegation) []tool.Tool {
 		d.Change = Agent.Change
 	}
 	return []tool.Tool{
-		&delegate{d, tool.Spec{Name: "handoff", Description: strings.TrimSpace(handoffText), Schema: delegateSchema(`"agent","prompt"`), Brief: true}},
-		&delegate{d, tool.Spec{Name: "agent", Description: strings.TrimSpace(agentText), Schema: delegateSchema(`"prompt"`), Brief: true}},
+		&delegate{d, delegateSpec("handoff", handoffText, `"agent","prompt"`)},
+		&delegate{d, delegateSpec("agent", agentText, `"prompt"`)},
 	}
 }
 
-func delegateSchema(required string) json.RawMessage {
-	return json.RawMessage(`{"type":"object","properties":{` +
-		`"agent":{"type":"string"},"prompt":{"type":"string"}},` +
-		`"required":[` + required + `],"additionalProperties":false}`)
+func delegateSpec(name, text, required string) tool.Spec {
+	s := tool.NewSpec(name, text, `{"type":"object","properties":{"agent":{"type":"string"},"prompt":{"type":"string"}},`+
+		`"required":[`+required+`],"additionalProperties":false}`)
+	s.Brief = true
+	return s
 }
 
 type delegate struct {

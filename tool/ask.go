@@ -15,13 +15,13 @@ var askText string
 
 const askSchema = `{"type":"object","properties":{` +
 	`"question":{"type":"string","description":"The question, with what is needed to decide it"},` +
-	`"options":{"type":"array","description":"Answers to choose from; others stay possible","items":{"type":"string"}}},` +
+	`"options":{"type":"array","description":"Others stay possible","items":{"type":"string"}}},` +
 	`"required":["question"],"additionalProperties":false}`
 
 // Ask returns the tool that asks the person something. It never runs: the turn
 // ends with its call open, and the answer, whenever it comes, is the result.
 func Ask() Tool {
-	spec := specOf("ask", askText, askSchema)
+	spec := NewSpec("ask", askText, askSchema)
 	spec.Unstored = true
 	return askTool{&builtin{spec, func() arguments { return &askArgs{} }}}
 }

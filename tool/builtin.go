@@ -41,9 +41,11 @@ type arguments interface {
 	run(ctx context.Context, env Env, c Call) (Result, error)
 }
 
-// specOf returns the Spec of a tool by its .md and its schema.
-func specOf(name, text, schema string) Spec {
-	return Spec{Name: name, Description: strings.TrimSpace(text), Schema: json.RawMessage(schema)}
+// NewSpec returns the Spec of a tool of pawl's by its .md and its schema. A model is not told which objects have no other
+// fields: it does not invent any, the words are a twentieth of all schemas, and a provider that wants them adds them.
+func NewSpec(name, text, schema string) Spec {
+	return Spec{Name: name, Description: strings.TrimSpace(text), Schema: json.RawMessage(schema),
+		Offered: json.RawMessage(strings.ReplaceAll(schema, `,"additionalProperties":false`, ""))}
 }
 
 // briefly returns the spec of a tool whose results are bounded.

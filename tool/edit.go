@@ -15,11 +15,11 @@ import (
 var editText string
 
 const editSchema = `{"type":"object","properties":{` +
-	`"path":{"type":"string","description":"File, relative to the workspace"},` +
-	`"edits":{"type":"array","description":"Applied in order","items":{"type":"object","properties":{` +
-	`"old":{"type":"string","description":"Text to replace"},` +
-	`"new":{"type":"string","description":"New text"},` +
-	`"all":{"type":"boolean","description":"Replace every occurrence, not the only one"}},` +
+	`"path":{"type":"string"},` +
+	`"edits":{"type":"array","items":{"type":"object","properties":{` +
+	`"old":{"type":"string"},` +
+	`"new":{"type":"string"},` +
+	`"all":{"type":"boolean"}},` +
 	`"required":["old","new"],"additionalProperties":false}}},` +
 	`"required":["path","edits"],"additionalProperties":false}`
 
@@ -28,7 +28,7 @@ const maxDiff = 4000
 
 // Edit returns the tool that changes parts of a file.
 func Edit() Tool {
-	return changer{&builtin{briefly(specOf("edit", editText, editSchema)), func() arguments { return &editArgs{} }}}
+	return changer{&builtin{briefly(NewSpec("edit", editText, editSchema)), func() arguments { return &editArgs{} }}}
 }
 
 type editArgs struct {

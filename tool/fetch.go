@@ -22,10 +22,10 @@ import (
 var fetchText string
 
 const fetchSchema = `{"type":"object","properties":{` +
-	`"url":{"type":"string","description":"http or https"},` +
+	`"url":{"type":"string"},` +
 	`"format":{"type":"string","enum":["markdown","text","raw"],"description":"Of HTML: markdown if absent, text without links, raw source"},` +
 	`"offset":{"type":"integer","description":"First character, from 1"},` +
-	`"limit":{"type":"integer","description":"Number of characters, at most 30000"}},` +
+	`"limit":{"type":"integer"}},` +
 	`"required":["url"],"additionalProperties":false}`
 
 const (
@@ -52,7 +52,7 @@ func Fetch(o FetchOptions) Tool {
 	if o.Timeout == 0 {
 		o.Timeout = fetchTime
 	}
-	return &builtin{specOf("fetch", fetchText, fetchSchema), func() arguments { return &fetching{o: o} }}
+	return &builtin{NewSpec("fetch", fetchText, fetchSchema), func() arguments { return &fetching{o: o} }}
 }
 
 type fetchArgs struct {

@@ -21,7 +21,7 @@ var globText string
 
 const globSchema = `{"type":"object","properties":{` +
 	`"pattern":{"type":"string","description":"Such as *.go, src/**/*.{ts,tsx}, **/test_*"},` +
-	`"path":{"type":"string","description":"Folder to look in; the workspace if absent"}},` +
+	`"path":{"type":"string"}},` +
 	`"required":["pattern"],"additionalProperties":false}`
 
 // maxGlobbed is how many files a result names.
@@ -29,7 +29,7 @@ const maxGlobbed = 200
 
 // Glob returns the tool that finds files by name.
 func Glob() Tool {
-	return reader{&builtin{briefly(specOf("glob", globText, globSchema)), func() arguments { return &globArgs{} }}}
+	return reader{&builtin{briefly(NewSpec("glob", globText, globSchema)), func() arguments { return &globArgs{} }}}
 }
 
 type globArgs struct {

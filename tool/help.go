@@ -21,7 +21,7 @@ const helpSchema = `{"type":"object","properties":{` +
 
 // Help returns the tool that explains the tools of its run.
 func Help() Tool {
-	spec := specOf("tool_help", helpText, helpSchema)
+	spec := NewSpec("tool_help", helpText, helpSchema)
 	spec.Unstored, spec.Always, spec.ForAgents = true, true, true
 	return &builtin{spec, func() arguments { return &helpArgs{} }}
 }

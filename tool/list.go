@@ -16,8 +16,8 @@ import (
 var listText string
 
 const listSchema = `{"type":"object","properties":{` +
-	`"path":{"type":"string","description":"Folder; the workspace if absent"},` +
-	`"depth":{"type":"integer","description":"Levels to show, 1 to 10; 2 if absent"}},` +
+	`"path":{"type":"string"},` +
+	`"depth":{"type":"integer","description":"Levels, default 2"}},` +
 	`"required":[],"additionalProperties":false}`
 
 const (
@@ -27,7 +27,7 @@ const (
 
 // List returns the tool that shows what is in a folder.
 func List() Tool {
-	return reader{&builtin{briefly(specOf("list", listText, listSchema)), func() arguments { return &listArgs{} }}}
+	return reader{&builtin{briefly(NewSpec("list", listText, listSchema)), func() arguments { return &listArgs{} }}}
 }
 
 type listArgs struct {

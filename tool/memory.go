@@ -20,7 +20,7 @@ const memorySchema = `{"type":"object","properties":{` +
 
 // Memory returns the tool that notes facts for later runs, in the memory of the workspace.
 func Memory() Tool {
-	spec := briefly(specOf(permission.MemoryTool, memoryText, memorySchema))
+	spec := briefly(NewSpec(permission.MemoryTool, memoryText, memorySchema))
 	return remembers{&builtin{spec, func() arguments { return &memoryArgs{} }}}
 }
 

@@ -15,7 +15,7 @@ import (
 func TestTheMemoryToolHasAPortableSchemaAndFewWords(t *testing.T) {
 	t.Parallel()
 	s := tool.Memory().Spec()
-	for _, problem := range tooltest.PortableSchema(s.Schema) {
+	for _, problem := range tooltest.PortableSchema(s.Schema, s.Description) {
 		t.Error(problem)
 	}
 	if n := len(s.Name) + len(s.Description) + len(s.Schema); n > 800 {

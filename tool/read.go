@@ -19,9 +19,9 @@ import (
 var readText string
 
 const readSchema = `{"type":"object","properties":{` +
-	`"path":{"type":"string","description":"File, relative to the workspace"},` +
+	`"path":{"type":"string"},` +
 	`"offset":{"type":"integer","description":"First line, from 1"},` +
-	`"limit":{"type":"integer","description":"Number of lines, at most 2000"},` +
+	`"limit":{"type":"integer","description":"Lines"},` +
 	`"pages":{"type":"string","description":"Of a PDF: pages, of a notebook: cells, such as 3-7"}},` +
 	`"required":["path"],"additionalProperties":false}`
 
@@ -36,7 +36,7 @@ const (
 
 // Read returns the tool that reads a file.
 func Read() Tool {
-	return reader{&builtin{briefly(specOf("read", readText, readSchema)), func() arguments { return &reading{} }}}
+	return reader{&builtin{briefly(NewSpec("read", readText, readSchema)), func() arguments { return &reading{} }}}
 }
 
 type readArgs struct {

@@ -20,14 +20,14 @@ import (
 var searchText string
 
 const searchSchema = `{"type":"object","properties":{` +
-	`"pattern":{"type":"string","description":"RE2 regular expression, matched line by line"},` +
-	`"path":{"type":"string","description":"Folder or file; the workspace if absent"},` +
-	`"glob":{"type":"string","description":"Only files that match, such as *.go or src/**/*.ts"},` +
-	`"context":{"type":"integer","description":"Lines around each match, at most 20"},` +
-	`"ignore_case":{"type":"boolean","description":"Case does not matter"},` +
-	`"literal":{"type":"boolean","description":"pattern is plain text"},` +
-	`"files_only":{"type":"boolean","description":"Only names of files"},` +
-	`"limit":{"type":"integer","description":"Lines or files shown, at most 1000; 100 if absent"}},` +
+	`"pattern":{"type":"string"},` +
+	`"path":{"type":"string","description":"Folder or file"},` +
+	`"glob":{"type":"string","description":"Such as *.go or src/**/*.ts"},` +
+	`"context":{"type":"integer","description":"Lines around a match"},` +
+	`"ignore_case":{"type":"boolean","description":"Default false"},` +
+	`"literal":{"type":"boolean","description":"Plain text, no expression"},` +
+	`"files_only":{"type":"boolean"},` +
+	`"limit":{"type":"integer","description":"Default 100"}},` +
 	`"required":["pattern"],"additionalProperties":false}`
 
 const (
@@ -40,7 +40,7 @@ const (
 
 // Search returns the tool that finds lines in files.
 func Search() Tool {
-	return reader{&builtin{briefly(specOf("search", searchText, searchSchema)), func() arguments { return &query{} }}}
+	return reader{&builtin{briefly(NewSpec("search", searchText, searchSchema)), func() arguments { return &query{} }}}
 }
 
 type searchArgs struct {

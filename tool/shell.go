@@ -27,11 +27,11 @@ import (
 var shellText string
 
 const shellSchema = `{"type":"object","properties":{` +
-	`"command":{"type":"string","description":"For bash"},` +
-	`"timeout_seconds":{"type":"integer","description":"Time limit, at most 600; default 120, none for jobs"},` +
-	`"background":{"type":"boolean","description":"Run it as a job"},` +
-	`"sandbox":{"type":"string","enum":["write","network","none"],"description":"Only after the sandbox refused"},` +
-	`"hosts":{"type":"array","items":{"type":"string"},"description":"The network, limited to these hosts"}},` +
+	`"command":{"type":"string"},` +
+	`"timeout_seconds":{"type":"integer","description":"At most 600; default 120, none for jobs"},` +
+	`"background":{"type":"boolean"},` +
+	`"sandbox":{"type":"string","enum":["write","network","none"]},` +
+	`"hosts":{"type":"array","items":{"type":"string"}}},` +
 	`"required":["command"],"additionalProperties":false}`
 
 const (
@@ -108,7 +108,7 @@ type shellTool struct {
 }
 
 func (t shellTool) tool() Tool {
-	return preparedShell{&builtin{specOf("shell", shellText, shellSchema), func() arguments { return &shellArgs{shell: t} }}, t.options}
+	return preparedShell{&builtin{NewSpec("shell", shellText, shellSchema), func() arguments { return &shellArgs{shell: t} }}, t.options}
 }
 
 // A preparedShell is a shell tool that builds the file tree of commands before the first.

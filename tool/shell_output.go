@@ -12,13 +12,13 @@ import (
 var shellOutputText string
 
 const shellOutputSchema = `{"type":"object","properties":{` +
-	`"id":{"type":"string","description":"The job, job_1"},` +
-	`"wait_seconds":{"type":"integer","description":"Wait for its end that long, at most 600"}},` +
+	`"id":{"type":"string"},` +
+	`"wait_seconds":{"type":"integer"}},` +
 	`"required":["id"],"additionalProperties":false}`
 
 // ShellOutput returns the tool that tells what a background job printed.
 func ShellOutput() Tool {
-	return &builtin{briefly(specOf("shell_output", shellOutputText, shellOutputSchema)), func() arguments { return &shellOutputArgs{} }}
+	return &builtin{briefly(NewSpec("shell_output", shellOutputText, shellOutputSchema)), func() arguments { return &shellOutputArgs{} }}
 }
 
 type shellOutputArgs struct {
@@ -55,12 +55,12 @@ func (a *shellOutputArgs) run(ctx context.Context, env Env, c Call) (Result, err
 var shellStopText string
 
 const shellStopSchema = `{"type":"object","properties":{` +
-	`"id":{"type":"string","description":"The job, job_1"}},` +
+	`"id":{"type":"string"}},` +
 	`"required":["id"],"additionalProperties":false}`
 
 // ShellStop returns the tool that ends a background job.
 func ShellStop() Tool {
-	return &builtin{briefly(specOf("shell_stop", shellStopText, shellStopSchema)), func() arguments { return &shellStopArgs{} }}
+	return &builtin{briefly(NewSpec("shell_stop", shellStopText, shellStopSchema)), func() arguments { return &shellStopArgs{} }}
 }
 
 type shellStopArgs struct {

@@ -28,7 +28,7 @@ const SkillName = "skill"
 // Skill returns the tool that opens one of some skills. A skill that is done by a child run starts one: child completes
 // what it is asked; nil: it is done by the run itself.
 func Skill(skills []instructions.Skill, child func(env Env, s instructions.Skill, words string) (Child, error)) Tool {
-	spec := briefly(specOf(SkillName, skillText, skillSchema))
+	spec := briefly(NewSpec(SkillName, skillText, skillSchema))
 	spec.Unstored = true // it is in a file
 	return &builtin{spec, func() arguments { return &skillArgs{skills: skills, child: child} }}
 }

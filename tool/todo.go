@@ -14,9 +14,9 @@ import (
 var todoText string
 
 const todoSchema = `{"type":"object","properties":{` +
-	`"items":{"type":"array","description":"All, in order","items":{"type":"object","properties":{` +
-	`"text":{"type":"string","description":"What is to be done, in a line"},` +
-	`"status":{"type":"string","enum":["pending","active","done"],"description":"How far"}},` +
+	`"items":{"type":"array","items":{"type":"object","properties":{` +
+	`"text":{"type":"string"},` +
+	`"status":{"type":"string","enum":["pending","active","done"]}},` +
 	`"required":["text","status"],"additionalProperties":false}}},` +
 	`"required":["items"],"additionalProperties":false}`
 
@@ -29,7 +29,7 @@ const (
 // list is nowhere but in the run's log, as the newest call's arguments and
 // result: so it survives what the log survives.
 func Todo() Tool {
-	return &builtin{briefly(specOf("todo", todoText, todoSchema)), func() arguments { return &todoArgs{} }}
+	return &builtin{briefly(NewSpec("todo", todoText, todoSchema)), func() arguments { return &todoArgs{} }}
 }
 
 type todoArgs struct {

@@ -53,6 +53,8 @@ type Spec struct {
 	Name        string
 	Description string          // the .md
 	Schema      json.RawMessage // of the arguments; the worker validates against it before Inspect
+	// Offered is Schema as a model reads it, without what it need not know to fill it in. Empty: Schema.
+	Offered json.RawMessage
 	// Unstored: results are not kept in the store of outputs; they come from it.
 	Unstored bool
 	// Brief: results are bounded, so the model is not offered a choice of how they are delivered

@@ -16,13 +16,13 @@ import (
 var writeText string
 
 const writeSchema = `{"type":"object","properties":{` +
-	`"path":{"type":"string","description":"File, relative to the workspace"},` +
-	`"content":{"type":"string","description":"All of it"}},` +
+	`"path":{"type":"string"},` +
+	`"content":{"type":"string"}},` +
 	`"required":["path","content"],"additionalProperties":false}`
 
 // Write returns the tool that makes or replaces a file.
 func Write() Tool {
-	return changer{&builtin{briefly(specOf("write", writeText, writeSchema)), func() arguments { return &writeArgs{} }}}
+	return changer{&builtin{briefly(NewSpec("write", writeText, writeSchema)), func() arguments { return &writeArgs{} }}}
 }
 
 type writeArgs struct {

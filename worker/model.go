@@ -137,6 +137,9 @@ func (r *Runner) offer(c run.Config, p llm.Provider, registry *tool.Registry, su
 		if submits && m.output != nil {
 			continue
 		}
+		if t.Offered != nil {
+			t.Schema = t.Offered
+		}
 		if r.w.Outputs != nil && !t.Unstored && !t.Brief && !submits { // a submission fits the requested schema only
 			t.Schema = withMode(t.Schema)
 		}

@@ -48,22 +48,22 @@ func Available() []string {
 	return output.AvailableTools(func(name string) string { return Prefix + name })
 }
 
-const target = `"id":{"type":"string","description":"Of the output; default the newest"},"conversation_id":{"type":"string","description":"Omit"}`
+const target = `"id":{"type":"string"}`
 
 const (
-	statsFields = target + `,"include_schema":{"type":"boolean"},"max_depth":{"type":"integer","description":"1 to 10, default 5"},` +
-		`"sample_arrays":{"type":"boolean","description":"Default true: look at some items of long arrays only"},` +
+	statsFields = target + `,"include_schema":{"type":"boolean"},"max_depth":{"type":"integer","description":"Default 5"},` +
+		`"sample_arrays":{"type":"boolean","description":"Default true: of long arrays"},` +
 		`"paths":{"type":["array","string"],"items":{"type":"string"},"description":"Only what these select"}`
 	extractFields = target + `,"paths":{"type":["array","string"],"items":{"type":"string"},"description":"Default $"},"flatten":{"type":"boolean","description":"One list of all values"},` +
 		`"include_paths":{"type":"boolean","description":"A list of path and value"},"default_value":{"description":"Any JSON, for a path that selects nothing"},` +
 		`"limit":{"type":"integer"},"offset":{"type":"integer"}`
 	countFields = target + `,"counts":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"path":{"type":"string"},"filter":{"type":"string"},` +
 		`"count_type":{"type":"string","enum":["array_length","object_keys","matches","nested_total"]}},"required":["path"],"additionalProperties":false}}`
-	sampleFields = target + `,"path":{"type":"string","description":"Default the first array"},"size":{"type":"integer","description":"1 to 1000, default 10"},` +
+	sampleFields = target + `,"path":{"type":"string","description":"Default the first array"},"size":{"type":"integer","description":"Default 10"},` +
 		`"strategy":{"type":"string","enum":["random","first","last","systematic","stratified"]},"seed":{"type":"integer"},"stride":{"type":"integer"},` +
 		`"strata_path":{"type":"string","description":"Within an item, as @.kind"}`
-	readFields   = target + `,"offset":{"type":"integer","description":"Lines to pass over"},"limit":{"type":"integer","description":"Lines"}`
-	searchFields = target + `,"pattern":{"type":"string"},"context":{"type":"integer","description":"Lines around a match"},"limit":{"type":"integer"}`
+	readFields   = target + `,"offset":{"type":"integer"},"limit":{"type":"integer","description":"Lines"}`
+	searchFields = target + `,"pattern":{"type":"string"},"context":{"type":"integer"},"limit":{"type":"integer"}`
 
 	aggregateFields = target + `,"path":{"type":"string","description":"The items, as $.orders[*]"},"value_path":{"type":"string","description":"Within an item, as @.price"},` +
 		`"group_by":{"type":"string","description":"Within an item, as @.city"},"op":{"type":"string","enum":["sum","avg","min","max","count","distinct"]}`
@@ -77,8 +77,14 @@ func spec(name, fields, required string) tool.Spec {
 	if required != "" {
 		required = `,"required":[` + required + `]`
 	}
-	return tool.Spec{Name: Prefix + name, Description: strings.TrimSpace(string(text)), Unstored: true, Always: true,
-		Schema: json.RawMessage(`{"type":"object","properties":{` + fields + `}` + required + `,"additionalProperties":false}`)}
+	schema := func(fields string) string {
+		return `{"type":"object","properties":{` + fields + `}` + required + `,"additionalProperties":false}`
+	}
+	s := tool.NewSpec(Prefix+name, string(text), schema(fields))
+	// A conversation may be named, and a model need not know that: there is only its own.
+	s.Schema = json.RawMessage(schema(fields + `,"conversation_id":{"type":"string"}`))
+	s.Unstored, s.Always = true, true
+	return s
 }
 
 // A question is a tool that asks one output.
@@ -177,8 +183,8 @@ func open(env tool.Env, raw json.RawMessage) (*output.Output, error) {
 type listTool struct{}
 
 const listFields = `"tool_name":{"type":"string"},"success":{"type":"boolean"},"after":{"type":"integer","description":"Milliseconds since 1970"},"before":{"type":"integer"},` +
-	`"limit":{"type":"integer","description":"1 to 100, default 20"},"offset":{"type":"integer"},"sort_by":{"type":"string","enum":["created_at","size","tool_name"]},` +
-	`"sort_order":{"type":"string","enum":["asc","desc"]},"include_preview":{"type":"boolean"},"preview_length":{"type":"integer"},"conversation_id":{"type":"string"}`
+	`"limit":{"type":"integer"},"offset":{"type":"integer"},"sort_by":{"type":"string","enum":["created_at","size","tool_name"]},` +
+	`"sort_order":{"type":"string","enum":["asc","desc"]},"include_preview":{"type":"boolean"},"preview_length":{"type":"integer"}`
 
 func (listTool) Spec() tool.Spec { return spec("list", listFields, "") }
 

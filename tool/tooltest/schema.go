@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"pawl/tool"
@@ -18,8 +19,9 @@ import (
 // PortableSchema returns what in a schema not every provider takes. The subset is
 // what the schema transforms of the official SDKs of Anthropic, OpenAI and Google
 // keep as it is (as of November 2026), except that optional fields are left out
-// of required, from where a wire can make them nullable.
-func PortableSchema(schema json.RawMessage) []string {
+// of required, from where a wire can make them nullable. A field that text, which says what the tool does, does not name
+// in backquotes needs words of its own.
+func PortableSchema(schema json.RawMessage, text string) []string {
 	var doc map[string]any
 	if err := json.Unmarshal(schema, &doc); err != nil {
 		return []string{fmt.Sprintf("the schema is no JSON object: %v", err)}
@@ -27,12 +29,12 @@ func PortableSchema(schema json.RawMessage) []string {
 	if doc["type"] != "object" {
 		return []string{"the schema's root is no object"}
 	}
-	return portable("$", doc, 1)
+	return portable("$", doc, text, 1)
 }
 
 var portableKeywords = []string{"type", "properties", "required", "items", "enum", "anyOf", "description", "additionalProperties"}
 
-func portable(at string, doc map[string]any, level int) (problems []string) {
+func portable(at string, doc map[string]any, text string, level int) (problems []string) {
 	if level > 5 {
 		return []string{at + ": deeper than 5 levels"}
 	}
@@ -62,17 +64,17 @@ func portable(at string, doc map[string]any, level int) (problems []string) {
 				problems = append(problems, at+"."+name+": no schema")
 				continue
 			}
-			if s, _ := sub["description"].(string); s == "" {
+			if s, _ := sub["description"].(string); s == "" && !strings.Contains(text, "`"+name+"`") {
 				problems = append(problems, at+"."+name+": no description")
 			}
-			problems = append(problems, portable(at+"."+name, sub, level+1)...)
+			problems = append(problems, portable(at+"."+name, sub, text, level+1)...)
 		}
 	case "array":
 		items, ok := doc["items"].(map[string]any)
 		if !ok {
 			return append(problems, at+": an array without typed items")
 		}
-		problems = append(problems, portable(at+"[]", items, level+1)...)
+		problems = append(problems, portable(at+"[]", items, text, level+1)...)
 	case "string", "integer", "number", "boolean":
 		if enum, ok := doc["enum"].([]any); ok {
 			for _, v := range enum {

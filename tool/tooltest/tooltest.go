@@ -89,7 +89,7 @@ func Run(t *testing.T, tl tool.Tool, cases ...Case) {
 		if strings.TrimSpace(spec.Description) != spec.Description || spec.Description == "" {
 			t.Errorf("the description is empty or has blanks around it: %q", spec.Description)
 		}
-		for _, problem := range PortableSchema(spec.Schema) {
+		for _, problem := range PortableSchema(spec.Schema, spec.Description) {
 			t.Error(problem)
 		}
 	})
