@@ -45,7 +45,7 @@ func (s *State) applyCallReceived(p CallReceived) error {
 	}
 	s.name(p.Call)
 	t.Calls[len(t.Calls)-1].External = p.Key
-	t.Request.observed = true
+	t.Request.observed, t.Request.worked = true, true
 	return nil
 }
 

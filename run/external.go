@@ -179,14 +179,15 @@ func (s *State) applyObserved(p Observed) error {
 	if p.Conversation != "" {
 		s.Conversation = p.Conversation
 	}
-	s.Turn.Request.observed = true
+	r := &s.Turn.Request
+	r.observed, r.worked = true, r.worked || len(p.Parts) > 0 || p.Usage != Usage{}
 	return nil
 }
 
-// stopAgent records that the external turn in progress was stopped. If the agent had
-// reported anything it has received its message; otherwise the message is sent again.
+// stopAgent records that the external turn in progress was cut off. If the agent had begun to work it has received its
+// message; otherwise the message is sent again: a program names its conversation before the message is stored in it.
 func (s *State) stopAgent() {
-	if s.Turn.Request.observed {
+	if s.Turn.Request.worked {
 		s.heard = s.messages
 	}
 }

@@ -35,7 +35,7 @@ func (s *State) applyRequestStarted(e Event, p RequestStarted) error {
 	t.Phase = Requesting
 	t.Request.Purpose, t.Request.Attempt, t.Request.started = p.Purpose, p.Attempt, e.At
 	t.Request.Wait, t.Request.Reason = 0, ""
-	t.Request.observed = false
+	t.Request.observed, t.Request.worked = false, false
 	t.unavailable = ""
 	return nil
 }
@@ -107,7 +107,9 @@ func (s *State) applyRequestFailed(e Event, p RequestFailed) error {
 		return refuse("the time of a reminder is over where none was given")
 	}
 	t.guard.model += max(0, e.At.Sub(t.Request.started))
-	s.stopAgent()
+	if t.Request.observed { // an external agent that says how its turn ended has its message
+		s.heard = s.messages
+	}
 	if p.Reminder { // it counts as an answer without the result
 		t.Request, t.reply, t.Phase = Operation{}, reply{}, Spoken
 		t.streaks[empty], t.streaks[cut] = 0, 0

@@ -160,6 +160,7 @@ type Operation struct {
 	failedAt   time.Time
 	started    time.Time
 	observed   bool // part of the answer has arrived; the external agent has reported something
+	worked     bool // what it has reported is not its conversation alone
 }
 
 // A Status is how far a call has come.

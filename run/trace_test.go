@@ -39,7 +39,7 @@ import (
 //	crash                            the process dies; the next one takes the run up
 //	hook POINT [c_1] [allow|ask|deny REASON] [args=X] [context=WORD] [halt=WORD]  its hooks have ended
 //	job COMMAND                      a background job begins
-//	observed | driven [WORDS] | received TOOL(ARGS) [KEY]
+//	observed [WORDS] | driven [WORDS] | received TOOL(ARGS) [KEY]
 //	sleep 5s                         time passes
 //	retry                            time passes until the request is sent again
 //	show                             the context as the model would see it
@@ -446,7 +446,9 @@ func (p *player) line(line string) {
 		}
 		p.step(Input{Given: s.Recover()})
 	case "observed":
-		if p.first.External {
+		if p.first.External && rest != "" {
+			p.want(Observed{Parts: []Part{Text(rest)}})
+		} else if p.first.External {
 			p.want(Observed{Conversation: "conv"})
 		} else {
 			p.want(Observed{}) // part of the answer has arrived

@@ -421,13 +421,16 @@ func TestAnAgentThatKeepsRunningAfterItsResultIsStopped(t *testing.T) {
 
 func TestAnAgentThatIsKilledMidwayIsToldSo(t *testing.T) {
 	t.Parallel()
-	for _, known := range []bool{true, false} {
-		t.Run(fmt.Sprintf("its conversation is known: %v", known), func(t *testing.T) {
+	for name, c := range map[string]struct{ known, works bool }{"its conversation is not known": {}, "it has named its conversation": {known: true}, "it works": {true, true}} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				r, a := external(t, func(ctx context.Context, yield func(run.Payload) bool) {
-					if known {
+					if c.known {
 						yield(names("conv-7"))
+					}
+					if c.works {
+						yield(run.Observed{Parts: []run.Part{run.Text("I look.")}})
 					}
 					<-ctx.Done()
 				})
@@ -448,8 +451,8 @@ func TestAnAgentThatIsKilledMidwayIsToldSo(t *testing.T) {
 				if !strings.Contains(got, "The last turn was cut off because the process that ran it ended.") {
 					t.Errorf("the agent was given %q", got)
 				}
-				if has := strings.Contains(got, "Repair it."); has == known || strings.HasPrefix(got, "conv-7: ") != known {
-					t.Errorf("the agent was given %q: an agent that had its words is not given them again", got)
+				if has := strings.Contains(got, "Repair it."); has == c.works || strings.HasPrefix(got, "conv-7: ") != c.known {
+					t.Errorf("the agent was given %q: an agent that had its words, and only that, is not given them again", got)
 				}
 				d.Interrupt(run.Interrupted{Cause: run.ByShutdown})
 				<-dead
