@@ -561,6 +561,58 @@ func TestWhatABrowserKeepsEndsWithTheServer(t *testing.T) {
 	b.sees("pawl serve link")
 }
 
+// Such a program can also leave a service worker, which answers for every server that has the address later. The
+// browser asks the server whether that has changed, and is given one that removes itself.
+func TestAServiceWorkerThatAnotherProgramLeftIsRemoved(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	b := s.browse(1400)
+	b.do(chromedp.Navigate("about:blank"))
+	s.stop()
+	l, err := net.Listen("tcp", s.address)
+	must(t, err)
+	came := make(chan struct{})
+	other := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/came" {
+			close(came)
+		}
+		if r.URL.Path == "/api/worker.js" {
+			w.Header().Set("Content-Type", "text/javascript")
+			w.Header().Set("Service-Worker-Allowed", "/")
+			_, _ = io.WriteString(w, `self.addEventListener("install", () => self.skipWaiting());
+				self.addEventListener("activate", (e) => e.waitUntil(self.clients.claim().then(() => fetch("/came"))));
+				self.addEventListener("fetch", (e) => e.respondWith(new Response("<p>a page of the worker</p>", {headers: {"Content-Type": "text/html"}})))`)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, `<script>navigator.serviceWorker.register("/api/worker.js", {scope: "/"})</script>`)
+	})}}
+	other.Start()
+	b.do(chromedp.Navigate(s.url))
+	select {
+	case <-came:
+	case <-time.After(patience):
+		t.Fatal("the worker was not taken")
+	}
+	b.do(chromedp.Navigate(s.url + "/tasks"))
+	b.sees("a page of the worker")
+	b.do(chromedp.Navigate("about:blank"))
+	other.Close()
+	s.start()
+	b.do(chromedp.Navigate(s.url)) // the browser asks a second after the last page
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	for {
+		_, err := chromedp.Run(ctx, chromedp.Poll[bool](`document.body.innerText.includes("pawl serve link")`, chromedp.WithPollingTimeout(0)))
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("the worker is still there: %v", err)
+		} // else the page was loaded again meanwhile
+	}
+}
+
 // modules returns the folder with the packages of npm that tsc is from.
 func modules(t *testing.T) string {
 	t.Helper()

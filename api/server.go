@@ -278,6 +278,12 @@ func (s *Server) serve(writer http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	if r.Header.Get("Service-Worker") != "" { // only browsers send it, and no page can
+		h.Set("Content-Type", "text/javascript")
+		h.Set("Service-Worker-Allowed", "/") // wherever that one's script was
+		_, _ = io.WriteString(w, noWorker)
+		return
+	}
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &httpRequest{id: id, host: r.Host}))
 	defer func() {
 		if p := recover(); p != nil && p != http.ErrAbortHandler {
@@ -306,6 +312,15 @@ func (s *Server) serve(writer http.ResponseWriter, r *http.Request) {
 	}
 	s.mux.ServeHTTP(w, r)
 }
+
+// noWorker is what a browser gets that asks whether a service worker has changed. The server's pages have none: it is from
+// a program that had the address before, and goes between the browser and the server until it is replaced by this one,
+// which removes itself and loads the pages again.
+const noWorker = `self.addEventListener("install", () => self.skipWaiting());
+self.addEventListener("activate", (event) => event.waitUntil(self.registration.unregister()
+	.then(() => self.clients.matchAll({ type: "window" }))
+	.then((pages) => Promise.all(pages.map((page) => page.navigate(page.url))))));
+`
 
 // How much of a body that is too large is read after its answer, and for how long: a client that
 // sends all of it before it reads sees the answer and not a connection that was reset.
