@@ -38,9 +38,14 @@ func (b Board) checkAssigned(ctx context.Context, id task.ID, agent string) erro
 		return err
 	}
 	if _, err := b.ws.TaskAgent(ctx, agent, task.Worker); err != nil {
-		return &task.InputError{What: fmt.Sprintf("assignedAgent: %v", err), Fields: map[string]string{"plan.assignedAgent": err.Error()}}
+		return agentError("plan.assignedAgent", err)
 	}
 	return nil
+}
+
+// agentError says why an agent cannot be that of a task.
+func agentError(field string, err error) error {
+	return &task.InputError{What: fmt.Sprintf("%s: %v", strings.TrimPrefix(field, "plan."), err), Fields: map[string]string{field: err.Error()}}
 }
 
 // Open opens the run of an assignment to be driven here: the existing one, or a new one of its agent.

@@ -53,6 +53,11 @@ func (b Board) Add(ctx context.Context, by string, c task.Created) (task.State, 
 		c.Task = newTask()
 	}
 	c.Workspace, c.Version = b.ws.Dir, build.Version()
+	if c.Agent != "" {
+		if _, err := b.ws.TaskAgent(ctx, c.Agent, task.Worker); err != nil {
+			return task.State{}, agentError("agent", err)
+		}
+	}
 	if c.Hooks, err = b.ws.TaskHooks(ctx, c); err != nil {
 		return task.State{}, err
 	}

@@ -57,6 +57,8 @@ type Created struct {
 	Budget      Budget   `json:"budget,omitzero"`
 	// Isolation says where workers work: empty: in the workspace, or as their agent says.
 	Isolation Isolation `json:"isolation,omitempty"`
+	// Agent carries out the plan, whichever the planner names; a person may name another later. Empty: that of the plan.
+	Agent string `json:"agent,omitempty"`
 	// Start says that the task is planned and started by itself; see [State.Starts].
 	Start bool `json:"start,omitempty"`
 	// Hooks are the person's that have looked at the task before it was added.

@@ -136,7 +136,7 @@ func (c Created) check() error {
 	case len(c.Description) > MaxText:
 		return invalid("description", "it has %d bytes, more than %d: attach a file instead", len(c.Description), MaxText)
 	}
-	for _, err := range []error{checkLabels(c.Labels), checkBudget(c.Budget), checkDepends(c.Task, c.DependsOn), checkIsolation(c.Isolation)} {
+	for _, err := range []error{checkLabels(c.Labels), checkBudget(c.Budget), checkDepends(c.Task, c.DependsOn), checkIsolation(c.Isolation), checkWords("agent", c.Agent)} {
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -78,6 +79,7 @@ func (a Submit) plans(s State, o PlannerOutput) ([]Event, error) {
 	handed := Event{Run: a.Run, Payload: PlannerOutputSubmitted{a.Submission, o}}
 	switch o.Type {
 	case OutputPlan:
+		o.Plan.AssignedAgent = cmp.Or(s.Created.Agent, o.Plan.AssignedAgent)
 		return s.moved(OnPlanned, Planned, StatusChanged{}, handed, Event{Run: a.Run, Payload: PlanningCompleted{o.Plan}})
 	case OutputQuestions:
 		return s.moved(OnQuestions, AwaitingInput, StatusChanged{}, handed, Event{Run: a.Run, Payload: PlanningQuestionsReturned{o.Questions}})

@@ -3,6 +3,7 @@
 import { get, post, send } from "./client.js";
 import { answers, approval, draft, standing } from "./dialog.js";
 import { ago, ask, button, bytes, code, count, dots, fill, h, keyed, link, money, plural, said, submits, trying, when } from "./dom.js";
+import { agentsOf } from "./form.js";
 import { markdown } from "./markdown.js";
 import { verbs } from "./board.js";
 import { live, onTask, unmerged } from "./tasks.js";
@@ -91,9 +92,8 @@ function act(place, task, load) {
 }
 
 /** @param {Answer} task @param {() => void} load */
-async function handoff(task, load) {
-	const agents = (await get("/agents")).items.filter((a) => !a.internal);
-	const agent = h("select", { "aria-label": "agent" }, agents.map((a) => h("option", { value: a.name, disabled: !a.valid, title: a.why || a.description || "" }, a.name + (a.valid ? "" : " (cannot run)"))));
+function handoff(task, load) {
+	const agent = agentsOf();
 	const words = h("textarea", { rows: 3, placeholder: "what it should know or do differently (may be empty)", "aria-label": "words for the agent" });
 	ask("Hand off", [h("p", null, agent), words], "Hand off", async () => {
 		await post(`/tasks/${task.id}/handoff`, { agent: agent.value, prompt: words.value });
@@ -145,10 +145,11 @@ function planView(task, load) {
 		task.status.name === "planned" && button("Edit", edit));
 	const edit = () => {
 		const summary = h("textarea", { rows: 3, value: plan.summary || "", "aria-label": "summary" });
+		const agent = agentsOf("that of the settings", plan.assignedAgent);
 		const fields = lists.map(([key, name]) => ({ key, e: h("textarea", { rows: Math.max(2, (plan[key] || []).length), value: (plan[key] || []).join("\n"), "aria-label": name }), name }));
-		fill(e, h("label", null, "Summary", summary), fields.map((f) => h("label", null, f.name + ", one a line", f.e)),
+		fill(e, h("label", null, "Summary", summary), fields.map((f) => h("label", null, f.name + ", one a line", f.e)), h("label", null, "Agent ", agent),
 			h("p", "choices", button("Back", view), button("Save the plan", async () => {
-				await send("PATCH", "/tasks/" + task.id, { plan: { ...plan, summary: summary.value, ...Object.fromEntries(fields.map((f) => [f.key, f.e.value.split("\n").map((s) => s.trim()).filter(Boolean)])) } });
+				await send("PATCH", "/tasks/" + task.id, { plan: { ...plan, summary: summary.value, assignedAgent: agent.value || plan.assignedAgent, ...Object.fromEntries(fields.map((f) => [f.key, f.e.value.split("\n").map((s) => s.trim()).filter(Boolean)])) } });
 				said("Saved.");
 				load();
 			}, "act")));
