@@ -250,6 +250,12 @@ func noteServer() {
 	for _, name := range []string{"note", "other"} {
 		tools = append(tools, mcp.Tool{Name: name, Description: "Writes a note.", Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`)})
 	}
+	for i := range 100 { // of a server that has many, with an argument beside the file
+		if len(os.Args) > 2 {
+			tools = append(tools, mcp.Tool{Name: fmt.Sprintf("shelf%d", i), Description: "Puts a book on the shelf. " + strings.Repeat("Ask the librarian. ", 60),
+				Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)})
+		}
+	}
 	s := &mcp.Server{Name: "mine", Version: "1", Tools: func() ([]mcp.Tool, error) { return tools, nil },
 		Call: func(_ context.Context, c mcp.Call) (mcp.Result, error) {
 			var args struct{ Text string }

@@ -1,8 +1,10 @@
 package llm
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -21,6 +23,9 @@ const MaxToolName = 64
 type Names struct {
 	wire map[string]string // by tool
 	tool map[string]string // by wire name
+
+	via     string          // the tool that others are called through
+	through map[string]bool // those others
 }
 
 // NewNames returns the names for a set of tools.
@@ -63,19 +68,76 @@ func (n Names) Tool(wire string) string {
 	return wire
 }
 
+// Through returns n for a wire on which some tools are not offered: their calls are those of the tool via there, with
+// arguments as a [throughArgs] has them.
+func (n Names) Through(via string, tools []string) Names {
+	n.via, n.through = via, map[string]bool{}
+	for _, t := range tools {
+		n.through[t] = true
+	}
+	return n
+}
+
+// A throughArgs are the arguments of a call through another tool.
+type throughArgs struct {
+	Tool string `json:"tool"` // its name on the wire
+	// Arguments are JSON in a string: Gemini leaves an object empty whose fields it is not told. A model may write the
+	// object itself.
+	Arguments string `json:"arguments"`
+}
+
+// Call returns a call on the wire as the one that it means. One through another tool that does not name a tool and an object
+// of arguments stays what it is: that tool says what is wrong.
+func (n Names) Call(c run.Call) run.Call {
+	c.Tool = n.Tool(c.Tool)
+	if n.via == "" || c.Tool != n.via {
+		return c
+	}
+	var args struct {
+		Tool      string          `json:"tool"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if json.Unmarshal([]byte(c.Arguments), &args) != nil || args.Tool == "" {
+		return c
+	}
+	inner := string(args.Arguments)
+	var text *string
+	if json.Unmarshal(args.Arguments, &text) == nil && text != nil {
+		inner = *text
+	}
+	if inner = cmp.Or(strings.TrimSpace(inner), "{}"); !strings.HasPrefix(inner, "{") || !json.Valid([]byte(inner)) {
+		return c
+	}
+	c.Tool, c.Arguments = n.Tool(args.Tool), inner
+	return c
+}
+
+// onWire returns a call as the wire has it.
+func (n Names) onWire(c run.Call) run.Call {
+	if !n.through[c.Tool] {
+		c.Tool = n.Wire(c.Tool)
+		return c
+	}
+	args, err := json.Marshal(throughArgs{n.Wire(c.Tool), c.Arguments})
+	if err != nil {
+		return c // unreachable: strings can always be encoded
+	}
+	c.Tool, c.Arguments = n.via, string(args)
+	return c
+}
+
 // calls returns parts with the calls' tools under their names on the wire. It does
 // not change parts.
 func (n Names) calls(parts []run.Part) []run.Part {
 	cloned := false
 	for i, part := range parts {
-		if part.Call == nil || n.Wire(part.Call.Tool) == part.Call.Tool {
+		if part.Call == nil || n.Wire(part.Call.Tool) == part.Call.Tool && !n.through[part.Call.Tool] {
 			continue
 		}
 		if !cloned {
 			parts, cloned = slices.Clone(parts), true
 		}
-		c := *part.Call
-		c.Tool = n.Wire(c.Tool)
+		c := n.onWire(*part.Call)
 		parts[i].Call = &c
 	}
 	return parts

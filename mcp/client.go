@@ -141,8 +141,8 @@ func (r *Remote) await(ctx context.Context) {
 	}
 }
 
-// Tools returns the tools of all servers that are known now, and what is left out, a sentence
-// each.
+// Tools returns the tools of all servers that are known now, with those that find and call them, and what is left out, a
+// sentence each.
 func (s *Servers) Tools() (tools []tool.Tool, left []string) {
 	taken := map[string]string{}
 	for _, r := range s.remotes {
@@ -156,6 +156,9 @@ func (s *Servers) Tools() (tools []tool.Tool, left []string) {
 			taken[t.spec.Name] = visible.Quote(t.name) + " of server " + r.Name
 			tools = append(tools, t)
 		}
+	}
+	if len(tools) > 0 {
+		tools = append(tools, searchTool{}, callTool{})
 	}
 	return tools, left
 }

@@ -579,7 +579,7 @@ func TestAToolThatCannotBeOfferedIsNamed(t *testing.T) {
 			t.Errorf("%s has %d characters", n, len(n))
 		}
 	}
-	if len(names) != 3 || names[0] != "mcp__odd__good" || names[1] != "mcp__odd__a_b" || !strings.HasPrefix(names[2], "mcp__odd__longlong") {
+	if len(names) != 5 || names[0] != "mcp__odd__good" || names[1] != "mcp__odd__a_b" || !strings.HasPrefix(names[2], "mcp__odd__longlong") || !slices.Equal(names[3:], []string{"mcp_search", tool.ServerCall}) {
 		t.Errorf("offered %q", names)
 	}
 	for i, want := range []string{`the tool "x\u001b[31m" of server odd is left out: its name has characters`, `the tool "schema" of server odd is left out: the schema of its arguments is wrong`,

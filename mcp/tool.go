@@ -93,7 +93,7 @@ func (r *Remote) newTool(t *sdk.Tool) *remoteTool {
 	if description = clip(description, maxDescription); description == "" {
 		description = "A tool of the server " + r.Name + ", which says nothing of it."
 	}
-	n := &remoteTool{remote: r, name: t.Name, spec: tool.Spec{Name: Name(r.Name, t.Name), Description: visible.Strip(description), Schema: arguments},
+	n := &remoteTool{remote: r, name: t.Name, spec: tool.Spec{Name: Name(r.Name, t.Name), Description: visible.Strip(description), Schema: arguments, Server: r.Name},
 		reads: t.Annotations != nil && t.Annotations.ReadOnlyHint}
 	n.output = sync.OnceValues(func() (*schema.Compiled, error) {
 		if t.OutputSchema == nil {

@@ -62,6 +62,10 @@ type Spec struct {
 	Brief bool
 	// Always: every run has it, whatever its grants. It shows only what the run has already.
 	Always bool
+	// Server is the MCP server whose tool it is; empty: the tool is pawl's.
+	Server string
+	// Instead: it is offered where the tools of servers are not because [Searched] says so, and only there.
+	Instead bool
 	// ForAgents: only runs of agents have it, and those to which it is granted by name.
 	ForAgents bool
 }

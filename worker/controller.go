@@ -10,6 +10,7 @@ import (
 	"pawl/llm"
 	"pawl/output"
 	"pawl/run"
+	"pawl/tool"
 )
 
 // An objectWire encodes a conversation for a model that answers with one JSON object a
@@ -152,7 +153,7 @@ func (m *modelSession) controlled(structured bool) {
 	m.encoder = llm.NewEncoder(wire, llm.Names{})
 	var tools []controller.Tool
 	for _, t := range m.offered {
-		if t.Name != askTool { // there is an action for it
+		if t.Name != askTool && t.Name != tool.ServerCall { // an action does it: one asks, and one calls any tool by its name
 			tools = append(tools, controller.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
 		}
 	}
@@ -213,7 +214,7 @@ func (m *modelSession) interpret(s run.State, p run.Replied, now time.Time) run.
 	switch a := action.(type) {
 	case controller.UseTools:
 		for _, c := range a.Calls {
-			calls = append(calls, run.Call{Tool: m.names.Tool(c.Tool), Arguments: c.Args})
+			calls = append(calls, m.names.Call(run.Call{Tool: c.Tool, Arguments: c.Args}))
 		}
 		// If no call remains, one is kept, to be refused with that reason; the turn ends.
 		if have := s.Left(now).Calls; have >= 0 && len(calls) > max(have, 1) {

@@ -71,6 +71,7 @@ func number(parts []run.Part, next int) []run.Part {
 // A modelSession is how a run's requests to one model are made.
 type modelSession struct {
 	model    string // provider/name
+	window   int64
 	registry *tool.Registry
 	provider llm.Provider
 	name     string // of the model, as the provider knows it
@@ -93,7 +94,7 @@ type modelSession struct {
 // session returns how requests to the run's model are made.
 func (r *Runner) session(c run.Config) (*modelSession, error) {
 	registry, submission := r.tools(c)
-	if m := r.model; m != nil && m.model == c.Model && m.result == c.Output && m.control == c.Control && m.level == c.Effort && m.registry == registry {
+	if m := r.model; m != nil && m.model == c.Model && m.result == c.Output && m.control == c.Control && m.window == c.Window && m.level == c.Effort && m.registry == registry {
 		return m, nil
 	}
 	p, name, err := r.w.Provider(c.Model)
@@ -101,10 +102,10 @@ func (r *Runner) session(c run.Config) (*modelSession, error) {
 		return nil, err
 	}
 	structured := r.w.Structured != nil && r.w.Structured(c.Model)
-	of := r.w.offers.of(offerKey{registry, c.Model, c.Output, c.Controlled()}, func() offer {
+	of := r.w.offers.of(offerKey{registry, c.Model, c.Window, c.Output, c.Controlled()}, func() offer {
 		return r.offer(c, p, registry, submission, structured)
 	})
-	m := &modelSession{model: c.Model, registry: registry, provider: p, name: name, result: c.Output, control: c.Control, level: c.Effort,
+	m := &modelSession{model: c.Model, registry: registry, provider: p, name: name, window: c.Window, result: c.Output, control: c.Control, level: c.Effort,
 		names: of.names, encoder: llm.NewEncoder(p, of.names), tools: of.tools, output: of.output, offered: of.offered, notices: slices.Clip(of.notices)}
 	if c.Controlled() {
 		m.controlled(structured)
@@ -125,6 +126,11 @@ func (r *Runner) session(c run.Config) (*modelSession, error) {
 // offer returns the tools of a run in the form that its model is offered them.
 func (r *Runner) offer(c run.Config, p llm.Provider, registry *tool.Registry, submission *tool.Submission, structured bool) offer {
 	m := offer{names: llm.NewNames(registry.Names())}
+	specs := registry.Specs()
+	searched := tool.Searched(specs, c.Window)
+	if len(searched) > 0 {
+		m.names = m.names.Through(tool.ServerCall, searched)
+	}
 	if submission != nil && structured && !c.Controlled() && !c.Output.ByTool {
 		var err error
 		if m.output, err = p.EncodeOutput(submission.Spec().Schema); err != nil {
@@ -132,10 +138,16 @@ func (r *Runner) offer(c run.Config, p llm.Provider, registry *tool.Registry, su
 			m.output = nil
 		}
 	}
-	for _, t := range registry.Specs() {
+	for _, t := range specs {
+		if t.Instead != (len(searched) > 0) && (t.Instead || t.Server != "") {
+			continue
+		}
 		submits := submission != nil && t.Name == submission.Spec().Name
 		if submits && m.output != nil {
 			continue
+		}
+		if t.Instead {
+			t.Description = strings.ReplaceAll(t.Description, "{servers}", strings.Join(tool.Servers(specs), ", "))
 		}
 		if t.Offered != nil {
 			t.Schema = t.Offered
@@ -257,8 +269,7 @@ func (m *modelSession) named(parts []run.Part) []run.Part {
 	parts = slices.Clone(parts)
 	for i, part := range parts {
 		if part.Call != nil {
-			c := *part.Call
-			c.Tool = m.names.Tool(c.Tool)
+			c := m.names.Call(*part.Call)
 			parts[i].Call = &c
 		}
 	}

@@ -40,6 +40,7 @@ type offer struct {
 type offerKey struct {
 	tools      *tool.Registry
 	model      string
+	window     int64
 	result     run.Output
 	controlled bool
 }
