@@ -450,12 +450,12 @@ func TestTheKindsOfFailures(t *testing.T) {
 		}
 	}
 	for want, texts := range map[run.ErrorKind][]string{
-		run.ErrAuth:        {"401", "status 403", "Unauthorized", "bad API key", "api_key", "Not logged in", "Please run /login", "log in", "authentication"},
+		run.ErrAuth:        {"401", "status 403", "HTTP/1.1 401 x", "(error=403)", "Unauthorized", "bad API key", "api_key", "Not logged in", "Please run /login", "log in", "authentication"},
 		run.ErrRateLimited: {"429", "Rate limit", "rate_limit_error", "usage limit reached", "quota"},
 		run.ErrTooLong:     {"context window", "context_length_exceeded", "prompt is too long"},
 		run.ErrUnreachable: {"ECONNREFUSED", "connection refused", "ConnectionRefused", "Unable to connect", "ENOTFOUND", "error sending request"},
 		run.ErrOverloaded:  {"overloaded_error", "500", "502", "503", "529", "Internal Server Error", "server error", "high demand"},
-		run.ErrInvalid:     {"", "no such model"},
+		run.ErrInvalid:     {"", "no such model", "2026-11-29T02:40:11.340111Z ERROR it failed to start: No such file", "11.401Z", "after 500ms", "id 14290", "1.500 s"},
 	} {
 		for _, text := range texts {
 			if got := kindOfText(text); got != want {

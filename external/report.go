@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -217,9 +218,16 @@ func kindOf(status int, kind run.ErrorKind) run.ErrorKind {
 	return kind
 }
 
+// statuses are those of HTTP in a text: no parts of times, durations and longer numbers.
+var statuses = lazy.Regexp(`(?:^|[^\w.])([45][0-9]{2})\b`)
+
 // kindOfText guesses the kind of a failure from its message, where no status is given.
 func kindOfText(s string) run.ErrorKind {
 	s = strings.ToLower(s)
+	var codes []string
+	for _, m := range statuses().FindAllStringSubmatch(s, -1) {
+		codes = append(codes, m[1])
+	}
 	for _, c := range []struct {
 		kind  run.ErrorKind
 		words []string
@@ -231,7 +239,7 @@ func kindOfText(s string) run.ErrorKind {
 		{run.ErrOverloaded, []string{"overloaded", "500", "502", "503", "529", "internal server error", "server error", "high demand"}},
 	} {
 		for _, w := range c.words {
-			if strings.Contains(s, w) {
+			if number := w[0] <= '9'; number && slices.Contains(codes, w) || !number && strings.Contains(s, w) {
 				return c.kind
 			}
 		}
