@@ -150,3 +150,70 @@ func TestDiffsAreShown(t *testing.T) {
 		t.Errorf("the output is %q, want %q", ansi, want)
 	}
 }
+
+// A comment stands at its line when lines have moved; attempts that several agents have made stand side by side.
+func TestCommentsMoveWithTheirLinesAndAttemptsStandSideBySide(t *testing.T) {
+	t.Parallel()
+	s := serve(t, `
+{"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Write it.","requirements":[],"acceptanceCriteria":["it is there"],"plan":["write it"]}}]}
+{"when":{"first":"Carry out this task","contains":"\"text\":\"And the end?\""},"calls":[{"tool":"write","args":{"path":"new.txt","content":"a\nb\none\ntwo\nend\n"}},{"tool":"completion-report","args":{"status":"complete","summary":"It has an end.","output":"","comments":[{"id":"c1","became":"changed","answer":"Below it."}]}}]}
+{"when":{"first":"Carry out this task","contains":"worked on before"},"calls":[{"tool":"write","args":{"path":"new.txt","content":"one\ntwo\n"}},{"tool":"completion-report","args":{"status":"complete","summary":"The second one did it.","output":""}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"failed","summary":"The first one did not.","output":""}}]}
+`)
+	s.repository()
+	s.env["PAWL_MODE"] = "accept-edits"
+	s.start()
+	s.drive()
+	id := s.do("POST", "/tasks", `{"description":"write it","isolation":"clone","start":true}`).is(201).text("id")
+	s.wait(id, "failed")
+	s.do("POST", "/tasks/"+id+"/retry", "").is(200)
+	s.do("POST", "/tasks/"+id+"/start", "").is(200)
+	s.wait(id, "completed")
+	b := s.browse(1400)
+	b.open("#/tasks/" + id + "/review")
+	b.click("Attempts · 2")
+	b.until(`[...document.querySelectorAll(".past tbody tr")].find((r) => r.textContent.startsWith("edited"))?.cells[2].innerText.includes("new.txt")`)
+	b.until(`document.querySelector('tr[data-new="2"] button') !== null`)
+	b.value(`document.querySelector('tr[data-new="2"] button').click()`)
+	b.write("comment on line 2", "And the end?")
+	b.click("Keep")
+	b.click("Send to the agent")
+	b.sees("● changed Below it.")
+	b.value(`(() => { const from = document.querySelector(".how select"); from.value = ""; from.dispatchEvent(new Event("change")) })()`)
+	b.until(`document.querySelector('tr[data-new="4"] + .comments')?.innerText.includes("And the end?")`)
+}
+
+// While a run streams, what stands there does not move: what comes is below it, and what is beside or below the run
+// stays where it is.
+func TestNothingMovesWhileARunStreams(t *testing.T) {
+	t.Parallel()
+	words := strings.Repeat("A sentence of some length that the model says, so that lines are broken.\n\n", 30)
+	s := serve(t, fmt.Sprintf(`
+{"when":{"first":"Plan this task"},"repeat":true,"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Say it.","requirements":[],"acceptanceCriteria":["it is said"],"plan":["say it"]}}]}
+{"when":{"first":"Carry out this task","contains":"printed"},"repeat":true,"text":%[1]q,"calls":[{"tool":"shell","args":{"command":"touch made"}}]}
+{"when":{"first":"Carry out this task"},"repeat":true,"text":%[1]q,"calls":[{"tool":"shell","args":{"command":"echo printed"}}]}
+`, words))
+	s.drive()
+	for _, width := range []int64{1400, 1000, 360} {
+		nothingMoves(s, s.browse(width))
+	}
+}
+
+func nothingMoves(s *served, b browser) {
+	t := s.t
+	t.Helper()
+	id := s.add("say it")
+	s.do("POST", "/tasks/"+id+"/plan", "").is(200)
+	s.wait(id, "planned")
+	b.open("#/tasks/" + id)
+	b.sees("Planned")
+	s.do("POST", "/tasks/"+id+"/start", "").is(200)
+	b.sees("Active")
+	b.until(`(globalThis.drawn = (globalThis.drawn || 0) + 1) > 5`) // the page has what it has while an agent works
+	b.value(`(globalThis.moved = [], new PerformanceObserver((l) => { for (const e of l.getEntries()) for (const { node } of e.sources) if (node?.parentElement?.closest(".items, header, .task, nav") && !node.closest(".stand")) moved.push((node?.className || node?.nodeName) + " " + e.value) }).observe({ type: "layout-shift" }), 0)`)
+	b.sees("touch made")
+	b.until(enabled("Allow once") + " === 1")
+	if moved := b.value("moved.join(', ')"); moved != "" {
+		t.Errorf("there moved: %s", moved)
+	}
+}
