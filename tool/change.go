@@ -63,7 +63,7 @@ func (c *change) keep(env Env, id run.ID, call string) error {
 		return fmt.Errorf("there is no state folder to keep %s as it is now: nothing was changed", c.at.rel)
 	}
 	// The temporary file's name is in the journal, so that it can be removed after a kill.
-	c.entry = journal.Entry{Path: c.at.rel, Temp: ".pawl-" + rand.Text()}
+	c.entry = journal.Entry{Path: c.at.rel, Temp: tempPrefix + rand.Text()}
 	var before []byte
 	if c.old != nil {
 		c.mode = c.old.Mode().Perm()
@@ -244,9 +244,7 @@ func reconcile(env Env, c Call) (Result, bool) {
 		return Result{}, false
 	}
 	defer at.Close()
-	if len(at.missing) == 0 && e.Temp != "" {
-		_ = at.dir.Remove(e.Temp)
-	}
+	at.removeLeft(e)
 	now := ""
 	content, info, err := at.read()
 	if err == nil {

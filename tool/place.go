@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"pawl/tool/journal"
 )
 
 // maxFile is how much of one file the tools that change files hold in memory,
@@ -57,6 +59,17 @@ func locate(env Env, path string) (*place, error) {
 
 // Close frees the place.
 func (p *place) Close() { p.dir.Close() }
+
+// tempPrefix begins the names of temporary files, which become the file when they are complete.
+const tempPrefix = ".pawl-"
+
+// removeLeft removes the temporary file of a change that a kill has left. Usually it was renamed long ago. A journal that
+// names another file is not pawl's.
+func (p *place) removeLeft(e journal.Entry) {
+	if len(p.missing) == 0 && strings.HasPrefix(e.Temp, tempPrefix) && !strings.Contains(e.Temp, "/") {
+		_ = p.dir.Remove(e.Temp)
+	}
+}
 
 // stat looks at what is at p; the error is fs.ErrNotExist when nothing is.
 func (p *place) stat() (fs.FileInfo, error) {

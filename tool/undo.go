@@ -56,12 +56,12 @@ func removeLeftovers(env Env) {
 	files, _ := filepath.Glob(filepath.Join(env.journal().RunDir(env.Run), "undo-*.json"))
 	for _, f := range files {
 		e, err := env.journal().Entry(env.Run, strings.TrimSuffix(filepath.Base(f), ".json"))
-		if err != nil || e.Temp == "" {
+		if err != nil {
 			continue
 		}
 		if at, err := locate(env, e.Path); err == nil {
-			if at.rel == e.Path && len(at.missing) == 0 {
-				_ = at.dir.Remove(e.Temp) // usually it was renamed long ago
+			if at.rel == e.Path {
+				at.removeLeft(e)
 			}
 			at.Close()
 		}

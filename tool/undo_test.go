@@ -14,6 +14,7 @@ import (
 
 	"pawl/run"
 	"pawl/tool"
+	"pawl/tool/journal"
 	"pawl/tool/tooltest"
 )
 
@@ -333,5 +334,25 @@ func TestAnUndoThatWasKilledLeavesNothingBehindForTheNext(t *testing.T) {
 	}
 	if names := left(); len(names) > 0 {
 		t.Errorf("after the next undo there is still %v", names)
+	}
+}
+
+// A journal that came from elsewhere, or was changed, names files that are a person's.
+func TestAJournalRemovesNoFileThatIsNotTemporary(t *testing.T) {
+	t.Parallel()
+	env := tooltest.NewEnv(t, map[string]string{"f": "a\n", "d/f": "b\n", "d/keep": "c\n", ".pawl-notes/f": "d\n"})
+	for i, temp := range []string{"f", "keep", "../f", ".pawl-x/../keep", "../.pawl-notes/f"} {
+		call := fmt.Sprintf("undo-%d", i)
+		if _, err := journal.In(env.StateDir).Record(env.Run, call, journal.Entry{Path: "d/f", Temp: temp}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := tool.Undo(env, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"f", "d/f", "d/keep", ".pawl-notes/f"} {
+		if _, err := os.Stat(filepath.Join(env.Workspace, name)); err != nil {
+			t.Error(err)
+		}
 	}
 }
