@@ -109,14 +109,17 @@ func (e Env) MakeStateDir() error {
 // make it does; nil: there is none yet.
 func (e Env) LogKey(make bool) ([]byte, error) {
 	file := filepath.Join(e.StateDir(), "log-key")
-	if !make {
-		key, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		return key, err
+	if _, err := os.Lstat(file); !make && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	return atomicfile.Once(file, func() []byte { return []byte(rand.Text() + "\n") })
+	key, err := atomicfile.Once(file, func() []byte { return []byte(rand.Text() + "\n") })
+	if exposed, ok := errors.AsType[*atomicfile.ExposedError](err); ok {
+		return nil, Errorf("%s can be read by others (mode %04o), who could make logs that are continued: run `chmod 600 %[1]s`", file, exposed.Mode)
+	}
+	if err == nil && len(key) < len(rand.Text()) {
+		err = Errorf("%s has no key: restore it from a backup, or remove it, and logs of before are read and not continued", file)
+	}
+	return key, err
 }
 
 // StoreVariable names the store that runs are kept in, by its address; not set: the state folder.
