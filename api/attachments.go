@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"strings"
 
-	"pawl/app"
 	"pawl/board"
+	"pawl/config"
 	"pawl/forms"
 	"pawl/task"
 )
@@ -49,7 +49,7 @@ func (s *Server) attachmentOperations() {
 			if in.Name == "" {
 				return forms.TaskForm{}, invalid("name", "give the name of the file: POST …/attachments?name=FILE")
 			}
-			return form(s.board.Attach(ctx, in.Task, app.Person(), in.Name, bytes.NewReader(in.RawBody)))
+			return form(s.board.Attach(ctx, in.Task, config.Person(), in.Name, bytes.NewReader(in.RawBody)))
 		})
 	type attachmentInput struct {
 		TaskInput
@@ -82,7 +82,7 @@ func (s *Server) attachmentOperations() {
 	handle(s, operation{method: http.MethodDelete, path: "/tasks/{task}/attachments/{attachment}", id: "detach-from-task", tag: tagTasks,
 		summary: "Remove a file from a task"},
 		func(ctx context.Context, in *attachmentInput) (forms.TaskForm, error) {
-			return form(s.board.Detach(ctx, in.Task, app.Person(), in.Attachment))
+			return form(s.board.Detach(ctx, in.Task, config.Person(), in.Attachment))
 		})
 }
 
@@ -103,7 +103,7 @@ func (s *Server) attachForm(ctx context.Context, id task.ID, r *multipart.Reader
 			continue // another field of the form
 		}
 		files++
-		if state, err = s.board.Attach(ctx, id, app.Person(), part.FileName(), part); err != nil {
+		if state, err = s.board.Attach(ctx, id, config.Person(), part.FileName(), part); err != nil {
 			return state, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pawl/app"
+	"pawl/approval"
 	"pawl/forms"
 	"pawl/permission"
 	"pawl/request"
@@ -75,7 +76,7 @@ func (s *Server) decisionOperations() {
 }
 
 // approvals returns the calls of a run that need approval; none of one that has not begun.
-func (s *Server) approvals(ctx context.Context, id run.ID) ([]app.Approval, error) {
+func (s *Server) approvals(ctx context.Context, id run.ID) ([]approval.Approval, error) {
 	calls, err := s.ws.Approvals(ctx, id)
 	if err != nil {
 		if p := problemOf(err); p != nil && p.Status == http.StatusNotFound {
@@ -96,7 +97,7 @@ func (s *Server) decide(ctx context.Context, id run.ID, call run.CallID, b Decis
 	if err != nil {
 		return forms.DecidedForm{}, err
 	}
-	i := slices.IndexFunc(calls, func(a app.Approval) bool { return a.Run == id && a.Call.ID == call })
+	i := slices.IndexFunc(calls, func(a approval.Approval) bool { return a.Run == id && a.Call.ID == call })
 	if i < 0 {
 		if was, ok := view.DecisionOn(events, call); ok {
 			return forms.DecidedForm{}, &request.DecidedError{Call: call, Was: was}
@@ -126,7 +127,7 @@ func (s *Server) decide(ctx context.Context, id run.ID, call run.CallID, b Decis
 }
 
 // rulesOf returns the rules that an answer stores.
-func (s *Server) rulesOf(a app.Approval, b DecisionBody) (permission.Rules, error) {
+func (s *Server) rulesOf(a approval.Approval, b DecisionBody) (permission.Rules, error) {
 	if b.Answer != string(run.Always) && b.Answer != string(run.Never) {
 		if b.Rule != "" || b.Scope != "" {
 			return nil, invalid("rule", "a rule is stored with always and never alone")

@@ -6,13 +6,14 @@ import (
 
 	"pawl/internal/build"
 	"pawl/metrics"
+	"pawl/report"
 )
 
 // healthPages registers /healthz and /metrics. Both need the token, as everything does that
 // tells of the workspace; a scraper sends it as Authorization: Bearer.
 func (s *Server) healthPages() {
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
-		h := s.ws.Health(r.Context())
+		h := report.HealthOf(r.Context(), s.ws)
 		w.Header().Set("Content-Type", "application/json")
 		if !h.OK {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -25,7 +26,7 @@ func (s *Server) healthPages() {
 			s.writeProblem(w, r, s.problem(r.Context(), err))
 			return
 		}
-		m := s.ws.Metrics()
+		m := s.ws.Options().Metrics
 		if m == nil { // nothing is driven here
 			m = metrics.New()
 		}

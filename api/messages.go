@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"slices"
 
-	"pawl/app"
 	"pawl/board"
+	"pawl/config"
 	"pawl/forms"
 	"pawl/task"
 )
@@ -71,7 +71,7 @@ func (s *Server) messageOperations() {
 	handle(s, operation{method: http.MethodDelete, path: "/tasks/{task}/messages/{message}", id: "withdraw-from-task", tag: tagTasks,
 		summary: "Take back a message that was not delivered"},
 		func(ctx context.Context, in *withdrawInput) (forms.TaskForm, error) {
-			return form(s.board.Do(ctx, in.Task, app.Person(), task.MessageWithdrawn{ID: in.Message}))
+			return form(s.board.Do(ctx, in.Task, config.Person(), task.MessageWithdrawn{ID: in.Message}))
 		})
 }
 
@@ -86,5 +86,5 @@ func (s *Server) sayToTask(ctx context.Context, id task.ID, say task.Say) (forms
 		return forms.TaskForm{}, err
 	}
 	say.Text = words
-	return form(s.board.Say(ctx, id, app.Person(), say))
+	return form(s.board.Say(ctx, id, config.Person(), say))
 }

@@ -493,7 +493,7 @@ func (s *Server) runActions() {
 	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/interrupt", id: "interrupt-run", tag: tagRuns,
 		summary: "Interrupt a run and wait until its turn has ended", more: "A turn that was left open by a process that was killed is ended too. The run can be continued afterwards."},
 		func(ctx context.Context, in *RunInput) (forms.StopForm, error) {
-			end, stopped, err := s.ws.Stop(ctx, in.Run, run.ByPerson, app.Person())
+			end, stopped, err := s.ws.Stop(ctx, in.Run, run.ByPerson, config.Person())
 			return forms.StopForm{Run: in.Run, Stopped: stopped, End: end}, err
 		})
 	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/approvals", id: "list-approvals", tag: tagRuns,

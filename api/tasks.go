@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"pawl/agent"
-	"pawl/app"
 	"pawl/board"
+	"pawl/config"
 	"pawl/forms"
 	"pawl/store"
 	"pawl/task"
@@ -73,7 +73,7 @@ type createTaskInput struct {
 
 func (s *Server) createTask(ctx context.Context, in *createTaskInput) (forms.TaskForm, error) {
 	b := in.Body
-	c := task.Created{Description: b.Description, Labels: b.Labels, Priority: b.Priority, DependsOn: b.DependsOn, Start: b.Start, Isolation: task.Isolation(b.Isolation), Agent: b.Agent, Source: task.Source{Kind: "api", User: app.Person()}}
+	c := task.Created{Description: b.Description, Labels: b.Labels, Priority: b.Priority, DependsOn: b.DependsOn, Start: b.Start, Isolation: task.Isolation(b.Isolation), Agent: b.Agent, Source: task.Source{Kind: "api", User: config.Person()}}
 	if b.Budget != nil {
 		c.Budget = *b.Budget
 	}
@@ -92,7 +92,7 @@ func (s *Server) createTask(ctx context.Context, in *createTaskInput) (forms.Tas
 	if c.Description, err = s.ws.TypedText(ctx, c.Description, nil); err != nil {
 		return forms.TaskForm{}, err
 	}
-	return form(s.board.Add(ctx, app.Person(), c))
+	return form(s.board.Add(ctx, config.Person(), c))
 }
 
 // form returns a task as JSON.
@@ -121,7 +121,7 @@ type editTaskInput struct {
 }
 
 func (s *Server) editTask(ctx context.Context, in *editTaskInput) (forms.TaskForm, error) {
-	return form(s.board.Do(ctx, in.Task, app.Person(), task.Edit{Edited: in.Body}))
+	return form(s.board.Do(ctx, in.Task, config.Person(), task.Edit{Edited: in.Body}))
 }
 
 func (s *Server) removeTask(ctx context.Context, in *TaskInput) (forms.TaskRemovedForm, error) {
@@ -186,7 +186,7 @@ func (s *Server) taskActions() {
 		handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/" + verb, id: id, tag: tagTasks, summary: summary, more: more},
 			func(ctx context.Context, in *TaskInput) (forms.TaskForm, error) { return form(do(ctx, in.Task)) })
 	}
-	by := app.Person()
+	by := config.Person()
 	do := func(a task.Action) func(context.Context, task.ID) (task.State, error) {
 		return func(ctx context.Context, id task.ID) (task.State, error) { return s.board.Do(ctx, id, by, a) }
 	}

@@ -489,9 +489,6 @@ func (w *Workspace) outputs() *output.Store {
 	return output.NewStore(filepath.Join(w.State, "outputs"))
 }
 
-// StateRoot returns the user's state folder, which that of the workspace is in.
-func (w *Workspace) StateRoot() string { return w.env.StateDir() }
-
 // own returns pawl's own folders and files, where no call writes.
 func (w *Workspace) own() []string {
 	var own []string

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"pawl/approval"
 	"pawl/inbox"
 	"pawl/request"
 	"pawl/run"
@@ -118,7 +119,7 @@ func (w *Workspace) Withdraw(ctx context.Context, of run.ID, id string) error {
 }
 
 // Approvals returns the calls that wait for a person, of the run and of those below it.
-func (a *Attached) Approvals() ([]Approval, error) {
+func (a *Attached) Approvals() ([]approval.Approval, error) {
 	return a.w.Approvals(context.Background(), a.id)
 }
 

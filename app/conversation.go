@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 
+	"pawl/config"
 	"pawl/inbox"
 	"pawl/request"
 	"pawl/run"
@@ -55,7 +56,7 @@ func (c *conversation) Configure(ctx context.Context, change run.ConfigChange) e
 // the answer is in the log. The first answer counts; an error says that this one does not.
 func (c *conversation) Decide(ctx context.Context, of run.ID, d request.Decide) error {
 	if d.By == "" {
-		d.By = Person()
+		d.By = config.Person()
 	}
 	if of == c.id {
 		return c.by.decide(ctx, d)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pawl/gitcopy"
+	"pawl/internal/inside"
 	"pawl/sandbox"
 	"pawl/store"
 	"pawl/task"
@@ -24,21 +25,13 @@ func (w *Workspace) Copy(id task.ID) gitcopy.Copy {
 
 // copyAt returns the copy of a task that a folder is in.
 func (w *Workspace) copyAt(dir string) (gitcopy.Copy, bool) {
-	for _, copies := range []string{w.copies(), Resolve(w.copies())} {
+	for _, copies := range []string{w.copies(), inside.Real(w.copies())} {
 		if rest, ok := strings.CutPrefix(dir, copies+string(filepath.Separator)); ok {
 			name, _, _ := strings.Cut(rest, string(filepath.Separator))
 			return w.Copy(task.ID(name)), true
 		}
 	}
 	return gitcopy.Copy{}, false
-}
-
-// Resolve returns a path with its links followed, if it is there.
-func Resolve(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
 }
 
 // RemoveCopy removes the copy of a task, in which runs worked in dir.

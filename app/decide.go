@@ -4,52 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
+	"pawl/approval"
 	"pawl/config"
 	"pawl/inbox"
-	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
 	"pawl/runlog"
-	"pawl/tool"
 	"pawl/view"
 	"pawl/worker"
 )
 
-// An Approval is a call that waits for a person, with everything the person has to see to
-// decide.
-type Approval struct {
-	Run   run.ID // that makes the call: the one that was asked for, or one below it
-	Agent string // of a run below: its agent, or its id if it has none
-	Call  run.Call
-	// What it would do when this was read, and the digest of that, which goes into the decision.
-	Intent      tool.Intent
-	Request     permission.Request
-	Digest      string
-	Explanation permission.Explanation // part by part, with the rule that decides each
-	Proposal    permission.Proposal    // what Always and Never would store
-	Change      string                 // of a file, as the lines of a diff, uncut; empty: none is known
-	// Answered is the answer that waits for a process to take it; nil: none was given.
-	Answered *request.Decide
-}
-
-// Dir returns the folder that the command of the call would run in; empty: that is the workspace.
-func (a Approval) Dir() string {
-	if r := a.Request; r.Command != "" && r.Dir != r.Workspace {
-		return r.Dir
-	}
-	return ""
-}
-
 // approvals returns the calls of a state that wait for a person, and those of the runs below it.
-func (w *Workspace) approvals(d *worker.Worker, s run.State) ([]Approval, error) {
+func (w *Workspace) approvals(d *worker.Worker, s run.State) ([]approval.Approval, error) {
 	below, err := w.Below(s)
 	if err != nil {
 		return nil, err
 	}
-	var all []Approval
+	var all []approval.Approval
 	for _, of := range append([]run.State{s}, below...) {
 		agent := ""
 		if of.Created.Run != s.Created.Run {
@@ -68,7 +40,10 @@ func (w *Workspace) approvals(d *worker.Worker, s run.State) ([]Approval, error)
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, Approval{of.Created.Run, agent, c.Call, j.Intent, j.Request, j.Digest(), e, j.Propose(), ChangeOf(c.Call, j.Request), answered})
+			all = append(all, approval.Approval{
+				Run: of.Created.Run, Agent: agent, Call: c.Call, Intent: j.Intent, Request: j.Request, Digest: j.Digest(),
+				Explanation: e, Proposal: j.Propose(), Change: approval.ChangeOf(c.Call, j.Request), Answered: answered,
+			})
 		}
 	}
 	return all, nil
@@ -76,7 +51,7 @@ func (w *Workspace) approvals(d *worker.Worker, s run.State) ([]Approval, error)
 
 // Approvals returns the calls of a run that wait for a person, and those of the runs below it,
 // whichever process drives it.
-func (w *Workspace) Approvals(ctx context.Context, id run.ID) ([]Approval, error) {
+func (w *Workspace) Approvals(ctx context.Context, id run.ID) ([]approval.Approval, error) {
 	d, err := w.previewer()
 	if err != nil {
 		return nil, err
@@ -88,44 +63,6 @@ func (w *Workspace) Approvals(ctx context.Context, id run.ID) ([]Approval, error
 	return w.approvals(d, s)
 }
 
-// StoredScopes are the scopes in which a person can store rules.
-var StoredScopes = []string{string(permission.ForUser), string(permission.ForWorkspace), string(permission.FromRepository), string(permission.ForRun)}
-
-// Rules returns what an answer to a, always or never, stores in a scope: the rules given, which have to
-// cover a part of the call, or else those that are proposed.
-func (a Approval) Rules(answer run.Answer, scope permission.Scope, given permission.Rules) (permission.Rules, error) {
-	effect := permission.Allow
-	if answer == run.Never {
-		effect = permission.Deny
-	}
-	rules := given
-	if len(rules) == 0 {
-		if rules = a.Proposal.Rules; effect == permission.Deny {
-			rules = a.Proposal.Deny
-		}
-	}
-	if len(rules) == 0 {
-		return nil, config.Errorf("no rule can be proposed: %s; allow the call once, or give a rule", a.Proposal.Reason)
-	}
-	stored := make(permission.Rules, len(rules))
-	for i, r := range rules {
-		r.Effect, r.Scope = effect, scope
-		if effect == permission.Deny {
-			r.Sandbox = run.Confined // only an allow rule can lift it
-		}
-		stored[i] = r
-	}
-	decides := func(p permission.Part) bool { return p.Rule != "" }
-	if len(given) > 0 && !slices.ContainsFunc(stored.Explain(a.Request, permission.Default).Parts, decides) {
-		return nil, config.Errorf("the rule %s does not cover any part of this call", stored[0])
-	}
-	return stored, nil
-}
-
-// Is reports whether the digest that a person was shown, or its beginning, is that of the
-// call as it is now.
-func (a Approval) Is(shown string) bool { return strings.HasPrefix(a.Digest, shown) }
-
 // Decide answers a call of a run that any process may drive: the answer goes into the
 // inbox of the run, and its owner takes it, or that of the run above which waits for it. taken is
 // false if no process drives them: the
@@ -133,7 +70,7 @@ func (a Approval) Is(shown string) bool { return strings.HasPrefix(a.Digest, sho
 // this one had no effect.
 func (w *Workspace) Decide(ctx context.Context, id run.ID, d request.Decide) (taken bool, err error) {
 	if d.By == "" {
-		d.By = Person()
+		d.By = config.Person()
 	}
 	events, _, err := w.Load(ctx, id)
 	if err != nil {

@@ -3,11 +3,11 @@ package app
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
 
+	"pawl/approval"
 	"pawl/internal/text"
 	"pawl/judge"
 	"pawl/permission"
@@ -16,27 +16,10 @@ import (
 	"pawl/view"
 )
 
-// A Denial is a call that was refused in a turn.
-type Denial struct {
-	Run    run.ID          `json:"run,omitempty"` // below the run that makes the call; empty: that run makes it
-	Call   run.CallID      `json:"call"`
-	Tool   string          `json:"tool"`
-	Input  json.RawMessage `json:"input"` // the arguments
-	Reason string          `json:"reason"`
-	// Flag is what would allow the call, as arguments of a command line: --allow 'RULE'.
-	// Empty if no flag would.
-	Flag string `json:"flag,omitempty"`
-	// Add is the command that stores what would allow the call, if no flag would: rules that give a command the network.
-	Add string `json:"add,omitempty"`
-	// Remove is the command that removes the stored rule which denies the call; empty if none does, or
-	// if the rule is of several lines: its number is in the list of rules.
-	Remove string `json:"remove,omitempty"`
-}
-
 // Denials returns the calls that were refused in the last turn of a run in a state and in the runs that it has
 // started, in the order in which they were made, each with the flag that would allow it as the workspace and the
 // rules are now.
-func (w *Workspace) Denials(ctx context.Context, state run.State) ([]Denial, error) {
+func (w *Workspace) Denials(ctx context.Context, state run.State) ([]approval.Denial, error) {
 	if !mayHaveRefused(state) {
 		return nil, nil
 	}
@@ -56,8 +39,8 @@ func mayHaveRefused(state run.State) bool {
 }
 
 // denials is Denials, given the events of the run.
-func (w *Workspace) denials(ctx context.Context, events []run.Event, state run.State) ([]Denial, error) {
-	var all []Denial
+func (w *Workspace) denials(ctx context.Context, events []run.Event, state run.State) ([]approval.Denial, error) {
+	var all []approval.Denial
 	for _, item := range view.Items(events) {
 		c := item.Call
 		if c == nil || item.Turn != state.Turn.N {
@@ -76,11 +59,11 @@ func (w *Workspace) denials(ctx context.Context, events []run.Event, state run.S
 		if i := state.Turn.Interrupt; i.Cause == run.ByWait && i.Call == c.ID {
 			continue // the person has stopped the turn there, and says what to do instead
 		}
-		d := Denial{Call: c.ID, Tool: c.Tool, Input: view.InputOf(c.Arguments), Reason: c.Reason()}
+		d := approval.Denial{Call: c.ID, Tool: c.Tool, Input: view.InputOf(c.Arguments), Reason: c.Reason()}
 		// A person who said no is not told how to say yes, and no rule lifts what a hook refuses.
 		if c.Decision.Source != "person" && c.Decision.Source != "hook" {
 			d.Flag, d.Add = w.allowing(state, c)
-			if c.Decision.Rule != "" && slices.Contains(StoredScopes, c.Decision.Source) && !strings.Contains(c.Decision.Rule, "\n") {
+			if c.Decision.Rule != "" && slices.Contains(permission.StoredScopes(), c.Decision.Source) && !strings.Contains(c.Decision.Rule, "\n") {
 				d.Remove = "pawl permissions rm " + text.ShellWord(c.Decision.Rule)
 			}
 		}
@@ -90,7 +73,7 @@ func (w *Workspace) denials(ctx context.Context, events []run.Event, state run.S
 }
 
 // denialsBelow is Denials of a run that a call may have started.
-func (w *Workspace) denialsBelow(ctx context.Context, id run.ID) ([]Denial, error) {
+func (w *Workspace) denialsBelow(ctx context.Context, id run.ID) ([]approval.Denial, error) {
 	events, s, err := w.Load(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pawl/app"
+	"pawl/approval"
 	"pawl/permission"
 	"pawl/run"
 )
@@ -32,7 +33,7 @@ func refusing(t *testing.T, p *place, given map[string][]string) *app.Workspace 
 }
 
 // denied runs a turn whose calls are refused, and returns what the session says of them.
-func denied(t *testing.T, given map[string][]string) []app.Denial {
+func denied(t *testing.T, given map[string][]string) []approval.Denial {
 	t.Helper()
 	p := newPlace(t, refusedModel)
 	ws := refusing(t, p, given)
@@ -57,7 +58,7 @@ func denied(t *testing.T, given map[string][]string) []app.Denial {
 // mode does not let happen, no flag allows.
 func TestARefusedCallIsNamedWithTheFlagThatAllowsIt(t *testing.T) {
 	t.Parallel()
-	flags := func(all []app.Denial) []string {
+	flags := func(all []approval.Denial) []string {
 		var flags []string
 		for _, d := range all {
 			if !json.Valid(d.Input) || d.Reason == "" {

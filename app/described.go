@@ -1,24 +1,14 @@
 package app
 
 import (
-	"bufio"
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"pawl/config"
 	"pawl/external"
 	"pawl/internal/proc"
-	"pawl/mcp"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/sandbox"
@@ -93,86 +83,4 @@ func (w *Workspace) confineProgram(s *settings, turn *external.Turn, dirs []stri
 		return slices.Contains(environ, v) && !slices.Contains(k.Keys, name) && len(s.shellOptions().Passed([]string{v})) == 0
 	})
 	return p.Close, nil
-}
-
-// tokenPatience is how long a client may take to say its token.
-const tokenPatience = 10 * time.Second
-
-// offerTools serves the tools of a run on loopback, to clients that begin with the run's token. stop ends that.
-func (w *Workspace) offerTools(id run.ID) (address string, stop func(), err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var clients sync.WaitGroup
-	clients.Go(func() {
-		for {
-			c, err := listener.Accept()
-			if err != nil {
-				return // it was closed
-			}
-			clients.Go(func() {
-				defer c.Close()
-				defer context.AfterFunc(ctx, func() { c.Close() })()
-				r := bufio.NewReader(c)
-				_ = c.SetReadDeadline(time.Now().Add(tokenPatience))
-				token, err := r.ReadSlice('\n')
-				_ = c.SetReadDeadline(time.Time{})
-				if err != nil {
-					return
-				}
-				server, err := w.AgentServer(id, strings.TrimSpace(string(token)), AgentPatience)
-				if err == nil {
-					_ = server.Serve(ctx, r, c) // an error is of the client that has gone
-				}
-			})
-		}
-	})
-	return listener.Addr().String(), func() { cancel(); listener.Close(); clients.Wait() }, nil
-}
-
-// dialTools connects to what [Workspace.offerTools] serves.
-func dialTools(ctx context.Context, address, token string) (*net.TCPConn, error) {
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("the tools of the run cannot be reached: %w", err)
-	}
-	if _, err := io.WriteString(c, token+"\n"); err != nil {
-		c.Close()
-		return nil, err
-	}
-	return c.(*net.TCPConn), nil
-}
-
-// PassTools passes a session of MCP on to the tools at an address.
-func PassTools(ctx context.Context, address, token string, in io.Reader, out io.Writer) error {
-	c, err := dialTools(ctx, address, token)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	defer context.AfterFunc(ctx, func() { c.Close() })()
-	go func() {
-		_, _ = io.Copy(c, in) // what follows is the end of the session
-		_ = c.CloseWrite()
-	}()
-	_, err = io.Copy(out, c)
-	return err
-}
-
-// CallTools calls one tool at an address and returns its answer. The error is the tool's own, or says why the tool
-// could not be called.
-func CallTools(ctx context.Context, address, token, tool string, arguments json.RawMessage) (string, error) {
-	c, err := dialTools(ctx, address, token)
-	if err != nil {
-		return "", err
-	}
-	defer c.Close()
-	defer context.AfterFunc(ctx, func() { c.Close() })()
-	answer, err := mcp.CallOnce(ctx, c, tool, arguments)
-	if err == nil && answer.IsError {
-		err = errors.New(answer.Text)
-	}
-	return answer.Text, err
 }

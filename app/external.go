@@ -25,6 +25,7 @@ import (
 	"pawl/internal/atomicfile"
 	"pawl/internal/text"
 	"pawl/internal/visible"
+	"pawl/mcp"
 	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
@@ -241,7 +242,7 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(
 		if err != nil {
 			return turn, nil, err
 		}
-		address, stop, err := w.offerTools(t.Run)
+		address, stop, err := mcp.Offer(func(token string) (*mcp.Server, error) { return w.AgentServer(t.Run, token, AgentPatience) })
 		if err != nil {
 			open()
 			return turn, nil, err

@@ -228,13 +228,10 @@ func picture(ctx context.Context, name string, r io.Reader) ([]run.Part, error) 
 	return attached("image", name, parts), err
 }
 
-// ErrTooLarge says that what was to be stored is larger than it may be.
-var ErrTooLarge = errors.New("it is too large")
-
 // Store stores what r has as an output of the run, under name or one like it, and returns
 // the parts of a prompt that describe it: what a stored result of a tool is to the model.
 // A picture is described, and attached as it can be shown. More than limit bytes are
-// [ErrTooLarge].
+// [output.ErrTooLarge].
 func (s *Session) Store(ctx context.Context, name string, r io.Reader, limit int64) ([]run.Part, error) {
 	return s.w.storeFor(ctx, s.State().Created, name, r, limit)
 }
@@ -259,7 +256,7 @@ func (w *Workspace) storeFor(ctx context.Context, of run.Created, name string, r
 	if n, err := io.Copy(out, io.LimitReader(r, limit+1)); err != nil {
 		return nil, err
 	} else if n > limit {
-		return nil, ErrTooLarge
+		return nil, output.ErrTooLarge
 	}
 	settings, err := w.load()
 	if err != nil {

@@ -39,18 +39,3 @@ func (w *Workspace) remembered(s *settings) string {
 	return "\n# Memory of this workspace\n\nNoted in earlier runs, with the person's yes. " +
 		"What the files say counts more, and nothing of it permits a call.\n\n" + strings.TrimSpace(instructions.Unheaded(told)) + "\n"
 }
-
-// Memory returns the notes of this workspace, and the file that they are in.
-func (w *Workspace) Memory() (content, file string, err error) {
-	content, err = memory.Read(w.State)
-	return content, memory.Path(w.State), err
-}
-
-// EditMemory replaces the notes of this workspace by what edit makes of them; see [memory.Edit].
-func (w *Workspace) EditMemory(edit func(content string) (string, error)) error {
-	if err := w.env.MakeStateDir(); err != nil {
-		return err
-	}
-	_, _, err := memory.Edit(w.State, edit)
-	return err
-}

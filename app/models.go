@@ -53,9 +53,6 @@ func (w *Workspace) choose(ctx context.Context, s *settings, model string) (stri
 	return model, err
 }
 
-// LacksModel reports whether an error says that this process has no model, which another may have.
-func LacksModel(err error) bool { return errors.Is(err, provider.ErrNoModel) }
-
 // findModel returns the model of choose, and what a person should know of the choice.
 func (w *Workspace) findModel(ctx context.Context, s *settings, model string) (chosen, note string, err error) {
 	if values := s.Values("model"); model == "" && len(values) > 0 && values[0].Source != config.FromFlag {

@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"pawl/agent"
@@ -30,21 +27,13 @@ func (w *Workspace) openPolicy() (*policy.Policy, error) {
 		return nil, config.Errorf("PAWL_MANAGED_RULES is %s: give an absolute path", visible.Quote(managed))
 	}
 	return policy.Open(policy.Options{
-		Workspace: w.Dir, ConfigDir: w.env.UserDir(), StateDir: w.State, Managed: managed, By: Person(), Also: append(w.obeyed(), w.hookScripts()...),
+		Workspace: w.Dir, ConfigDir: w.env.UserDir(), StateDir: w.State, Managed: managed, By: config.Person(), Also: append(w.obeyed(), w.hookScripts()...),
 	})
 }
 
 // Trust opens what the workspace brings along that governs runs, without its settings: a
 // broken one can be looked at.
 func (w *Workspace) Trust() (*policy.Policy, error) { return w.openPolicy() }
-
-// Person returns the name of the user, for who looks at decisions and rules later.
-func Person() string {
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return u.Username
-	}
-	return "user " + strconv.Itoa(os.Getuid())
-}
 
 // judge returns a judge of calls with the rules of a policy.
 func (w *Workspace) judge(p *policy.Policy) *judge.Judge {

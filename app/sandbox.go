@@ -7,7 +7,7 @@ import (
 	"pawl/permission"
 	"pawl/permission/filenames"
 	"pawl/sandbox"
-	"pawl/store"
+	"pawl/store/socket"
 )
 
 // A confining is what was found out about how the commands of runs are confined.
@@ -22,7 +22,7 @@ func (w *Workspace) findConfining() (c confining) {
 	go sandbox.Probe()
 	var err error
 	// Without a socket others poll the database.
-	if c.sockets, err = store.RuntimeDir(); err != nil {
+	if c.sockets, err = socket.Dir(); err != nil {
 		w.logger().Warn("no folder for sockets", "error", err)
 	}
 	p, err := sandbox.For(w.Dir, w.sandboxOptions(c.sockets))
@@ -68,7 +68,7 @@ func (w *Workspace) Recover() error {
 	if !sandbox.MayHaveLeft(w.env.StateDir(), w.Dir) || !sandbox.Probe().Confines() {
 		return nil
 	}
-	sockets, _ := store.RuntimeDir() // without one there is nothing to keep from commands
+	sockets, _ := socket.Dir() // without one there is nothing to keep from commands
 	p, err := sandbox.For(w.Dir, w.sandboxOptions(sockets))
 	if err != nil {
 		return nil // no command has run confined here; a run says why

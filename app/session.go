@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"pawl/approval"
 	"pawl/request"
 	"pawl/run"
 	"pawl/runlog"
@@ -401,7 +402,7 @@ func (s *Session) attend(ctx context.Context) error {
 
 // Approvals returns the calls that wait for a person, of this run and of those below it, with what
 // the person has to see.
-func (s *Session) Approvals() ([]Approval, error) { return s.w.approvals(s.worker, s.State()) }
+func (s *Session) Approvals() ([]approval.Approval, error) { return s.w.approvals(s.worker, s.State()) }
 
 // Interrupt stops the turn that is driven, waits for a person, or is about to begin. When
 // it returns nothing new starts and running operations are cancelled; the event follows. It

@@ -10,6 +10,7 @@ import (
 	"pawl/request"
 	"pawl/run"
 	"pawl/store"
+	"pawl/store/socket"
 	"pawl/task"
 	"pawl/tasklog"
 )
@@ -158,7 +159,7 @@ func (w *Workspace) taskChanged(id task.ID) {
 
 // Listen returns a socket through which other processes say that something has changed; nil if
 // there can be none.
-func (w *Workspace) Listen() *store.Listener {
+func (w *Workspace) Listen() *socket.Listener {
 	if _, err := w.driver(); err != nil {
 		return nil
 	}
@@ -166,7 +167,7 @@ func (w *Workspace) Listen() *store.Listener {
 	if err != nil || s.sockets == "" {
 		return nil
 	}
-	l, err := store.Listen(s.sockets)
+	l, err := socket.Listen(s.sockets)
 	if err != nil {
 		return nil
 	}

@@ -19,6 +19,7 @@ import (
 	"pawl/internal/build"
 	"pawl/internal/text"
 	"pawl/internal/visible"
+	"pawl/provider"
 	"pawl/runlog"
 	"pawl/store"
 	"pawl/task"
@@ -224,7 +225,7 @@ func (b Board) Proceed(ctx context.Context, s task.State, now time.Time, named b
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if named && app.LacksModel(err) {
+	if named && errors.Is(err, provider.ErrNoModel) {
 		return err
 	}
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"pawl/app"
 	"pawl/config"
 	"pawl/gitcopy"
+	"pawl/internal/inside"
 	"pawl/task"
 )
 
@@ -36,7 +36,7 @@ func (b Board) isolated(ctx context.Context, s task.State, by, agent string) (ta
 	} else if err != nil {
 		return s, err
 	}
-	made := task.CopyMade{Dir: app.Resolve(m.Folder), Branch: m.Branch, Base: m.Base, From: m.From, Notes: m.Notes,
+	made := task.CopyMade{Dir: inside.Real(m.Folder), Branch: m.Branch, Base: m.Base, From: m.From, Notes: m.Notes,
 		Uncommitted: m.Changed[:min(len(m.Changed), maxUncommitted)], UncommittedCount: len(m.Changed)}
 	return b.Do(ctx, id, by, made)
 }

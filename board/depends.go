@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"pawl/app"
+	"pawl/config"
 	"pawl/store"
 	"pawl/task"
 )
@@ -49,7 +49,7 @@ func (b Board) holdDependents(ctx context.Context, id task.ID) (held []task.ID, 
 		if !sum.Starts || !slices.Contains(sum.DependsOn, id) {
 			continue
 		}
-		_, err := b.Do(ctx, sum.ID, app.Person(), task.Edit{Edited: task.Edited{Start: new(false)}})
+		_, err := b.Do(ctx, sum.ID, config.Person(), task.Edit{Edited: task.Edited{Start: new(false)}})
 		if errors.Is(err, store.ErrNoTask) {
 			continue
 		}

@@ -10,9 +10,11 @@ import (
 
 	"pawl/app"
 	"pawl/config"
+	"pawl/provider"
 	"pawl/run"
 	"pawl/runlog"
 	"pawl/store"
+	"pawl/store/socket"
 	"pawl/task"
 	"pawl/tasklog"
 	"pawl/worker"
@@ -215,7 +217,7 @@ func (d *Driver) take(ctx context.Context, sum task.Summary, socket string, driv
 }
 
 // sleep waits until a task may have changed.
-func (d *Driver) sleep(ctx context.Context, l *store.Listener) {
+func (d *Driver) sleep(ctx context.Context, l *socket.Listener) {
 	timer := time.NewTimer(pollTasks)
 	defer timer.Stop()
 	var wakes <-chan struct{}
@@ -295,7 +297,7 @@ func (c *card) drive(ctx context.Context) {
 			err = c.board.Proceed(ctx, s, now, c.some)
 		}
 		switch {
-		case c.some && app.LacksModel(err):
+		case c.some && errors.Is(err, provider.ErrNoModel):
 			c.lack(err)
 		case err != nil:
 			c.wait(ctx, changed, pollTasks)
@@ -349,7 +351,7 @@ func (c *card) open(ctx context.Context, s task.State, id run.ID) bool {
 		}
 		return true
 	case ctx.Err() != nil:
-	case c.some && app.LacksModel(err):
+	case c.some && errors.Is(err, provider.ErrNoModel):
 		c.lack(err)
 	case errors.As(err, new(*store.OwnedError)): // a person drives it by hand: it is waited for
 		c.wait(ctx, c.kicks.of(c.id), pollTasks)

@@ -71,14 +71,13 @@ skills and agents are read where they are. Nothing of a repository is looked at.
 			return err
 		}
 		all = append(all, more...)
-		folders, err := ws.ReadInPlace()
+		read, err := readInPlace(ws)
 		if err != nil {
 			return err
 		}
-		for _, f := range folders {
+		for _, f := range read {
 			if len(agents) == 0 || slices.Contains(agents, f.Agent) {
-				all = append(all, forms.BroughtForm{Agent: f.Agent, Kind: f.Kind, Name: strconv.Itoa(f.Count), Source: f.Dir,
-					Becomes: []string{}, State: "read"})
+				all = append(all, f)
 			}
 		}
 		all = append(all, broughtTexts(inv, agents)...)
@@ -268,4 +267,55 @@ func printBrought(inv *command.Invocation, all []forms.BroughtForm, yes bool) er
 		inv.Hint("nothing is changed yet: pawl import --yes takes what is new")
 	}
 	return inv.PrintLines(broughtLines(rows, inv.TableWidth()))
+}
+
+// readInPlace returns the folders of other agents in the person's home that have something which counts here, as it is.
+func readInPlace(ws *app.Workspace) (all []forms.BroughtForm, err error) {
+	env := ws.Options().Env
+	home := env.Get("HOME")
+	if !filepath.IsAbs(home) {
+		return nil, nil
+	}
+	var files [3][]string
+	commands, _, _ := ws.PromptCommands()
+	for _, c := range commands {
+		files[0] = append(files[0], c.Source)
+	}
+	skills, _, _, err := ws.Skills()
+	if err != nil {
+		return nil, err
+	}
+	for _, skill := range skills {
+		files[1] = append(files[1], skill.Source)
+	}
+	roster, err := ws.Agents()
+	if err != nil {
+		return nil, err
+	}
+	agents, err := roster.All()
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range agents {
+		files[2] = append(files[2], a.Path)
+	}
+	for _, of := range []struct{ agent, dir string }{
+		{"claude", filepath.Join(home, ".claude")}, {"codex", env.CodexDir()},
+		{"opencode", filepath.Join(home, ".config", "opencode")}, {"gemini", filepath.Join(home, ".gemini")},
+	} {
+		for i, kind := range []string{"commands", "skills", "agents"} {
+			count := 0
+			for _, file := range files[i] {
+				// A skill is a command too.
+				if strings.HasPrefix(file, of.dir+"/") && (kind != "commands" || !strings.HasPrefix(file, of.dir+"/skills/")) {
+					count++
+				}
+			}
+			if count > 0 {
+				all = append(all, forms.BroughtForm{Agent: of.agent, Kind: kind, Name: strconv.Itoa(count), Source: of.dir,
+					Becomes: []string{}, State: "read"})
+			}
+		}
+	}
+	return all, nil
 }

@@ -16,6 +16,7 @@ import (
 	"pawl/cli/tasks"
 	"pawl/config"
 	"pawl/external"
+	"pawl/mcp"
 	"pawl/run"
 )
 
@@ -110,7 +111,7 @@ themselves, with the token of their turn in PAWL_RUN_TOKEN: any other run, and o
 		if !ok || *id == "" {
 			return here(cmd, args)
 		}
-		return app.PassTools(cmd.Context(), address, config.Env(inv.Env).Get(external.TokenVariable), inv.Stdin, inv.Stdout)
+		return mcp.Pass(cmd.Context(), address, config.Env(inv.Env).Get(external.TokenVariable), inv.Stdin, inv.Stdout)
 	}
 	return serve
 }
@@ -142,7 +143,7 @@ the variables ` + external.AddressVariable + ` and ` + external.TokenVariable + 
 			if !json.Valid(arguments) {
 				return command.Usage("the arguments of %s must be one JSON object", args[0])
 			}
-			answer, err := app.CallTools(cmd.Context(), address, config.Env(inv.Env).Get(external.TokenVariable), args[0], arguments)
+			answer, err := mcp.CallAt(cmd.Context(), address, config.Env(inv.Env).Get(external.TokenVariable), args[0], arguments)
 			if err == nil {
 				_, err = fmt.Fprintln(inv.Stdout, answer)
 			}

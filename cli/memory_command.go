@@ -66,7 +66,7 @@ func memoryListCommand(inv *command.Invocation) *cobra.Command {
 
 // memoryOf returns the memory of a workspace as JSON.
 func memoryOf(ws *app.Workspace) (forms.MemoryForm, error) {
-	content, file, err := ws.Memory()
+	content, err := memory.Read(ws.State)
 	if err != nil {
 		return forms.MemoryForm{}, err
 	}
@@ -76,7 +76,7 @@ func memoryOf(ws *app.Workspace) (forms.MemoryForm, error) {
 	}
 	_, all := memory.Told(content)
 	items := forms.Forms(memory.Notes(content), forms.MemoryNoteFormOf)
-	return forms.MemoryForm{File: file, On: c.On("memory"), All: all, Items: items}, nil
+	return forms.MemoryForm{File: memory.Path(ws.State), On: c.On("memory"), All: all, Items: items}, nil
 }
 
 func memoryEditCommand(inv *command.Invocation) *cobra.Command {
@@ -94,12 +94,13 @@ If a run has noted something meanwhile, nothing is replaced.`,
 		if err := inv.AsPerson("change the memory"); err != nil {
 			return err
 		}
-		before, file, err := ws.Memory()
+		file := memory.Path(ws.State)
+		before, err := memory.Read(ws.State)
 		if err != nil {
 			return err
 		}
 		save := func(edited string) error {
-			err := ws.EditMemory(func(now string) (string, error) {
+			err := editMemory(ws, func(now string) (string, error) {
 				if now != before {
 					return "", errors.New("the notes were changed meanwhile, and stay as they are: see `pawl memory list`")
 				}
@@ -142,13 +143,9 @@ func memoryRmCommand(inv *command.Invocation) *cobra.Command {
 		if err := inv.AsPerson("change the memory"); err != nil {
 			return err
 		}
-		_, file, err := ws.Memory()
-		if err != nil {
-			return err
-		}
-		form := forms.ForgottenForm{File: file, Removed: []forms.MemoryNoteForm{}}
-		err = ws.EditMemory(func(content string) (string, error) {
-			left := content
+		form := forms.ForgottenForm{File: memory.Path(ws.State), Removed: []forms.MemoryNoteForm{}}
+		err := editMemory(ws, func(content string) (left string, err error) {
+			left = content
 			for _, n := range memory.Notes(content) {
 				if *all || slices.Contains(args, n.ID) {
 					form.Removed = append(form.Removed, forms.MemoryNoteFormOf(n))
@@ -180,4 +177,13 @@ func memoryRmCommand(inv *command.Invocation) *cobra.Command {
 		}
 		return inv.PrintLines(lines)
 	})
+}
+
+// editMemory replaces the notes of a workspace by what edit makes of them; see [memory.Edit].
+func editMemory(ws *app.Workspace, edit func(content string) (string, error)) error {
+	if err := ws.Options().Env.MakeStateDir(); err != nil {
+		return err
+	}
+	_, _, err := memory.Edit(ws.State, edit)
+	return err
 }

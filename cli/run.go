@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/approval"
 	"pawl/cli/command"
 	"pawl/cli/commandline"
 	"pawl/cli/console"
@@ -299,7 +300,7 @@ func driveRun(ctx context.Context, inv *command.Invocation, ws *app.Workspace, s
 	if err == nil {
 		state, err = d.wait(ctx, state)
 	}
-	var denials []app.Denial
+	var denials []approval.Denial
 	if err == nil {
 		denials, err = ws.Denials(context.Background(), s.State())
 	}

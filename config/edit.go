@@ -12,6 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"pawl/internal/atomicfile"
+	"pawl/internal/inside"
 	"pawl/internal/text"
 	"pawl/internal/visible"
 )
@@ -53,10 +54,7 @@ func (e Env) SetInUserFile(k Key, values ...string) (path string, err error) {
 // editUserFile replaces the content of the user's configuration file, which is made if there is
 // none, and returns its path. What it has before and after is checked.
 func (e Env) editUserFile(edit func(path string, content []byte) ([]byte, error)) (path string, err error) {
-	path = e.UserFile()
-	if to, err := filepath.EvalSymlinks(path); err == nil { // the link stays
-		path = to
-	}
+	path = inside.Real(e.UserFile())
 	content, err := readFile(path)
 	if err != nil {
 		return path, err

@@ -227,3 +227,11 @@ func Workspace(dir string) (string, error) {
 	}
 	return dir, nil
 }
+
+// Person returns the name of the user, for who looks at decisions and rules later.
+func Person() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "user " + strconv.Itoa(os.Getuid())
+}

@@ -32,7 +32,7 @@ func ConfigFormOf(w *app.Workspace) (ConfigForm, error) {
 	if err != nil {
 		return ConfigForm{}, err
 	}
-	form := ConfigForm{map[string][]config.Value{}, w.StateRoot(), append([]string{}, c.Notes...),
+	form := ConfigForm{map[string][]config.Value{}, w.Options().Env.StateDir(), append([]string{}, c.Notes...),
 		Forms(w.Instructions().Files, func(f instructions.File) InstructionsForm { return InstructionsForm(f) })}
 	c.All(func(k config.Key, found []config.Value) { form.Values[k.Name] = append([]config.Value{}, found...) })
 	return form, nil

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"pawl/app"
+	"pawl/approval"
 	"pawl/run"
 	"pawl/runlog"
 	"pawl/tool"
@@ -118,7 +118,7 @@ type WaitingForm struct {
 }
 
 // WaitingFormOf returns the calls of a run that need approval in that form.
-func WaitingFormOf(id run.ID, all []app.Approval) WaitingForm {
+func WaitingFormOf(id run.ID, all []approval.Approval) WaitingForm {
 	return WaitingForm{id, Forms(all, WaitingCallOf)}
 }
 

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"time"
 
-	"pawl/app"
+	"pawl/approval"
 	"pawl/internal/build"
 	"pawl/permission"
 	"pawl/request"
@@ -174,14 +174,14 @@ func RuleLines(rules permission.Rules) []RuleLine {
 }
 
 // WaitingCallOf returns an approval as it is part of JSON.
-func WaitingCallOf(a app.Approval) WaitingCall {
+func WaitingCallOf(a approval.Approval) WaitingCall {
 	return WaitingCall{Run: a.Run, Call: a.Call.ID, Tool: a.Call.Tool, Input: view.InputOf(a.Call.Arguments), Title: view.Title(a.Call.Tool, a.Call.Arguments), Change: a.Change,
 		Reason: a.Explanation.Decision.Reason, Parts: a.Explanation.Parts, Proposed: RuleLines(a.Proposal.Rules), Exact: a.Proposal.Exact, Denying: RuleLines(a.Proposal.Deny),
 		Dir: a.Dir(), Sandbox: a.Request.Sandbox, Digest: a.Digest, Answered: AnsweredFormOf(a.Answered)}
 }
 
 // WaitingLineOf returns the calls that wait as a line of a stream.
-func WaitingLineOf(all []app.Approval) WaitingLine {
+func WaitingLineOf(all []approval.Approval) WaitingLine {
 	return WaitingLine{"waiting", Forms(all, WaitingCallOf)}
 }
 

@@ -11,6 +11,7 @@ import (
 	"pawl/request"
 	"pawl/run"
 	"pawl/store"
+	"pawl/store/socket"
 )
 
 // Call makes a call for the external agent of a run and waits for the result. The key
@@ -69,7 +70,7 @@ func Result(ctx context.Context, s store.Store, id run.ID, key string) (r reques
 // because that process also polls it.
 func Wake(ctx context.Context, s store.Store, id run.ID) {
 	o, _, _ := Driver(ctx, s, id)
-	if v, err := store.Dial(ctx, o.Socket); err == nil {
+	if v, err := socket.Dial(ctx, o.Socket); err == nil {
 		_ = v.Wake()
 		_ = v.Close()
 	}

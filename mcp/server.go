@@ -83,8 +83,8 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return err
 }
 
-// CallOnce makes one call over a connection to a server, which it closes.
-func CallOnce(ctx context.Context, c io.ReadWriteCloser, tool string, arguments json.RawMessage) (Result, error) {
+// callOnce makes one call over a connection to a server, which it closes.
+func callOnce(ctx context.Context, c io.ReadWriteCloser, tool string, arguments json.RawMessage) (Result, error) {
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "pawl"}, nil).Connect(ctx, &sdk.IOTransport{Reader: c, Writer: c, MaxLineLength: maxMessage}, nil)
 	if err != nil {
 		return Result{}, errors.Join(err, c.Close())

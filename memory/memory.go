@@ -229,10 +229,7 @@ func Edit(state string, edit func(content string) (string, error)) (before, afte
 		if len(after) > MaxFile {
 			return fmt.Errorf("the memory would have more than %d KB", MaxFile>>10)
 		}
-		path := Path(state)
-		if to, err := filepath.EvalSymlinks(path); err == nil { // people keep such files elsewhere and link to them
-			path = to
-		}
+		path := inside.Real(Path(state)) // people keep such files elsewhere and link to them
 		if err := atomicfile.Write(path, []byte(after), atomicfile.Durable); err != nil {
 			return fmt.Errorf("the memory could not be stored, and is as it was: %w", err)
 		}

@@ -285,3 +285,6 @@ func (w *Writer) Abort() {
 		_ = os.Remove(w.tmp.Name())
 	}
 }
+
+// ErrTooLarge says that what was to be stored is larger than it may be.
+var ErrTooLarge = errors.New("it is too large")

@@ -349,3 +349,8 @@ func (r Rule) matchesPath(p string, strict bool) bool {
 	}
 	return filenames.Match(pattern, p)
 }
+
+// StoredScopes returns the scopes in which a person can store rules.
+func StoredScopes() []string {
+	return []string{string(ForUser), string(ForWorkspace), string(FromRepository), string(ForRun)}
+}

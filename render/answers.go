@@ -3,7 +3,7 @@ package render
 import (
 	"strings"
 
-	"pawl/app"
+	"pawl/approval"
 	"pawl/internal/visible"
 	"pawl/permission"
 	"pawl/run"
@@ -29,7 +29,7 @@ var choices = []Choice{
 }
 
 // Choices returns how a call can be answered: Always and Never only where a rule can be stored.
-func Choices(a app.Approval) []Choice {
+func Choices(a approval.Approval) []Choice {
 	var possible []Choice
 	for _, c := range choices {
 		if c.Stores() {
@@ -142,7 +142,7 @@ func RuleTexts(rules permission.Rules) string {
 }
 
 // StoredWords says which rules an answer to an approval would store, and where; "": none can be stored.
-func StoredWords(a app.Approval, answer run.Answer, scope permission.Scope) string {
+func StoredWords(a approval.Approval, answer run.Answer, scope permission.Scope) string {
 	rules, err := a.Rules(answer, scope, nil)
 	if err != nil {
 		return ""

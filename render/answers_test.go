@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"pawl/app"
+	"pawl/approval"
 	"pawl/permission"
 	"pawl/render"
 	"pawl/run"
@@ -16,9 +16,9 @@ import (
 // where no rule covers the call.
 func TestAnAnswerIsExactlyWhatIsOffered(t *testing.T) {
 	t.Parallel()
-	offered := func(command string) (app.Approval, []render.Choice) {
+	offered := func(command string) (approval.Approval, []render.Choice) {
 		r := permission.Request{Tool: "shell", Command: command, Workspace: "/w", Dir: "/w"}
-		a := app.Approval{Call: run.Call{ID: "c", Tool: "shell"}, Request: r, Proposal: permission.Rules(nil).Propose(r, permission.Default, nil)}
+		a := approval.Approval{Call: run.Call{ID: "c", Tool: "shell"}, Request: r, Proposal: permission.Rules(nil).Propose(r, permission.Default, nil)}
 		return a, render.Choices(a)
 	}
 	a, choices := offered("make all")
@@ -68,9 +68,9 @@ func TestARuleSaysWhatItCovers(t *testing.T) {
 // The end of a turn lists each refused call once, with the flag that would allow it, and not all of many.
 func TestTheEndListsWhatWasRefused(t *testing.T) {
 	t.Parallel()
-	refused := []app.Denial{{Tool: "shell", Input: []byte(`{"command":"make"}`), Flag: "--allow 'shell(make)'"}, {Tool: "shell", Input: []byte(`{"command":"make"}`)}}
+	refused := []approval.Denial{{Tool: "shell", Input: []byte(`{"command":"make"}`), Flag: "--allow 'shell(make)'"}, {Tool: "shell", Input: []byte(`{"command":"make"}`)}}
 	for i := range 60 {
-		refused = append(refused, app.Denial{Tool: "write", Input: fmt.Appendf(nil, `{"path":"f%d"}`, i)})
+		refused = append(refused, approval.Denial{Tool: "write", Input: fmt.Appendf(nil, `{"path":"f%d"}`, i)})
 	}
 	w := render.NewTranscript(render.Style{}, &view.Projection{})
 	w.PrintEnd(render.End{Words: "completed", Denials: refused, State: run.State{}})

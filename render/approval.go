@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"pawl/app"
+	"pawl/approval"
 	"pawl/internal/visible"
 	"pawl/permission"
 	"pawl/run"
@@ -16,13 +16,13 @@ import (
 
 // ApprovalLines returns what a person has to see of a call before it is allowed: its head and its
 // body. fold bounds the lines of a change; 0: all of it.
-func (s Style) ApprovalLines(a app.Approval, n, fold, width int) []string {
+func (s Style) ApprovalLines(a approval.Approval, n, fold, width int) []string {
 	return append(s.ApprovalHead(a, n, width), s.ApprovalBody(a, fold, width)...)
 }
 
 // ApprovalHead returns what must be seen of a call however long it is: its title, whether it leaves the
 // sandbox, the folder it runs in, and what no rule covers. The call is one of n that wait.
-func (s Style) ApprovalHead(a app.Approval, n, width int) []string {
+func (s Style) ApprovalHead(a approval.Approval, n, width int) []string {
 	tool, arguments := view.Use(a.Call.Tool, a.Call.Arguments)
 	title := CallTitle(tool, view.Subject(tool, arguments))
 	var args struct {
@@ -67,7 +67,7 @@ func (s Style) ApprovalHead(a app.Approval, n, width int) []string {
 }
 
 // LiftedLines says what of the sandbox the call would lift; none: it would run in it.
-func (s Style) LiftedLines(a app.Approval, width int) []string {
+func (s Style) LiftedLines(a approval.Approval, width int) []string {
 	words, paint := "runs outside the sandbox, with your own authority", Bad
 	switch hosts := a.Request.Sandbox.Hosts(); {
 	case a.Request.Sandbox == run.Unconfined:
@@ -82,7 +82,7 @@ func (s Style) LiftedLines(a app.Approval, width int) []string {
 }
 
 // ApprovalBody returns the whole command, or the change of a file. Long lines are broken and not cut.
-func (s Style) ApprovalBody(a app.Approval, fold, width int) []string {
+func (s Style) ApprovalBody(a approval.Approval, fold, width int) []string {
 	switch {
 	case a.Change != "":
 		return s.wholeDiff(a.Change, fold, width)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"pawl/app"
+	"pawl/approval"
 	"pawl/internal/text"
 	"pawl/internal/visible"
 	"pawl/run"
@@ -21,7 +21,7 @@ type End struct {
 	Next     string           // what the person can do next; may be empty
 	Undo     string           // the command that puts changed files back
 	Question *runlog.Question // that waits for an answer; nil: none, or the person was asked
-	Denials  []app.Denial
+	Denials  []approval.Denial
 	State    run.State
 }
 
@@ -105,7 +105,7 @@ func (s Style) changedFiles(files []view.File, width int) []string {
 }
 
 // denied lists the calls that were refused, each with the flag or the command that would allow it.
-func (s Style) denied(denials []app.Denial, width int) []string {
+func (s Style) denied(denials []approval.Denial, width int) []string {
 	if len(denials) == 0 {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pawl/app"
+	"pawl/approval"
 	"pawl/internal/golden"
 	"pawl/internal/visible"
 	"pawl/permission"
@@ -329,8 +329,8 @@ func TestEverythingIsSafeToPrint(t *testing.T) {
 		}
 		onlyStyles(t, s.QuestionLines(runlog.Question{Text: evil, Options: []string{evil}}, 60))
 		for _, call := range []run.Call{{Tool: "shell", Arguments: `{"command":"\u001b[2J"}`}, {Tool: "edit", Arguments: `{"path":"a","edits":[{"old":"b\u001b","new":"\u001b[2J"}]}`}, {Tool: "write", Arguments: `{"path":"a","content":"\u001b[2J"}`}, {Tool: evil, Arguments: evil}} {
-			a := app.Approval{Call: call, Request: permission.Request{Sandbox: run.Unconfined}, Explanation: permission.Explanation{Parts: []permission.Part{{Decision: permission.Decision{Reason: evil}}}}}
-			a.Change = app.ChangeOf(call, a.Request)
+			a := approval.Approval{Call: call, Request: permission.Request{Sandbox: run.Unconfined}, Explanation: permission.Explanation{Parts: []permission.Part{{Decision: permission.Decision{Reason: evil}}}}}
+			a.Change = approval.ChangeOf(call, a.Request)
 			onlyStyles(t, s.ApprovalLines(a, 2, 5, 60))
 		}
 	}
@@ -344,9 +344,9 @@ func TestAnEditIsShownAtItsPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	change := func(c run.Call) string {
-		return app.ChangeOf(c, permission.Request{Paths: []string{"a"}, Resolved: []string{at}})
+		return approval.ChangeOf(c, permission.Request{Paths: []string{"a"}, Resolved: []string{at}})
 	}
-	a := app.Approval{Call: run.Call{Tool: "edit", Arguments: `{"path":"a","edits":[{"old":"four","new":"4"}]}`}}
+	a := approval.Approval{Call: run.Call{Tool: "edit", Arguments: `{"path":"a","edits":[{"old":"four","new":"4"}]}`}}
 	a.Change = change(a.Call)
 	want := []string{"? Edit a  (1 more)", "    2 │  two", "    3 │  three", "    4 │ -four", "    4 │ +4", "    5 │  five"}
 	if diff := cmp.Diff(want, render.Style{}.ApprovalLines(a, 2, 0, 80)); diff != "" {

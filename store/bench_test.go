@@ -164,19 +164,6 @@ func BenchmarkOwnAndRelease(b *testing.B) {
 	}
 }
 
-// A broadcast without viewers is what every delta of a run that is not watched costs.
-func BenchmarkBroadcastWithoutViewers(b *testing.B) {
-	l, err := store.Listen(b.TempDir())
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer l.Close()
-	line := []byte(`{"delta":"a"}`)
-	for b.Loop() {
-		l.Broadcast(line)
-	}
-}
-
 // A page of a list of 10,000 tasks, by status.
 func BenchmarkListOfTenThousandTasks(b *testing.B) {
 	st := open(b, b.TempDir())

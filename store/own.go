@@ -19,7 +19,7 @@ import (
 // fields are empty if the owner has the lock and has not written them yet.
 type Owner struct {
 	PID    int    `json:"pid"`
-	Socket string `json:"socket,omitempty"` // the address it listens on, for [Dial]; may be empty
+	Socket string `json:"socket,omitempty"` // the address it listens on, for socket.Dial; may be empty
 	Waits  string `json:"waits,omitempty"`  // what keeps it from working, for people; see [Lease]
 	Host   string `json:"host,omitempty"`   // empty: this machine
 }

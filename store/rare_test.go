@@ -1,12 +1,10 @@
 package store
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -253,9 +251,6 @@ func TestAFolderThatCannotBeMadeIsSaid(t *testing.T) {
 	if _, err := Salvage(t.Context(), dir, filepath.Join(dir, "gone", "out"), Options{}); err == nil {
 		t.Error("a store is saved in a folder that is not there")
 	}
-	if l, err := Listen(filepath.Join(dir, "gone")); err == nil {
-		t.Error("a socket is made in a folder that is not there", l.Close())
-	}
 }
 
 // A mark in the lock file of what is no run names no run that was lost.
@@ -405,21 +400,6 @@ func TestTheConnectionsAreDurableAndSafe(t *testing.T) {
 	}
 }
 
-// A line that no owner sends ends the reading with an error.
-func TestALineThatIsTooLongIsAnError(t *testing.T) {
-	t.Parallel()
-	owner, viewer := net.Pipe()
-	defer owner.Close()
-	go owner.Write(make([]byte, 2*maxPending)) // it ends with the viewer
-	v := &Viewer{viewer}
-	defer v.Close()
-	for line, err := range v.Lines() {
-		if !errors.Is(err, bufio.ErrTooLong) {
-			t.Errorf("a line of %d bytes, %v", len(line), err)
-		}
-	}
-}
-
 // Only what a person has said is searched.
 func TestOnlyWhatAPersonSaysIsSearched(t *testing.T) {
 	t.Parallel()
@@ -460,25 +440,6 @@ func TestSayingsThatCannotBeReadAreAnError(t *testing.T) {
 	tamper(t, s, `UPDATE events SET version = 'x'`)
 	if said, err := s.Said(t.Context(), "r"); err == nil {
 		t.Errorf("said %q", said)
-	}
-}
-
-// A client that connects while the owner is leaving gets nothing.
-func TestAListenerThatIsClosedTakesNoViewer(t *testing.T) {
-	t.Parallel()
-	l, err := Listen(socketDir(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Greet(func() [][]byte { return [][]byte{[]byte("hello")} })
-	for range 2 {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	v := &viewerConn{more: make(chan struct{}, 1)}
-	if l.add(v) || len(v.pending) > 0 || l.Viewers() != 0 {
-		t.Errorf("it was sent %q, %d viewers", v.pending, l.Viewers())
 	}
 }
 

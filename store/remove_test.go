@@ -417,23 +417,3 @@ func TestTidyRemovesWhatKilledProcessesLeft(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestSocketsOfKilledProcessesAreRemoved(t *testing.T) {
-	t.Parallel()
-	dir, err := os.MkdirTemp("", "pawl-sock-") // t.TempDir is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	l, err := Listen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	if n := TidySockets(dir, 0); n != 0 {
-		t.Errorf("%d sockets that are listened on were removed", n)
-	}
-	if _, err := os.Stat(l.Addr()); err != nil {
-		t.Error(err)
-	}
-}

@@ -24,9 +24,8 @@
 // removed singly. A store that is opened for reading ([Options].ReadOnly) creates and locks
 // nothing.
 //
-// A process that puts a row into an inbox may wake the owner through its socket ([Dial]).
-// Through the same socket ([Listen]) the owner broadcasts what is not an event: deltas of
-// an answer in progress.
+// What is not an event, such as a wake-up for an owner, goes through the sockets of package
+// socket.
 package store
 
 import (

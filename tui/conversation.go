@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"pawl/app"
+	"pawl/approval"
 	"pawl/permission"
 	"pawl/report"
 	"pawl/request"
@@ -31,7 +32,7 @@ type conversation interface {
 	Withdraw(ctx context.Context, id string) error
 	Configure(ctx context.Context, c run.ConfigChange) error
 	Decide(ctx context.Context, of run.ID, d request.Decide) error
-	Approvals() ([]app.Approval, error)
+	Approvals() ([]approval.Approval, error)
 	Answer(ctx context.Context, q runlog.Question, parts ...run.Part) error
 	Questions() ([]runlog.Question, error)
 	Interrupt(f run.Interrupted) bool

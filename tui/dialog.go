@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"pawl/app"
+	"pawl/approval"
 	"pawl/internal/visible"
 	"pawl/permission"
 	"pawl/render"
@@ -22,7 +22,7 @@ import (
 // step, which shows the rule.
 type dialog struct {
 	guard
-	calls   []app.Approval
+	calls   []approval.Approval
 	fits    bool // all that matters was in the lines that were drawn last
 	printed bool // all of the call was printed, with d
 	body    drawnBody
@@ -93,7 +93,7 @@ func loadApprovals(n int) effect {
 // askAbout shows the calls that wait.
 func (m *model) askAbout(a approvals) {
 	// They were loaded a moment ago: some may have been answered since.
-	calls := slices.DeleteFunc(a.calls, func(c app.Approval) bool {
+	calls := slices.DeleteFunc(a.calls, func(c approval.Approval) bool {
 		now, ok := m.state.Turn.Call(c.Call.ID)
 		return m.sent[callOf{run: c.Run, call: c.Call.ID}] || c.Run == m.id && ok && now.Status != run.CallIsInspected
 	})
@@ -117,7 +117,7 @@ func (m *model) askAbout(a approvals) {
 	}
 }
 
-func ofCall(a app.Approval) callOf { return callOf{run: a.Run, call: a.Call.ID} }
+func ofCall(a approval.Approval) callOf { return callOf{run: a.Run, call: a.Call.ID} }
 
 func ofQuestion(q runlog.Question) callOf { return callOf{q.Run, q.Call, q.Text} }
 
@@ -156,7 +156,7 @@ func (d *dialog) begin() {
 // drop takes in that a call was decided.
 func (d *dialog) drop(m *model, id callOf) {
 	first := ofCall(d.calls[0]) == id
-	d.calls = slices.DeleteFunc(d.calls, func(c app.Approval) bool { return ofCall(c) == id })
+	d.calls = slices.DeleteFunc(d.calls, func(c approval.Approval) bool { return ofCall(c) == id })
 	if first {
 		m.intoInput(d)
 		d.begin()

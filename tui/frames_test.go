@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"pawl/app"
+	"pawl/approval"
 	"pawl/instructions"
 	"pawl/internal/golden"
 	"pawl/internal/screen"
@@ -145,12 +145,12 @@ func (c *scene) starts(id string) {
 // asks shows the dialog for calls, as the workspace would explain them.
 func (c *scene) asks(requests map[run.CallID]permission.Request, calls ...run.Call) {
 	c.Helper()
-	var all []app.Approval
+	var all []approval.Approval
 	for _, call := range calls {
 		r := requests[call.ID]
 		r.Tool, r.Workspace, r.Dir = call.Tool, c.Dir, c.Dir
-		all = append(all, app.Approval{Run: c.id, Call: call, Request: r, Explanation: permission.Rules(nil).Explain(r, permission.Default),
-			Proposal: permission.Rules(nil).Propose(r, permission.Default, nil), Change: app.ChangeOf(call, permission.Request{Workspace: c.Dir, Paths: r.Paths, Resolved: r.Paths})})
+		all = append(all, approval.Approval{Run: c.id, Call: call, Request: r, Explanation: permission.Rules(nil).Explain(r, permission.Default),
+			Proposal: permission.Rules(nil).Propose(r, permission.Default, nil), Change: approval.ChangeOf(call, permission.Request{Workspace: c.Dir, Paths: r.Paths, Resolved: r.Paths})})
 	}
 	ids := []run.CallID{}
 	for _, call := range calls {

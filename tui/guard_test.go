@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"pawl/app"
+	"pawl/approval"
 	"pawl/permission"
 	"pawl/render"
 	"pawl/run"
@@ -77,7 +77,7 @@ func TestWhatIsTypedIsNeverAnAnswer(t *testing.T) {
 					c.says("", one)
 					appears := func() {
 						r := permission.Request{Tool: "write", Workspace: c.Dir, Dir: c.Dir, Paths: []string{"a.txt"}, Edits: true}
-						c.take(approvals{1, []app.Approval{approvalOf(one, r)}, nil})
+						c.take(approvals{1, []approval.Approval{approvalOf(one, r)}, nil})
 					}
 					if begins > 0 {
 						appears()
@@ -423,8 +423,8 @@ func (c *scene) chooses(key string) {
 	c.presses("enter", "")
 }
 
-func approvalOf(call run.Call, r permission.Request) app.Approval {
-	a := app.Approval{Run: "r", Call: call, Explanation: permission.Rules(nil).Explain(r, permission.Default), Proposal: permission.Rules(nil).Propose(r, permission.Default, nil)}
+func approvalOf(call run.Call, r permission.Request) approval.Approval {
+	a := approval.Approval{Run: "r", Call: call, Explanation: permission.Rules(nil).Explain(r, permission.Default), Proposal: permission.Rules(nil).Propose(r, permission.Default, nil)}
 	a.Request = r
 	return a
 }
@@ -547,7 +547,7 @@ func TestAKeyThatAnswersNothingIsSeen(t *testing.T) {
 	c.begin("go")
 	one := call("c_1", "shell", `{"command":"make"}`)
 	c.says("", one)
-	c.take(approvals{1, []app.Approval{approvalOf(one, permission.Request{Tool: "shell", Workspace: c.Dir, Dir: c.Dir, Command: "make"})}, nil})
+	c.take(approvals{1, []approval.Approval{approvalOf(one, permission.Request{Tool: "shell", Workspace: c.Dir, Dir: c.Dir, Command: "make"})}, nil})
 	c.shows("in a moment keys answer")
 	c.presses("y", "y")
 	c.passes(calm)
@@ -850,7 +850,7 @@ func below(t *testing.T) (c *scene, dialog approvals, question runlog.Question) 
 	a := approvalOf(one, permission.Request{Tool: "write", Workspace: c.Dir, Dir: c.Dir, Paths: []string{"a.txt"}, Edits: true})
 	a.Run = "r_1"
 	question = runlog.Question{Run: "r_2", Call: "c_1", Text: "And up?", Options: []string{"yes", "no"}}
-	return c, approvals{1, []app.Approval{a}, []runlog.Question{question}}, question
+	return c, approvals{1, []approval.Approval{a}, []runlog.Question{question}}, question
 }
 
 // words types words; the input takes them.
@@ -960,7 +960,7 @@ func TestAKeyForADialogIsNoMessageAtOnce(t *testing.T) {
 	t.Parallel()
 	one := call("c_1", "shell", `{"command":"make"}`)
 	waits := func(c *scene) approvals {
-		return approvals{1, []app.Approval{approvalOf(one, permission.Request{Tool: "shell", Workspace: c.Dir, Dir: c.Dir, Command: "make"})}, nil}
+		return approvals{1, []approval.Approval{approvalOf(one, permission.Request{Tool: "shell", Workspace: c.Dir, Dir: c.Dir, Command: "make"})}, nil}
 	}
 	for _, key := range []string{"y", "n", "a", "v", "w", "d"} {
 		for name, does := range map[string]func(c *scene){

@@ -15,6 +15,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"pawl/app"
+	"pawl/config"
 	"pawl/internal/visible"
 	"pawl/render"
 	"pawl/run"
@@ -301,7 +302,7 @@ func (m *model) interrupt() []effect {
 	m.stopping = m.state.Turn.Open()
 	return []effect{later(func(_ context.Context, b *backend) error {
 		if c, _ := b.current(); c != nil {
-			c.Interrupt(run.Interrupted{Cause: run.ByPerson, By: app.Person()})
+			c.Interrupt(run.Interrupted{Cause: run.ByPerson, By: config.Person()})
 		}
 		return nil
 	})}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"pawl/app"
+	"pawl/approval"
 	"pawl/instructions"
 	"pawl/run"
 	"pawl/runlog"
@@ -72,7 +72,7 @@ type (
 	// approvals are the calls that wait for a person, and the questions of runs below.
 	approvals struct {
 		n         int
-		calls     []app.Approval
+		calls     []approval.Approval
 		questions []runlog.Question
 	}
 	// undecided says that an answer to a call was not taken.
@@ -90,7 +90,7 @@ type (
 	finished struct {
 		n       int
 		state   run.State
-		denials []app.Denial
+		denials []approval.Denial
 	}
 	// failed says that an effect has failed.
 	failed struct{ err error }

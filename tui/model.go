@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl/app"
+	"pawl/approval"
 	"pawl/instructions"
 	"pawl/internal/screen"
 	"pawl/internal/text"
@@ -277,7 +278,7 @@ func (m *model) worksBeside() bool {
 		}
 	}
 	for id, c := range m.children {
-		asks := m.ask != nil && slices.ContainsFunc(m.ask.calls, func(a app.Approval) bool { return a.Run == id })
+		asks := m.ask != nil && slices.ContainsFunc(m.ask.calls, func(a approval.Approval) bool { return a.Run == id })
 		if c.works(asks || m.asked() != nil && m.asked().Run == id) {
 			return true
 		}

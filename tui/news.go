@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/app"
+	"pawl/approval"
 	"pawl/render"
 	"pawl/run"
 	"pawl/runlog"
@@ -272,7 +272,7 @@ func (m *model) ended(e run.Ended) []effect {
 
 // printEnd prints how a turn has ended.
 func (m *model) printEnd(f finished) {
-	denials := slices.DeleteFunc(f.denials, func(d app.Denial) bool { return m.sent[callOf{run: m.id, call: d.Call}] }) // the person knows
+	denials := slices.DeleteFunc(f.denials, func(d approval.Denial) bool { return m.sent[callOf{run: m.id, call: d.Call}] }) // the person knows
 	end := render.End{Words: view.EndLine(f.state.Turn.End), Denials: denials, State: f.state, Undo: "/undo"}
 	if len(f.state.Questions()) > 0 { // the end is told when it has been answered
 		return

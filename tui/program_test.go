@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pawl/app"
+	"pawl/approval"
 	"pawl/run"
 	"pawl/tui/keys"
 )
@@ -32,7 +32,7 @@ func TestADialogDoesNotWaitForTheNextFrame(t *testing.T) {
 		p.mail.put(notice{"second"})
 		time.Sleep(frameTime + time.Millisecond)
 		synctest.Wait()
-		p.mail.put(approvals{calls: []app.Approval{{Call: run.Call{ID: "c", Tool: "shell", Arguments: `{"command":"make"}`}}}})
+		p.mail.put(approvals{calls: []approval.Approval{{Call: run.Call{ID: "c", Tool: "shell", Arguments: `{"command":"make"}`}}}})
 		synctest.Wait()
 		if want := []time.Duration{0, frameTime, frameTime + time.Millisecond}; !slices.Equal(at, want) {
 			t.Errorf("frames were drawn at %v, not at %v", at, want)

@@ -2,18 +2,19 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"pawl/app"
 	"pawl/internal/visible"
+	"pawl/provider"
 	"pawl/render"
 )
 
 // welcome lets a person without a model choose how to get one.
 func (m *model) welcome() []effect {
-	if err := m.model.err; err != nil && !app.LacksModel(err) { // one is named, and this is wrong with it
+	if err := m.model.err; err != nil && !errors.Is(err, provider.ErrNoModel) { // one is named, and this is wrong with it
 		m.fail(err)
 	}
 	demo := m.CommandLine != nil

@@ -11,6 +11,7 @@ import (
 
 	"pawl/run"
 	"pawl/store"
+	"pawl/store/socket"
 	"pawl/view"
 )
 
@@ -23,7 +24,7 @@ type feed struct {
 	closed  bool
 	watch   func(view.Update) // of the caller of Create or Open; nil: none
 	queues  []*queue
-	listen  *store.Listener // nil: no other process can follow
+	listen  *socket.Listener // nil: no other process can follow
 
 	// mu guards what is below. It is held for no call of anybody.
 	mu   sync.Mutex
@@ -350,11 +351,11 @@ func Follow(ctx context.Context, s store.Store, id run.ID, after int64) iter.Seq
 
 // hear yields what an owner broadcasts, and events, until its socket is closed or, without
 // one, for one tick of poll. It reports whether to continue.
-func (f *follower) hear(ctx context.Context, socket string, poll <-chan time.Time) bool {
+func (f *follower) hear(ctx context.Context, addr string, poll <-chan time.Time) bool {
 	lines := make(chan line, 64)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	v, err := store.Dial(ctx, socket)
+	v, err := socket.Dial(ctx, addr)
 	if err == nil { // else there is none, or the owner has just died
 		defer v.Close()
 		context.AfterFunc(ctx, func() { v.Close() })
@@ -384,7 +385,7 @@ func (f *follower) hear(ctx context.Context, socket string, poll <-chan time.Tim
 	}
 }
 
-func receive(ctx context.Context, v *store.Viewer, lines chan<- line) {
+func receive(ctx context.Context, v *socket.Viewer, lines chan<- line) {
 	defer close(lines)
 	for b, err := range v.Lines() {
 		var l line

@@ -19,6 +19,7 @@ import (
 
 	"pawl/run"
 	"pawl/store"
+	"pawl/store/socket"
 	"pawl/tool"
 	"pawl/view"
 )
@@ -77,7 +78,7 @@ func TestAViewerInAnotherProcessSeesWhatTheOwnerShows(t *testing.T) {
 	if err != nil || !owned || owner.Socket == "" {
 		t.Fatalf("owner %+v, %v, %v", owner, owned, err)
 	}
-	v, err := store.Dial(t.Context(), owner.Socket)
+	v, err := socket.Dial(t.Context(), owner.Socket)
 	if err != nil {
 		t.Fatal(err)
 	}

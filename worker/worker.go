@@ -28,6 +28,7 @@ import (
 	"pawl/run"
 	"pawl/sandbox"
 	"pawl/store"
+	"pawl/store/socket"
 	"pawl/task"
 	"pawl/tool"
 	"pawl/view"
@@ -92,7 +93,7 @@ type Config struct {
 	OutputLimits output.Limits
 	// Root reports that commands run as root; see [permission.Request].
 	Root bool
-	// SocketDir is where the owner's socket is made (see [store.RuntimeDir]);
+	// SocketDir is where the owner's socket is made (see [socket.Dir]);
 	// empty: none.
 	SocketDir string
 	// Now is the clock; nil means time.Now.
@@ -188,7 +189,7 @@ type Runner struct {
 	w      *Worker
 	id     run.ID
 	lease  store.Lease
-	listen *store.Listener
+	listen *socket.Listener
 	feed   feed
 	env    tool.Env
 
@@ -300,18 +301,18 @@ func (w *Worker) own(ctx context.Context, id run.ID, watch func(view.Update)) (*
 	}
 	r.life, r.end = context.WithCancel(context.Background())
 	r.turn, r.cancel = context.WithCancelCause(context.Background())
-	socket := ""
+	addr := ""
 	// The socket is optional: without it, others poll the database.
 	if w.SocketDir != "" {
-		if l, err := store.Listen(w.SocketDir); err == nil {
-			r.listen, socket = l, l.Addr()
+		if l, err := socket.Listen(w.SocketDir); err == nil {
+			r.listen, addr = l, l.Addr()
 			r.feed.listen = l
 			l.Greet(r.feed.greeting)
 		} else if w.Log != nil {
 			w.Log.Warn("no socket for viewers", "run", id, "error", err)
 		}
 	}
-	lease, err := w.Store.Own(ctx, id, socket)
+	lease, err := w.Store.Own(ctx, id, addr)
 	if err != nil {
 		if r.listen != nil {
 			r.listen.Close()

@@ -91,7 +91,7 @@ func (s *Stdin) Store(ctx context.Context, session *app.Session) ([]run.Part, er
 	}()
 	select {
 	case r := <-done:
-		if errors.Is(r.err, app.ErrTooLarge) {
+		if errors.Is(r.err, output.ErrTooLarge) {
 			return nil, Usage("standard input is larger than %d MB: save it as a file in the workspace and name that", MaxStdin>>20)
 		}
 		if r.err != nil {

@@ -6,12 +6,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"pawl/app"
 	"pawl/config"
 	"pawl/llm/anthropic"
 	"pawl/llm/chat"
 	"pawl/llm/gemini"
 	"pawl/llm/responses"
+	"pawl/permission"
 )
 
 // flagValues are the values of flags that are not settings, by name, or by command and name
@@ -26,7 +26,7 @@ var flagValues = map[string][]string{
 	"output":   {"text", "json", "stream-json"},
 	"provider": strings.Split(SchemaProviders, ", "),
 	"sandbox":  {"network", "none"},
-	"scope":    app.StoredScopes,
+	"scope":    permission.StoredScopes(),
 	"wire":     StreamFormats,
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pawl/app"
+	"pawl/approval"
 	"pawl/cli/command"
 	"pawl/internal/text"
 	"pawl/permission"
@@ -227,7 +228,7 @@ func (a *Asker) approval(ctx context.Context) bool {
 }
 
 // storing asks where the rules of an answer are stored: only a number stores them. ok is false if none was given.
-func (a *Asker) storing(call app.Approval, choice render.Choice, elsewhere *elsewhereWatch, width int) (rules permission.Rules, ok bool) {
+func (a *Asker) storing(call approval.Approval, choice render.Choice, elsewhere *elsewhereWatch, width int) (rules permission.Rules, ok bool) {
 	rules, err := call.Rules(choice.Answer, render.Scopes[0], nil)
 	if err != nil {
 		a.say("%s", command.Visible(err.Error()))
@@ -654,12 +655,12 @@ const (
 
 // describe returns what a person has to see of a call that waits, as one of n; fold bounds the lines
 // of a change, 0: all of it.
-func (a *Asker) describe(c app.Approval, n, fold, width int) []string {
+func (a *Asker) describe(c approval.Approval, n, fold, width int) []string {
 	return a.Style.ApprovalLines(c, n, fold, width)
 }
 
 // keys returns how a call can be answered.
-func (a *Asker) keys(c app.Approval, choices []render.Choice, width int) []string {
+func (a *Asker) keys(c approval.Approval, choices []render.Choice, width int) []string {
 	s := a.Style
 	var lines []string
 	for _, o := range choices {

@@ -5,7 +5,7 @@ import (
 	"os/signal"
 	"strings"
 
-	"pawl/app"
+	"pawl/approval"
 	"pawl/cli/command"
 	"pawl/config"
 	"pawl/internal/screen"
@@ -72,7 +72,7 @@ func (d *display) showed(answer string, jobs bool) bool {
 }
 
 // summary prints the end of a turn.
-func (d *display) summary(s run.State, r Result, denials []app.Denial, next string) {
+func (d *display) summary(s run.State, r Result, denials []approval.Denial, next string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	end := render.End{Words: ended(s), Next: next, Undo: "pawl runs undo " + string(s.Created.Run), Denials: denials, State: s}

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pawl/app"
+	"pawl/approval"
 	"pawl/internal/golden"
 	"pawl/internal/screen"
 	"pawl/internal/screen/screentest"
@@ -132,7 +132,7 @@ func (w *watching) work() string {
 	w.shown.Streams = false
 	w.mu.Unlock()
 	w.summary(run.State{Created: run.Created{Run: "r"}, Turn: run.Turn{TurnSummary: run.TurnSummary{N: 1, End: run.Ended{End: run.Completed}, Tally: run.Tally{Steps: 2}}}}, Result{Steps: 2},
-		[]app.Denial{{Call: "c_4", Tool: "shell", Input: json.RawMessage(`{"command":"git push origin HEAD"}`), Flag: "--allow 'shell(git push *)'"}}, "")
+		[]approval.Denial{{Call: "c_4", Tool: "shell", Input: json.RawMessage(`{"command":"git push origin HEAD"}`), Flag: "--allow 'shell(git push *)'"}}, "")
 	w.draw()
 	frame("the turn has ended")
 	return frames.String()
@@ -291,7 +291,7 @@ func TestNothingOfTheModelReachesTheTerminalRaw(t *testing.T) {
 	w.update(view.Update{Notice: evil})
 	w.events(run.Interrupted{Cause: run.ByPerson}, run.Synthesized{Text: evil}, run.Ended{End: run.EndInterrupted, Detail: evil})
 	w.summary(run.State{Turn: run.Turn{TurnSummary: run.TurnSummary{N: 1, End: run.Ended{End: run.EndFailed, Detail: evil, Jobs: []run.Job{{ID: "j", Command: evil}}}}}},
-		Result{Question: &runlog.Question{Text: evil, Options: []string{evil}}}, []app.Denial{{Tool: evil, Flag: evil}}, evil)
+		Result{Question: &runlog.Question{Text: evil, Options: []string{evil}}}, []approval.Denial{{Tool: evil, Flag: evil}}, evil)
 	w.close0()
 }
 

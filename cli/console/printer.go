@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pawl/app"
+	"pawl/approval"
 	"pawl/cli/command"
 	"pawl/internal/plainjson"
 	"pawl/internal/text"
@@ -248,7 +249,7 @@ func OutputBelow(c *view.Call, indent string) string {
 }
 
 // Result prints how the turn came out, with the calls that were refused in it and what a person can do next.
-func (p *Printer) Result(s run.State, denials []app.Denial, next string) {
+func (p *Printer) Result(s run.State, denials []approval.Denial, next string) {
 	p.close()
 	r := resultOf(s, denials, p.View.Files())
 	switch {
@@ -274,7 +275,7 @@ func (p *Printer) Result(s run.State, denials []app.Denial, next string) {
 }
 
 // summary prints the end of a turn as plain lines.
-func (p *Printer) summary(s run.State, r Result, denials []app.Denial, next string) {
+func (p *Printer) summary(s run.State, r Result, denials []approval.Denial, next string) {
 	if r.Question != nil {
 		fmt.Fprintf(p.Stderr, "question: %s\n", command.Visible(r.Question.Text))
 		for _, o := range r.Question.Options {
@@ -299,12 +300,12 @@ func (p *Printer) summary(s run.State, r Result, denials []app.Denial, next stri
 const maxNamed = 3
 
 // deniedWords counts the calls that were refused and names the flags and commands that would allow them.
-func deniedWords(denials []app.Denial) string {
+func deniedWords(denials []approval.Denial) string {
 	if len(denials) == 0 {
 		return ""
 	}
 	words := command.Plural(len(denials), "call") + " refused"
-	name := func(how, separator string, of func(app.Denial) string) {
+	name := func(how, separator string, of func(approval.Denial) string) {
 		var all []string
 		for _, d := range denials {
 			if one := of(d); one != "" && !slices.Contains(all, one) {
@@ -320,9 +321,9 @@ func deniedWords(denials []app.Denial) string {
 		}
 		words += " (" + named + ")"
 	}
-	name("allow with", " ", func(d app.Denial) string { return d.Flag })
-	name("store a rule with", ", ", func(d app.Denial) string { return d.Add })
-	name("remove the rule with", ", ", func(d app.Denial) string { return d.Remove })
+	name("allow with", " ", func(d approval.Denial) string { return d.Flag })
+	name("store a rule with", ", ", func(d approval.Denial) string { return d.Add })
+	name("remove the rule with", ", ", func(d approval.Denial) string { return d.Remove })
 	return words
 }
 

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"pawl/app"
+	"pawl/approval"
 	"pawl/cli/command"
 	"pawl/run"
 	"pawl/runlog"
@@ -24,24 +24,24 @@ type Result struct {
 	IsError  bool             `json:"is_error"`       // the turn has ended and is not done
 	Text     string           `json:"text,omitempty"` // the answer, or the account of a turn that ended early
 	// Result is the submitted result of a run with an output schema.
-	Result   json.RawMessage  `json:"result,omitempty"`
-	Question *runlog.Question `json:"question,omitempty"`
-	Usage    view.Usage       `json:"usage"`       // of the turn
-	Duration int64            `json:"duration_ms"` // in which the turn was driven and did not wait for a person
-	Steps    int              `json:"steps"`       // of the turn
-	Turns    int              `json:"turns"`       // of the run
-	Model    string           `json:"model"`
-	Files    []view.FileForm  `json:"files"`   // that calls have changed in the turn
-	Denials  []app.Denial     `json:"denials"` // the calls that were refused in the turn
+	Result   json.RawMessage   `json:"result,omitempty"`
+	Question *runlog.Question  `json:"question,omitempty"`
+	Usage    view.Usage        `json:"usage"`       // of the turn
+	Duration int64             `json:"duration_ms"` // in which the turn was driven and did not wait for a person
+	Steps    int               `json:"steps"`       // of the turn
+	Turns    int               `json:"turns"`       // of the run
+	Model    string            `json:"model"`
+	Files    []view.FileForm   `json:"files"`   // that calls have changed in the turn
+	Denials  []approval.Denial `json:"denials"` // the calls that were refused in the turn
 }
 
 // resultOf returns how the run's last turn came out.
-func resultOf(s run.State, denials []app.Denial, files []view.File) Result {
+func resultOf(s run.State, denials []approval.Denial, files []view.File) Result {
 	t := s.Turn
 	r := Result{Type: "result", Run: s.Created.Run, State: runlog.ConditionOf(s, false), End: t.End.End, Reason: t.End.Reason, Detail: t.End.Detail,
 		ExitCode: command.ExitCode(s), IsError: !t.Open() && t.End.End != run.Completed && t.End.End != run.Asked,
 		Text: s.Answer(), Usage: view.UsageOf(t.Usage), Duration: s.Driven(s.At).Milliseconds(), Steps: t.Steps, Turns: t.N, Model: s.Config.Model,
-		Files: view.FileForms(files), Denials: append([]app.Denial{}, denials...)}
+		Files: view.FileForms(files), Denials: append([]approval.Denial{}, denials...)}
 	if v := s.Submission().Value; s.Config.Output.Schema != "" && v != "" {
 		r.Result = json.RawMessage(v)
 	}

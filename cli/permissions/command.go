@@ -223,7 +223,7 @@ func (h here) ruleFrom(ctx context.Context, given string, q ruleRequest) (permis
 		return rule, "", command.Usage("%w", err)
 	}
 	for _, c := range []struct{ flag, value, names string }{
-		{"effect", q.effect, "allow, ask, deny"}, {"scope", q.scope, strings.Join(app.StoredScopes, ", ")},
+		{"effect", q.effect, "allow, ask, deny"}, {"scope", q.scope, strings.Join(permission.StoredScopes(), ", ")},
 	} {
 		if err := command.OneOf(c.names)(c.value); err != nil {
 			return rule, "", command.Usage("--%s: %w", c.flag, err)
@@ -260,7 +260,7 @@ func permissionsRmCommand(inv *command.Invocation) *cobra.Command {
 		Args:    command.Exactly("one rule, by its number in pawl permissions list or by its text in quotes", "'shell(go test *)'"),
 	}
 	cmd.ValidArgsFunction = completeRules(inv)
-	scope := cmd.Flags().String("scope", "", "the `scope`, if several have the rule: "+strings.Join(app.StoredScopes, ", "))
+	scope := cmd.Flags().String("scope", "", "the `scope`, if several have the rule: "+strings.Join(permission.StoredScopes(), ", "))
 	effect := cmd.Flags().String("effect", "", "the `effect`, if several rules have the text: allow, ask, deny")
 	asJSON := command.JSONFlag(cmd)
 	return ruled(inv, cmd, func(_ context.Context, h here, args []string) error {

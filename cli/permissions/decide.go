@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/approval"
 	"pawl/cli/command"
 	"pawl/cli/commandline"
 	"pawl/forms"
@@ -81,7 +82,7 @@ CALL may be omitted if only one call needs approval.`,
 		if err := inv.AsPerson("decide on its own calls"); err != nil {
 			return err
 		}
-		if err := command.OneOf(strings.Join(app.StoredScopes, ", "))(q.scope); err != nil {
+		if err := command.OneOf(strings.Join(permission.StoredScopes(), ", "))(q.scope); err != nil {
 			return command.Usage("--scope: %w", err)
 		}
 		switch q.answer = args[len(args)-1]; {
@@ -122,7 +123,7 @@ type decider struct {
 	inv *command.Invocation
 	here
 	id    run.ID
-	calls []app.Approval // that wait for a person
+	calls []approval.Approval // that wait for a person
 }
 
 func (d decider) show(ctx context.Context, asJSON bool) error {
@@ -160,7 +161,7 @@ func (d decider) show(ctx context.Context, asJSON bool) error {
 
 // wholeCall returns a call uncut, as a line and those below it: the change of a file, or a
 // command as it is written.
-func wholeCall(a app.Approval) (title string, below []string) {
+func wholeCall(a approval.Approval) (title string, below []string) {
 	if a.Change != "" {
 		tool, arguments := view.Use(a.Call.Tool, a.Call.Arguments)
 		return tool + " " + view.Subject(tool, arguments), strings.Split(strings.TrimSpace(a.Change), "\n")
@@ -205,7 +206,7 @@ func proposedWords(p permission.Proposal) string {
 }
 
 // pick returns the call that is named, or else the only one that needs approval.
-func (d decider) pick(ctx context.Context, named []string) (app.Approval, error) {
+func (d decider) pick(ctx context.Context, named []string) (approval.Approval, error) {
 	var ids []string
 	for _, a := range d.calls {
 		if ids = append(ids, string(a.Call.ID)); len(named) == 1 && string(a.Call.ID) == named[0] {
@@ -216,24 +217,24 @@ func (d decider) pick(ctx context.Context, named []string) (app.Approval, error)
 	case len(named) == 0 && len(d.calls) == 1:
 		return d.calls[0], nil
 	case len(named) == 0 && len(d.calls) > 1:
-		return app.Approval{}, command.Usage("%s need approval; name one of %s", command.Plural(len(d.calls), "call"), strings.Join(ids, ", "))
+		return approval.Approval{}, command.Usage("%s need approval; name one of %s", command.Plural(len(d.calls), "call"), strings.Join(ids, ", "))
 	case len(named) == 1:
 		events, _, err := d.Load(ctx, d.id)
 		if err != nil {
-			return app.Approval{}, err
+			return approval.Approval{}, err
 		}
 		if was, ok := view.DecisionOn(events, run.CallID(named[0])); ok {
-			return app.Approval{}, fmt.Errorf("too late: call %s was %s", named[0], view.DecisionWords(was))
+			return approval.Approval{}, fmt.Errorf("too late: call %s was %s", named[0], view.DecisionWords(was))
 		}
 	}
 	if len(d.calls) == 0 {
-		return app.Approval{}, command.Usage("no call of run %s needs approval", d.id)
+		return approval.Approval{}, command.Usage("no call of run %s needs approval", d.id)
 	}
-	return app.Approval{}, command.Usage("no call %s of run %s needs approval%s; pending: %s", command.Quoted(named[0]), d.id, text.DidYouMean(named[0], ids), strings.Join(ids, ", "))
+	return approval.Approval{}, command.Usage("no call %s of run %s needs approval%s; pending: %s", command.Quoted(named[0]), d.id, text.DidYouMean(named[0], ids), strings.Join(ids, ", "))
 }
 
 // rules returns the rules that an answer stores: the one given, or those proposed.
-func (d decider) rules(ctx context.Context, a app.Approval, q answerRequest) (permission.Rules, error) {
+func (d decider) rules(ctx context.Context, a approval.Approval, q answerRequest) (permission.Rules, error) {
 	if q.answer != string(run.Always) && q.answer != string(run.Never) {
 		if q.rule != "" {
 			return nil, command.Usage("--rule can only be used with always and never")
@@ -263,7 +264,7 @@ func (q answerRequest) ofRun(id run.ID) string {
 }
 
 // decide hands in the answer and reports what came of it.
-func (d decider) decide(ctx context.Context, a app.Approval, q answerRequest) error {
+func (d decider) decide(ctx context.Context, a approval.Approval, q answerRequest) error {
 	if !a.Is(q.shown) {
 		return command.Usage("call %s has changed since it was shown: run `pawl runs decide %s` again", a.Call.ID, a.Run)
 	}

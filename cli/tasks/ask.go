@@ -154,7 +154,7 @@ func (a *taskAsker) asks(ctx context.Context, s tasks.State) (tasks.Action, erro
 // something else has stopped it.
 func (a *taskAsker) instead(ctx context.Context, one *console.Asker, id run.ID) (tasks.Action, error) {
 	_, s, err := a.ws.Load(ctx, id)
-	if i := s.Turn.Interrupt; err != nil || i.Cause != run.ByWait || i.By != app.Person() {
+	if i := s.Turn.Interrupt; err != nil || i.Cause != run.ByWait || i.By != config.Person() {
 		return nil, err
 	}
 	line, ok := one.Prompt(nil, "  "+console.InsteadPrompt, ctx.Done())

@@ -22,6 +22,7 @@ import (
 	"pawl/board"
 	"pawl/cli/command"
 	"pawl/cli/console"
+	"pawl/config"
 	"pawl/forms"
 	"pawl/internal/text"
 	"pawl/report"
@@ -94,19 +95,19 @@ process that watches all tasks. The flags for models, permissions and limits hol
 		if description, err = ws.TypedText(ctx, description, console.Approve(inv, console.CanAsk(inv))); err != nil {
 			return err
 		}
-		c := tasks.Created{Description: description, Source: tasks.Source{Kind: "cli", User: app.Person()}, Labels: *labels, Priority: *priority,
+		c := tasks.Created{Description: description, Source: tasks.Source{Kind: "cli", User: config.Person()}, Labels: *labels, Priority: *priority,
 			Budget: tasks.Budget{Cost: *cost, Tokens: *tokens}, Isolation: tasks.Isolation(*isolation), Agent: *agent, Start: *start && len(opened) == 0}
 		if c.DependsOn, err = findTasks(ctx, ws, *depends); err != nil {
 			return err
 		}
-		s, err := board.Of(ws).Add(ctx, app.Person(), c)
+		s, err := board.Of(ws).Add(ctx, config.Person(), c)
 		if err == nil {
 			if s, err = attach(ctx, ws, s, opened); err != nil {
 				err = fmt.Errorf("task %s was added, but not all of its files: %w", s.Created.Task, err)
 			}
 		}
 		if err == nil && *start != s.Start { // with all its files
-			s, err = board.Of(ws).Do(ctx, s.Created.Task, app.Person(), tasks.Edit{Edited: tasks.Edited{Start: start}})
+			s, err = board.Of(ws).Do(ctx, s.Created.Task, config.Person(), tasks.Edit{Edited: tasks.Edited{Start: start}})
 		}
 		if err != nil {
 			return taskError(err)
@@ -179,7 +180,7 @@ func closeFiles(files []*os.File) {
 func attach(ctx context.Context, ws *app.Workspace, s tasks.State, files []*os.File) (tasks.State, error) {
 	for _, f := range files {
 		var err error
-		if s, err = board.Of(ws).Attach(ctx, s.Created.Task, app.Person(), filepath.Base(f.Name()), f); err != nil {
+		if s, err = board.Of(ws).Attach(ctx, s.Created.Task, config.Person(), filepath.Base(f.Name()), f); err != nil {
 			return s, err
 		}
 	}
@@ -277,7 +278,7 @@ task that loses a dependency that is not completed does not start by itself any 
 			e.Isolation = &i
 		}
 		before := s
-		if s, err = board.Of(ws).Do(ctx, id, app.Person(), tasks.Edit{Edited: e}); err != nil {
+		if s, err = board.Of(ws).Do(ctx, id, config.Person(), tasks.Edit{Edited: e}); err != nil {
 			return err
 		}
 		if err := printTask(inv, s, *asJSON); err != nil {

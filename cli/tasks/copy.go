@@ -11,6 +11,7 @@ import (
 	"pawl/app"
 	"pawl/board"
 	"pawl/cli/command"
+	"pawl/config"
 	"pawl/gitcopy"
 	"pawl/report"
 	tasks "pawl/task"
@@ -76,7 +77,7 @@ it conflicts with what is checked out.`,
 		if _, err := atRest(ctx, ws, id); err != nil {
 			return err
 		}
-		m, err := board.Of(ws).Merge(ctx, id, app.Person(), "")
+		m, err := board.Of(ws).Merge(ctx, id, config.Person(), "")
 		switch {
 		case err != nil:
 			return err
@@ -161,7 +162,7 @@ stay. The next start of the task makes another copy.`,
 	return oneTask(inv, cmd, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) error {
 		s, err := atRest(ctx, ws, id)
 		if err == nil {
-			s, err = board.Of(ws).Discard(ctx, id, app.Person())
+			s, err = board.Of(ws).Discard(ctx, id, config.Person())
 		}
 		if err != nil {
 			return err

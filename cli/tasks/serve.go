@@ -14,6 +14,7 @@ import (
 	"pawl/board"
 	"pawl/cli/command"
 	"pawl/cli/console"
+	"pawl/config"
 	"pawl/forms"
 	"pawl/internal/build"
 	"pawl/internal/plainjson"
@@ -129,7 +130,7 @@ func joined[T fmt.Stringer](all []T) string {
 }
 
 func (s *taskServer) run(ctx context.Context, a servedArgs) (any, error) {
-	t, err := board.Of(s.ws).Add(ctx, app.Person(), tasks.Created{Description: a.Description, Source: tasks.Source{Kind: "mcp", User: app.Person()}, Start: true})
+	t, err := board.Of(s.ws).Add(ctx, config.Person(), tasks.Created{Description: a.Description, Source: tasks.Source{Kind: "mcp", User: config.Person()}, Start: true})
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +170,7 @@ func (s *taskServer) answer(ctx context.Context, a servedArgs) (any, error) {
 	if len(open) == 0 {
 		do = tasks.Resume{Words: strings.Join(a.Answers, "\n")}
 	}
-	if _, err := board.Of(s.ws).Do(ctx, t.Created.Task, app.Person(), do); err != nil {
+	if _, err := board.Of(s.ws).Do(ctx, t.Created.Task, config.Person(), do); err != nil {
 		return nil, err
 	}
 	return s.awaited(ctx, t.Created.Task, a.Wait)

@@ -16,6 +16,7 @@ import (
 	"pawl/board"
 	"pawl/cli/command"
 	"pawl/cli/console"
+	"pawl/config"
 	"pawl/forms"
 	"pawl/run"
 	tasks "pawl/task"
@@ -72,7 +73,7 @@ questions (see pawl task answer), or why there can be no plan.`,
 	}
 	w := workFlags(cmd)
 	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) (tasks.State, error) {
-		return board.Of(ws).Plan(ctx, id, app.Person())
+		return board.Of(ws).Plan(ctx, id, config.Person())
 	}))
 }
 
@@ -101,7 +102,7 @@ number of one is enough.`,
 				}
 			}
 		}
-		return board.Of(ws).Do(ctx, id, app.Person(), tasks.SubmitAnswers{Answers: answers, Questions: s.OpenQuestions()})
+		return board.Of(ws).Do(ctx, id, config.Person(), tasks.SubmitAnswers{Answers: answers, Questions: s.OpenQuestions()})
 	}))
 }
 
@@ -121,7 +122,7 @@ approval wait for pawl runs decide, unless --on-ask says what happens to them.`,
 	agent := cmd.Flags().String("agent", "", "the `agent` that works, instead of that of the plan")
 	w := workFlags(cmd)
 	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id tasks.ID, _ []string) (tasks.State, error) {
-		return board.Of(ws).Start(ctx, id, app.Person(), *agent)
+		return board.Of(ws).Start(ctx, id, config.Person(), *agent)
 	}))
 }
 
@@ -143,7 +144,7 @@ another one has worked on it, and the words of -p.`,
 	words := cmd.Flags().StringP("prompt", "p", "", "the `words` that the agent is told")
 	w := workFlags(cmd)
 	return oneTask(inv, cmd, w.works(inv, func(ctx context.Context, ws *app.Workspace, id tasks.ID, args []string) (tasks.State, error) {
-		return board.Of(ws).HandOn(ctx, id, app.Person(), args[0], *words)
+		return board.Of(ws).HandOn(ctx, id, config.Person(), args[0], *words)
 	}))
 }
 
@@ -169,7 +170,7 @@ is spent needs a higher one.`,
 				return s, command.Usage("-p: %w", err)
 			}
 		}
-		return board.Of(ws).Do(ctx, id, app.Person(), tasks.Resume{Words: *words, Budget: budget(s)})
+		return board.Of(ws).Do(ctx, id, config.Person(), tasks.Resume{Words: *words, Budget: budget(s)})
 	}))
 }
 
@@ -316,7 +317,7 @@ func attend(ctx context.Context, inv *command.Invocation, ws *app.Workspace, id 
 		if moved {
 			continue
 		}
-		if _, err := board.Of(ws).Do(ctx, id, app.Person(), answer); err != nil {
+		if _, err := board.Of(ws).Do(ctx, id, config.Person(), answer); err != nil {
 			return err
 		}
 	}
@@ -357,7 +358,7 @@ func attendOnce(ctx context.Context, inv *command.Invocation, ws *app.Workspace,
 	}
 	interrupted := context.AfterFunc(ctx, func() {
 		if worker.StopOf(ctx).Interrupted.Cause == run.ByPerson && !served.Load() {
-			_, err := board.Of(ws).Do(context.Background(), id, app.Person(), tasks.Pause{})
+			_, err := board.Of(ws).Do(context.Background(), id, config.Person(), tasks.Pause{})
 			if s, _ := board.Of(ws).Load(context.Background(), id); err == nil || errors.As(err, new(*tasks.TransitionError)) && s.Status.Until.IsZero() {
 				return // it comes to rest
 			}
@@ -522,7 +523,7 @@ func change(inv *command.Invocation, cmd *cobra.Command, action func(s tasks.Sta
 		if err != nil {
 			return err
 		}
-		if s, err = board.Of(ws).Do(ctx, id, app.Person(), a); err != nil {
+		if s, err = board.Of(ws).Do(ctx, id, config.Person(), a); err != nil {
 			return err
 		}
 		if s, err = stopped(ctx, inv, ws, s); err != nil {
@@ -633,7 +634,7 @@ agent that worked last does what is said, in the same conversation, and reports 
 		if err != nil {
 			return err
 		}
-		s, err := board.Of(ws).Say(ctx, id, app.Person(), tasks.Say{ID: board.NewMessageID(), Text: words})
+		s, err := board.Of(ws).Say(ctx, id, config.Person(), tasks.Say{ID: board.NewMessageID(), Text: words})
 		if err != nil {
 			return err
 		}

@@ -97,3 +97,11 @@ func Rename(folder, from, to string) error {
 	}
 	return in(folder, from, func(root *os.Root, name string) error { return root.Rename(name, to) })
 }
+
+// Real returns a path with its links followed if it is there: who replaces the file keeps the link.
+func Real(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}

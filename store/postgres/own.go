@@ -13,6 +13,7 @@ import (
 
 	"pawl/run"
 	"pawl/store"
+	"pawl/store/socket"
 )
 
 // A lease is a row of leases, for as long as it is renewed.
@@ -239,7 +240,7 @@ func (s *Store) hear(ctx context.Context, conn *pgx.Conn) {
 		if l == nil || l.socket == "" {
 			continue
 		}
-		if v, err := store.Dial(ctx, l.socket); err == nil {
+		if v, err := socket.Dial(ctx, l.socket); err == nil {
 			_ = v.Wake()
 			_ = v.Close()
 		}

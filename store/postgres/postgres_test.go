@@ -16,6 +16,7 @@ import (
 	"pawl/store"
 	"pawl/store/postgres"
 	"pawl/store/postgres/pgtest"
+	"pawl/store/socket"
 	"pawl/store/storetest"
 )
 
@@ -153,7 +154,7 @@ func TestARowWakesTheOwnerInAnotherProcess(t *testing.T) {
 	address := pgtest.Shared(t).Address(t)
 	st, other := open(t, address, postgres.Options{}), open(t, address, postgres.Options{})
 	begin(t, st, "r")
-	l, err := store.Listen(t.TempDir())
+	l, err := socket.Listen(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

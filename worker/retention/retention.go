@@ -237,7 +237,7 @@ func (s State) LiveOutputs(ctx context.Context) func(output.Meta) bool {
 
 // Tidy removes what no run needs and is older than age: lock files without a run, folders of
 // a recovery, and, if no run of the workspace has an owner, the temporary files of
-// commands. Sockets of killed processes are [store.TidySockets]'s. It returns how many
+// commands. Sockets of killed processes are [socket.Tidy]'s. It returns how many
 // bytes that has freed.
 func (s State) Tidy(ctx context.Context, age time.Duration, now time.Time) (freed int64, err error) {
 	freed, err = s.Store.Tidy(ctx, age, now)

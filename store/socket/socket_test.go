@@ -1,6 +1,7 @@
-package store
+package socket
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pawl/store"
 )
 
 // socketDir is a folder whose path is short enough for sockets; t.TempDir has the
@@ -272,6 +275,9 @@ func TestSocketsOfKilledProcessesAreSwept(t *testing.T) {
 
 func TestAPathTooLongForASocketIsSaid(t *testing.T) {
 	t.Parallel()
+	if l, err := Listen(filepath.Join(t.TempDir(), "gone")); err == nil {
+		t.Error("a socket is made in a folder that is not there", l.Close())
+	}
 	dir := filepath.Join(socketDir(t), strings.Repeat("x", 100))
 	if _, err := Listen(dir); err == nil || !strings.Contains(err.Error(), "shorter") {
 		t.Errorf("got error %v, want one that asks for a shorter folder", err)
@@ -281,11 +287,11 @@ func TestAPathTooLongForASocketIsSaid(t *testing.T) {
 func TestTheRuntimeFolderIsWhereTheSystemSays(t *testing.T) {
 	parent := socketDir(t)
 	t.Setenv("XDG_RUNTIME_DIR", parent)
-	if dir, err := RuntimeDir(); err != nil || dir != filepath.Join(parent, "pawl") {
+	if dir, err := Dir(); err != nil || dir != filepath.Join(parent, "pawl") {
 		t.Errorf("got %s, %v; want it below %s", dir, err, parent)
 	}
 	t.Setenv("XDG_RUNTIME_DIR", filepath.Join(parent, "gone"))
-	if dir, err := RuntimeDir(); err == nil || !strings.Contains(err.Error(), filepath.Join(parent, "gone", "pawl")) {
+	if dir, err := Dir(); err == nil || !strings.Contains(err.Error(), filepath.Join(parent, "gone", "pawl")) {
 		t.Errorf("got %s, %v below a folder that is not there", dir, err)
 	}
 	t.Setenv("XDG_RUNTIME_DIR", "")
@@ -293,7 +299,7 @@ func TestTheRuntimeFolderIsWhereTheSystemSays(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return
 	}
-	if dir, err := RuntimeDir(); err != nil || dir != filepath.Join(parent, fmt.Sprintf("pawl-%d", os.Getuid())) {
+	if dir, err := Dir(); err != nil || dir != filepath.Join(parent, fmt.Sprintf("pawl-%d", os.Getuid())) {
 		t.Errorf("without it: got %s, %v; want it below %s", dir, err, parent)
 	}
 }
@@ -317,7 +323,7 @@ func TestTheRuntimeFolderIsOursAlone(t *testing.T) {
 	if err := privateDir(file); err == nil || !strings.Contains(err.Error(), "is not a folder") {
 		t.Errorf("of a file: %v", err)
 	}
-	if err := privateDir(filepath.Join(file, "pawl")); !errors.Is(err, ErrReadOnly) {
+	if err := privateDir(filepath.Join(file, "pawl")); !errors.Is(err, store.ErrReadOnly) {
 		t.Errorf("below a file: %v", err)
 	}
 	link := filepath.Join(parent, "link")
@@ -358,5 +364,72 @@ func TestAFolderOfSocketsIsSweptOnceAMinute(t *testing.T) {
 		if got := s.due(c.dir, now.Add(c.at)); got != c.want {
 			t.Errorf("the folder %s after %s: %t, want %t", c.dir, c.at, got, c.want)
 		}
+	}
+}
+
+// A line that no owner sends ends the reading with an error.
+func TestALineThatIsTooLongIsAnError(t *testing.T) {
+	t.Parallel()
+	owner, viewer := net.Pipe()
+	defer owner.Close()
+	go owner.Write(make([]byte, 2*maxPending)) // it ends with the viewer
+	v := &Viewer{viewer}
+	defer v.Close()
+	for line, err := range v.Lines() {
+		if !errors.Is(err, bufio.ErrTooLong) {
+			t.Errorf("a line of %d bytes, %v", len(line), err)
+		}
+	}
+}
+
+// A client that connects while the owner is leaving gets nothing.
+func TestAListenerThatIsClosedTakesNoViewer(t *testing.T) {
+	t.Parallel()
+	l, err := Listen(socketDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Greet(func() [][]byte { return [][]byte{[]byte("hello")} })
+	for range 2 {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	v := &viewerConn{more: make(chan struct{}, 1)}
+	if l.add(v) || len(v.pending) > 0 || l.Viewers() != 0 {
+		t.Errorf("it was sent %q, %d viewers", v.pending, l.Viewers())
+	}
+}
+
+func TestSocketsOfKilledProcessesAreRemoved(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "pawl-sock-") // t.TempDir is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	l, err := Listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if n := Tidy(dir, 0); n != 0 {
+		t.Errorf("%d sockets that are listened on were removed", n)
+	}
+	if _, err := os.Stat(l.Addr()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A broadcast without viewers is what every delta of a run that is not watched costs.
+func BenchmarkBroadcastWithoutViewers(b *testing.B) {
+	l, err := Listen(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	line := []byte(`{"delta":"a"}`)
+	for b.Loop() {
+		l.Broadcast(line)
 	}
 }

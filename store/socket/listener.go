@@ -1,4 +1,8 @@
-package store
+// Package socket carries what is not an event between the process that owns a run and those that look
+// at it: a viewer wakes the owner, which then reads its inbox, and the owner broadcasts deltas of an
+// answer in progress. Correctness does not depend on it: events and inbox are in the store, which both
+// sides also poll.
+package socket
 
 import (
 	"bufio"
@@ -12,14 +16,12 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"pawl/store"
 )
 
-// An owner's socket carries lines: viewers send "wake", which tells the owner to read its
-// inbox, and the owner broadcasts to the viewers. Correctness does not depend on it:
-// events and inbox are in the database, which both sides also poll.
-
 const (
-	// wakeLine is what a viewer sends.
+	// wakeLine is what a viewer sends; the owner sends any other lines.
 	wakeLine = "wake"
 	// maxPending bounds what waits for one viewer, and so the longest line. A
 	// viewer that falls behind by more misses lines.
@@ -46,11 +48,11 @@ type Listener struct {
 	greet   func() [][]byte
 }
 
-// Listen creates a socket in dir, which must be private to this user (see [RuntimeDir]),
+// Listen creates a socket in dir, which must be private to this user (see [Dir]),
 // and removes the sockets of dead processes there.
 func Listen(dir string) (*Listener, error) {
 	if tidied.due(dir, time.Now()) {
-		TidySockets(dir, staleAfter)
+		Tidy(dir, staleAfter)
 	}
 	addr := filepath.Join(dir, fmt.Sprintf("%d-%.6s.sock", os.Getpid(), rand.Text()))
 	if len(addr) > maxAddr {
@@ -58,10 +60,10 @@ func Listen(dir string) (*Listener, error) {
 	}
 	ln, err := net.Listen("unix", addr)
 	if err != nil {
-		return nil, fileError(dir, err)
+		return nil, store.FileFault(dir, err)
 	}
 	if err := os.Chmod(addr, 0o600); err != nil {
-		return nil, errors.Join(fileError(addr, err), ln.Close())
+		return nil, errors.Join(store.FileFault(addr, err), ln.Close())
 	}
 	l := &Listener{addr: addr, ln: ln, wake: make(chan struct{}, 1), viewers: map[*viewerConn]struct{}{}}
 	l.wait.Go(l.accept)
@@ -91,10 +93,10 @@ func (s *sweeps) due(dir string, now time.Time) bool {
 	return true
 }
 
-// TidySockets removes the sockets in dir, as of [RuntimeDir], of processes that were killed:
+// Tidy removes the sockets in dir, as of [Dir], of processes that were killed:
 // those that are older than age, of which a minute is enough, and have no listener. It
 // returns how many.
-func TidySockets(dir string, age time.Duration) (removed int) {
+func Tidy(dir string, age time.Duration) (removed int) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.sock"))
 	if err != nil {
 		return 0 // unreachable: the pattern is well formed unless dir has brackets, and then nothing matches
@@ -114,7 +116,7 @@ func TidySockets(dir string, age time.Duration) (removed int) {
 	return removed
 }
 
-// Addr returns the socket's address, for [Store.Own] and [Dial].
+// Addr returns the socket's address, for [store.Store.Own] and [Dial].
 func (l *Listener) Addr() string { return l.addr }
 
 // Wake returns the channel on which wake-ups arrive. Those that were not received yet are

@@ -1,4 +1,4 @@
-package app_test
+package approval_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pawl/app"
+	"pawl/approval"
 	"pawl/permission"
 	"pawl/render"
 	"pawl/run"
@@ -37,7 +37,7 @@ func TestWhatAnExternalAgentAsksForIsShownAsACallOfPawls(t *testing.T) {
 	} {
 		c := run.Call{Tool: "permission", Arguments: strings.ReplaceAll(arguments, "/w/", dir+"/")}
 		r := permission.Request{Workspace: dir, Paths: []string{dir + "/a.go", dir + "/new", "other.go"}, Resolved: []string{"a.go", "new", dir}}
-		got := app.ChangeOf(c, r)
+		got := approval.ChangeOf(c, r)
 		if got == "" {
 			got = render.WholeCall(c)
 		}
@@ -47,7 +47,7 @@ func TestWhatAnExternalAgentAsksForIsShownAsACallOfPawls(t *testing.T) {
 	}
 	// A relative name is of the folder that the agent works in, which the call does not say.
 	c := run.Call{Tool: "permission", Arguments: `{"tool_name":"Write","input":{"file_path":"a.go","content":"one\n"}}`}
-	if got, want := app.ChangeOf(c, permission.Request{Workspace: dir, Paths: []string{dir + "/sub/a.go"}, Resolved: []string{"a.go"}}), "@@ -1,3 +1 @@\n one\n-two\n-two"; got != want {
+	if got, want := approval.ChangeOf(c, permission.Request{Workspace: dir, Paths: []string{dir + "/sub/a.go"}, Resolved: []string{"a.go"}}), "@@ -1,3 +1 @@\n one\n-two\n-two"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -1,4 +1,4 @@
-package store
+package socket
 
 import (
 	"bufio"

@@ -1,6 +1,6 @@
 //go:build unix
 
-package store
+package socket
 
 import (
 	"io/fs"

@@ -1,4 +1,4 @@
-package store
+package socket
 
 import (
 	"errors"
@@ -6,11 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"pawl/store"
 )
 
-// RuntimeDir creates the folder for owners' sockets and returns it:
+// Dir creates the folder for owners' sockets and returns it:
 // $XDG_RUNTIME_DIR/pawl, or pawl-<uid> in the folder for temporary files.
-func RuntimeDir() (string, error) {
+func Dir() (string, error) {
 	parent, name := os.Getenv("XDG_RUNTIME_DIR"), "pawl"
 	if parent == "" {
 		parent, name = os.TempDir(), fmt.Sprintf("pawl-%d", os.Getuid())
@@ -26,12 +28,12 @@ func RuntimeDir() (string, error) {
 // a shared parent such as /tmp another user may have created it to intercept connections.
 func privateDir(dir string) error {
 	if err := os.Mkdir(dir, 0o700); !errors.Is(err, fs.ErrExist) {
-		return fileError(dir, err) // nil: it was made
+		return store.FileFault(dir, err) // nil: it was made
 	}
 	info, err := os.Lstat(dir) // not Stat: a symbolic link may be of another user
 	switch {
 	case err != nil:
-		return fileError(dir, err)
+		return store.FileFault(dir, err)
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a folder: remove it, or set XDG_RUNTIME_DIR to a folder of your own", dir)
 	case !ownedByUser(info):

@@ -1,11 +1,11 @@
-package app
+package report
 
 import (
 	"context"
 	"errors"
 	"os"
 
-	"pawl/metrics"
+	"pawl/app"
 	"pawl/store"
 	"pawl/tasklog"
 )
@@ -23,13 +23,13 @@ type Health struct {
 	Board int `json:"board_pid,omitempty"`
 }
 
-// Health writes to the folder of the log as a run would, and takes it away.
-func (w *Workspace) Health(ctx context.Context) Health {
+// HealthOf writes to the folder of the log of a workspace as a run would, and takes it away.
+func HealthOf(ctx context.Context, w *app.Workspace) Health {
 	h := Health{OK: true}
 	if free, err := store.FreeSpace(w.State); err == nil {
 		h.Free = &free
 	}
-	if err := w.probeLog(); err != nil {
+	if err := probeLog(w); err != nil {
 		h.OK, h.Problem, h.DiskFull = false, err.Error(), errors.Is(err, store.ErrDiskFull)
 	}
 	if owner, owned, err := w.Owner(ctx, tasklog.Board); err == nil && owned {
@@ -39,8 +39,8 @@ func (w *Workspace) Health(ctx context.Context) Health {
 }
 
 // probeLog opens the log for writing, and writes a page beside it.
-func (w *Workspace) probeLog() error {
-	if _, err := w.writing(); err != nil {
+func probeLog(w *app.Workspace) error {
+	if _, err := w.Tasks(); err != nil {
 		return err
 	}
 	f, err := os.CreateTemp(w.State, "health-")
@@ -53,6 +53,3 @@ func (w *Workspace) probeLog() error {
 	}
 	return store.FileFault(w.State, errors.Join(err, f.Close(), os.Remove(f.Name())))
 }
-
-// Metrics returns what counts the runs that are driven here; nil: nothing is counted.
-func (w *Workspace) Metrics() *metrics.Metrics { return w.opt.Metrics }
