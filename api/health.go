@@ -9,7 +9,7 @@ import (
 	"pawl/report"
 )
 
-// healthPages registers /healthz and /metrics. Both need the token, as everything does that
+// healthPages registers /healthz, /metrics and /mcp. All need the token, as everything does that
 // tells of the workspace; a scraper sends it as Authorization: Bearer.
 func (s *Server) healthPages() {
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
@@ -32,6 +32,15 @@ func (s *Server) healthPages() {
 		}
 		w.Header().Set("Content-Type", metrics.ContentType)
 		_ = m.Write(w, gauges...) // a client that is gone needs no answer
+	})
+	if s.opt.MCP == nil {
+		return
+	}
+	s.mux.HandleFunc("POST /mcp", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(s.stopped, cancel)()
+		s.opt.MCP.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 

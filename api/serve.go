@@ -41,6 +41,8 @@ type ServeOptions struct {
 	InsecureAddress bool
 	// Runs is how many runs work at once; see [board.Options].
 	Runs int
+	// MCP is as in [Options].
+	MCP http.Handler
 	// Ready is called with the address of the server when it accepts requests.
 	Ready func(url string)
 	Log   *slog.Logger
@@ -78,7 +80,7 @@ func Serve(ctx context.Context, ws *app.Workspace, o ServeOptions) error {
 		return config.Errorf("listen: %w", err)
 	}
 	defer listener.Close()
-	server, err := New(ws, Options{Token: token, Hosts: HostsOf(listener.Addr(), o.Names...), TLS: o.CertFile != "", Log: o.Log})
+	server, err := New(ws, Options{Token: token, Hosts: HostsOf(listener.Addr(), o.Names...), TLS: o.CertFile != "", MCP: o.MCP, Log: o.Log})
 	if err != nil {
 		return err
 	}

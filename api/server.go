@@ -39,6 +39,8 @@ type Options struct {
 	TLS bool
 	// Rate bounds requests a second, of all callers together; 0: DefaultRate.
 	Rate int
+	// MCP answers the clients of a server of the Model Context Protocol that have the token, at /mcp; nil: there is none.
+	MCP http.Handler
 	// Log is for diagnostics; nil: none.
 	Log *slog.Logger
 }

@@ -13,6 +13,7 @@ import (
 	"pawl/app"
 	"pawl/board"
 	"pawl/cli/command"
+	"pawl/cli/tasks"
 	"pawl/metrics"
 )
 
@@ -26,7 +27,8 @@ board, to see, steer and review the tasks in a browser (docs/board.md).
 
 It listens on this machine alone. Another address needs --tls-cert and --tls-key, or
 --insecure-address, and --host with the name that clients call it by. Every request needs
-the token, which pawl serve token prints; pawl serve link logs a browser in.
+the token, which pawl serve token prints; pawl serve link logs a browser in. At /mcp it offers
+tasks to other agents (docs/mcp.md), as pawl mcp serve does.
 
 An interrupt or a termination ends it: runs stop as they are, and the next pawl serve
 continues them.`,
@@ -87,7 +89,7 @@ func serveHere(inv *command.Invocation, cmd *cobra.Command, o *api.ServeOptions,
 		return err
 	}
 	defer ws.Close() // what counts is durable
-	o.Log = ws.Log()
+	o.Log, o.MCP = ws.Log(), tasks.Handler(ws)
 	o.Ready = func(url string) {
 		fmt.Fprintf(inv.Stderr, "serving %s at %s\nthe token: `pawl serve token`; a browser: `pawl serve link`; end with Ctrl-C\n", command.Visible(ws.Dir), url)
 		ready(ws, url)

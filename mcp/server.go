@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"strconv"
 	"sync/atomic"
 
@@ -42,7 +43,7 @@ type Result struct {
 	IsError bool
 }
 
-// A Server answers the requests of one client.
+// A Server answers the requests of clients.
 type Server struct {
 	Name, Version string
 	// Instructions are for the client's model; they may be empty.
@@ -59,6 +60,22 @@ type Server struct {
 // done. Calls are made concurrently; those that are under way when the session ends are
 // cancelled, and Serve returns when they have returned. The error is one of in or out.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	err := s.server().Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}, MaxLineLength: maxMessage})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// Handler answers requests of the streamable HTTP transport, of any number of clients: nothing is kept between two
+// requests. Who is let in, and from where, has been decided before.
+func (s *Server) Handler() http.Handler {
+	server := s.server()
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server },
+		&sdk.StreamableHTTPOptions{Stateless: true, Logger: slog.New(slog.DiscardHandler), DisableLocalhostProtection: true})
+}
+
+func (s *Server) server() *sdk.Server {
 	server := sdk.NewServer(&sdk.Implementation{Name: s.Name, Version: s.Version}, &sdk.ServerOptions{
 		Instructions: s.Instructions, Logger: slog.New(slog.DiscardHandler),
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
@@ -76,11 +93,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			return next(ctx, method, req)
 		}
 	})
-	err := server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}, MaxLineLength: maxMessage})
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return server
 }
 
 // callOnce makes one call over a connection to a server, which it closes.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -34,14 +35,20 @@ func Serve(ctx context.Context, inv *command.Invocation, ws *app.Workspace) erro
 	s := &taskServer{ws: ws, ctx: ctx, driven: map[tasks.ID]bool{}}
 	defer s.driving.Wait()
 	defer cancel()
-	server := &mcp.Server{Name: "pawl", Version: build.Version(), Instructions: served, Call: s.call, Tools: func() ([]mcp.Tool, error) {
+	return s.server().Serve(ctx, inv.Stdin, inv.Stdout)
+}
+
+// Handler offers them over HTTP, in a process that drives all tasks of the workspace.
+func Handler(ws *app.Workspace) http.Handler { return (&taskServer{ws: ws}).server().Handler() }
+
+func (s *taskServer) server() *mcp.Server {
+	return &mcp.Server{Name: "pawl", Version: build.Version(), Instructions: served, Call: s.call, Tools: func() ([]mcp.Tool, error) {
 		var all []mcp.Tool
 		for _, t := range servedTools {
 			all = append(all, mcp.Tool{Name: t.name, Description: t.description, Schema: json.RawMessage(t.schema)})
 		}
 		return all, nil
 	}}
-	return server.Serve(ctx, inv.Stdin, inv.Stdout)
 }
 
 const served = "pawl plans tasks and carries them out in one folder. Run a task, ask its state until it is completed, failed or waits for you, and answer what it asks. " +
@@ -83,7 +90,7 @@ type servedArgs struct {
 
 type taskServer struct {
 	ws  *app.Workspace
-	ctx context.Context // ends with the client
+	ctx context.Context // ends with the client; nil: the process drives all tasks
 
 	mu      sync.Mutex
 	driven  map[tasks.ID]bool
@@ -207,6 +214,9 @@ func (s *taskServer) awaited(ctx context.Context, id tasks.ID, wait int) (any, e
 
 // drive drives a task until it rests, unless that is done already.
 func (s *taskServer) drive(id tasks.ID) {
+	if s.ctx == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.driven[id] || s.ctx.Err() != nil {
