@@ -202,7 +202,7 @@ export function said(text, bad = false) {
 export async function trying(f) {
 	try {
 		return await f();
-	} catch (error) {
+	} catch (/** @type {any} */ error) {
 		said(error.message, true);
 		return undefined;
 	}

@@ -84,7 +84,7 @@ export async function agentPage(place, name, signal) {
 			said("Saved.");
 			fill(place);
 			await agentPage(place, name, signal);
-		} catch (error) { wrong.textContent = error.message; }
+		} catch (/** @type {any} */ error) { wrong.textContent = error.message; }
 	};
 	place.append(h("p", null, link("#/agents", "← Agents")), h("h1", null, name), h("p", "status", a ? [h("b", a.valid ? "" : "need failed", a.valid ? "ready" : a.why || "cannot run"), " · ", a.file ? code(a.file) : "built in; a file of your own replaces it"] : "There is no such agent yet."),
 		h("form", { class: "agent", onsubmit: submits(save) }, Object.values(fields).map((f) => h("label", null, f.label, f.e)),

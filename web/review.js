@@ -72,7 +72,7 @@ export async function reviewPage(place, id, signal) {
 			fill(meets, unmerged(task) && meeting(await get(`/tasks/${id}/merge`, {}, signal).catch((error) => ({ why: error.message }))));
 			fill(past, attempts.length > 1 && attemptsView(attempts, runs), reviews.map((r, i) => reviewView(r, i === 0)));
 			draw();
-		} catch (error) {
+		} catch (/** @type {any} */ error) {
 			if (!signal.aborted) fill(counts, error.message);
 		}
 	}, 20, signal);

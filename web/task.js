@@ -54,7 +54,7 @@ export async function taskPage(place, id, signal) {
 			}
 			say.show(task);
 			if (calls.items.length === 0 && task.waits_for === "permission") setTimeout(load, 500);
-		} catch (error) {
+		} catch (/** @type {any} */ error) {
 			if (!signal.aborted) fill(status, error.message);
 		}
 	}, 80, signal);

@@ -99,7 +99,7 @@ export function transcript(place, run, signal) {
 				h("p", "quiet", "When you have quit it, say something here: the agent goes on, and knows what was said there."));
 			byHand.dataset.shows = command;
 			draw(fresh);
-		} catch (error) {
+		} catch (/** @type {any} */ error) {
 			if (signal.aborted) return;
 			if (/** @type {Problem} */ (error).status === 404 && missing++ < 20) setTimeout(load, 300); // a run that was just assigned is there in a moment
 			else fill(live, h("p", "quiet", error.message));
