@@ -12,8 +12,12 @@ import (
 	"pawl/view"
 )
 
-// pollRun is how often a stream looks whether another process drives its run.
-const pollRun = 250 * time.Millisecond
+// pollRun is how long a stream of a run that nobody drives waits until it looks whether another process does. While it finds
+// nothing it waits twice as long each time, up to maxPollRun.
+const (
+	pollRun    = 250 * time.Millisecond
+	maxPollRun = 2 * time.Second
+)
 
 // maxLive is how many live lines may wait for a slow client before more are dropped.
 const maxLive = 1000
@@ -79,8 +83,7 @@ func (f *runFollower) follow(ctx context.Context, after int64) {
 		f.fail(err)
 		return
 	}
-	poll := time.NewTicker(pollRun)
-	defer poll.Stop()
+	wait := pollRun
 	for ctx.Err() == nil {
 		session, changed := f.s.sessions.get(f.id)
 		elsewhere, cancel := context.WithCancel(ctx)
@@ -105,7 +108,7 @@ func (f *runFollower) follow(ctx context.Context, after int64) {
 			}
 			select {
 			case f.durable <- fact{u.Event.Seq, f.lines.Event(*u.Event)}:
-				after = u.Event.Seq
+				after, wait = u.Event.Seq, pollRun
 				f.wake()
 			case <-ctx.Done():
 				cancel()
@@ -122,7 +125,8 @@ func (f *runFollower) follow(ctx context.Context, after int64) {
 		select {
 		case <-ctx.Done():
 		case <-changed:
-		case <-poll.C:
+		case <-time.After(wait):
+			wait = min(2*wait, maxPollRun)
 		}
 	}
 }

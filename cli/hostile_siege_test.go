@@ -99,6 +99,7 @@ func besiege(t *testing.T) *siege {
 	for _, name := range secret {
 		s.write(t, name, secretOutside+"\n")
 	}
+	s.write(t, "state/log-key", secretOutside+"-"+secretOutside+"\n")
 	s.write(t, "home/.config/pawl/config.toml", "# "+secretOutside+"\n")
 	s.write(t, "home/.bashrc", "# nothing of anybody's\n")
 	s.write(t, "out/plain", "plain\n")

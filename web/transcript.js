@@ -120,6 +120,10 @@ export function transcript(place, run, signal) {
 		} else if (event.type === "progress") {
 			text = event.output;
 			stream();
+		} else if (event.type === "notice") {
+			const id = "notice" + items.size;
+			items.set(id, { id, kind: "notice", text: event.message });
+			draw(1);
 		} else if (!event.type || event.seq > after) {
 			if (event.type === "replied" || event.type === "call_settled" || event.type === "turn_ended") { text = ""; stream(); }
 			load();
