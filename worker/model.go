@@ -128,7 +128,8 @@ func (r *Runner) offer(c run.Config, p llm.Provider, registry *tool.Registry, su
 	m := offer{names: llm.NewNames(registry.Names())}
 	specs := registry.Specs()
 	searched := tool.Searched(specs, c.Window)
-	if len(searched) > 0 {
+	large := len(searched) > 0
+	if large {
 		m.names = m.names.Through(tool.ServerCall, searched)
 	}
 	if submission != nil && structured && !c.Controlled() && !c.Output.ByTool {
@@ -139,7 +140,7 @@ func (r *Runner) offer(c run.Config, p llm.Provider, registry *tool.Registry, su
 		}
 	}
 	for _, t := range specs {
-		if t.Instead != (len(searched) > 0) && (t.Instead || t.Server != "") {
+		if large && t.Server != "" || !large && t.Instead {
 			continue
 		}
 		submits := submission != nil && t.Name == submission.Spec().Name
