@@ -9,7 +9,7 @@ import (
 	"pawl/report"
 )
 
-// healthPages registers /healthz, /metrics and /mcp. All need the token, as everything does that
+// healthPages registers /healthz and /metrics. Both need the token, as everything does that
 // tells of the workspace; a scraper sends it as Authorization: Bearer.
 func (s *Server) healthPages() {
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
@@ -33,6 +33,10 @@ func (s *Server) healthPages() {
 		w.Header().Set("Content-Type", metrics.ContentType)
 		_ = m.Write(w, gauges...) // a client that is gone needs no answer
 	})
+}
+
+// mcpServer registers /mcp, if there is such a server. It needs the token, too.
+func (s *Server) mcpServer() {
 	if s.opt.MCP == nil {
 		return
 	}

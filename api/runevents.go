@@ -12,8 +12,8 @@ import (
 	"pawl/view"
 )
 
-// pollRun is how long a stream of a run that nobody drives waits until it looks whether another process does. While it finds
-// nothing it waits twice as long each time, up to maxPollRun.
+// pollRun is how long the stream of a run that is not driven waits before it checks whether another process drives the run.
+// The wait doubles while nothing is found, up to maxPollRun.
 const (
 	pollRun    = 250 * time.Millisecond
 	maxPollRun = 2 * time.Second

@@ -110,6 +110,7 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 	s.ruleOperations()
 	s.workspaceOperations()
 	s.healthPages()
+	s.mcpServer()
 	s.accessOperations()
 	s.documents()
 	s.pages()

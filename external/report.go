@@ -166,7 +166,7 @@ func asked(printed string, now time.Time) time.Duration {
 	return time.Duration(min(n*unit, 30*86400) * float64(time.Second))
 }
 
-// untilEnd returns how long it is until the end of a limit that matches until; 0: it is over, or is no time.
+// untilEnd returns the time until the end of a limit, given a match of until; 0 if it is over or is not a valid time.
 func untilEnd(m []string, now time.Time) time.Duration {
 	if m[7] != "" {
 		zone, err := time.LoadLocation(m[7])

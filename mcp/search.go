@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -159,11 +160,12 @@ func (callTool) Spec() tool.Spec {
 	return s
 }
 
+var errNoCall = errors.New(tool.ServerCall + " calls a tool that mcp_search has found: tool is its name, and arguments is a JSON object in a string")
+
 func (callTool) Inspect(tool.Env, json.RawMessage) (tool.Intent, error) {
-	return tool.Intent{}, fmt.Errorf("%s calls a tool that mcp_search has found: tool is its name, and arguments is a JSON object in a string", tool.ServerCall)
+	return tool.Intent{}, errNoCall
 }
 
 func (callTool) Run(context.Context, tool.Env, tool.Call) (tool.Result, error) {
-	_, err := callTool{}.Inspect(tool.Env{}, nil)
-	return tool.Result{}, err
+	return tool.Result{}, errNoCall
 }

@@ -17,7 +17,7 @@
 // The log guards itself. Each event has a hash over itself and the event before, and
 // each summary one over itself; the last event is also noted outside of the database. A log
 // that was changed, or has lost its end, is read up to that place and not continued
-// ([ChainError]). With a key ([Options].Key) nobody else can compute all of this again, so a log from elsewhere is
+// ([ChainError]). With a key ([Options].Key) only its owner can compute all of this again, so a log from elsewhere is
 // read and not continued; without one, such a change is not detected.
 //
 // A run can be removed as a whole ([SQLite.Remove], [SQLite.Prune]); its events are never

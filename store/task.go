@@ -306,7 +306,7 @@ func (w taskWriter) setLabels(id string, labels []string) error {
 	return nil
 }
 
-// beginning returns what stands before the first event of a task: with a key, nobody else can make the first.
+// beginning returns the hash that precedes the first event of a task. With a key, only its owner can make that event.
 func beginning(key []byte) []byte {
 	if key == nil {
 		return noHash
