@@ -162,6 +162,18 @@ func (s State) externalTurn(attempt int) ExternalTurn {
 			words = append(words, w.Parts...)
 		}
 	}
+	notices := 0 // that an agent was cut off, again and again, is said once, after the rest
+	for _, p := range words {
+		if p.Text == agentCutText {
+			notices++
+		}
+	}
+	words = slices.DeleteFunc(words, func(p Part) bool {
+		if p.Text == agentCutText {
+			notices--
+		}
+		return p.Text == agentCutText && notices > 0
+	})
 	step := t.Steps
 	if t.Request.Attempt == 0 {
 		step++

@@ -597,6 +597,9 @@ func (l *life) give(c ExternalTurn) error {
 	if l.killed && !strings.Contains(text, agentCutText) && !strings.Contains(text, "[Request interrupted") {
 		return fmt.Errorf("guarantee 2: the agent is not told that its turn was killed: %q", text)
 	}
+	if strings.Count(text, agentCutText) > 1 {
+		return fmt.Errorf("the agent is told more than once that it was cut off: %q", text)
+	}
 	l.killed = false
 	l.given = append(l.given, text)
 	return nil
@@ -1143,8 +1146,13 @@ func (l *life) check() error {
 	}
 	given := strings.Join(l.given, "\n")
 	for _, m := range l.r.State.Messages {
-		if m.Role == User && number(CallID(m.ID)) <= l.r.State.heard && !strings.Contains(given, PlainText(m.Parts)) {
-			return fmt.Errorf("the external agent was not given %q", PlainText(m.Parts))
+		if m.Role != User || number(CallID(m.ID)) > l.r.State.heard {
+			continue
+		}
+		for _, p := range m.Parts {
+			if !strings.Contains(given, p.Text) {
+				return fmt.Errorf("the external agent was not given %q", p.Text)
+			}
 		}
 	}
 	return nil
