@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -73,9 +72,11 @@ func oneName(of string) cobra.PositionalArgs {
 
 func agentsListCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the agents and whether they can run",
-		Long:    "Lists the agents by name: what each is for, where it comes from, and why it cannot run now.",
+		Use:   "list",
+		Short: "List the agents and whether they can run",
+		Long: `Lists the agents by name: what each is for, where it comes from, and why it cannot run now. After them come
+the programs on this machine that agents can be: each with its version, those that pawl was tested with, whether you
+are logged in, and what bounds it. Each is started to ask for its version.`,
 		Example: "  pawl agents list\n  pawl agents list --json",
 		Args:    cobra.NoArgs,
 	}
@@ -87,7 +88,7 @@ func agentsListCommand(inv *command.Invocation) *cobra.Command {
 			inv.Notice(err.Error())
 		}
 		if *asJSON {
-			return inv.Encode(forms.List[forms.AgentForm]{Items: forms.AgentForms(ctx, r, all)})
+			return inv.Encode(forms.AgentListForm{List: forms.List[forms.AgentForm]{Items: forms.AgentForms(ctx, r, all)}, Programs: programs(inv)})
 		}
 		rows := [][]string{{"NAME", "KIND", "FROM", "FOR"}}
 		for _, a := range all {
@@ -107,38 +108,33 @@ func agentsListCommand(inv *command.Invocation) *cobra.Command {
 		if err := inv.PrintLines(command.TableLines(rows, inv.TableWidth())); err != nil {
 			return err
 		}
-		_, err = fmt.Fprint(inv.Stdout, programs(inv))
-		return err
+		return printPrograms(inv, programs(inv))
 	})
 }
 
-// programs lists the programs of external agents that are installed; empty if there are none.
-func programs(inv *command.Invocation) string {
-	var b strings.Builder
-	var notes []string
-	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+// programs returns the programs on this machine that agents can be.
+func programs(inv *command.Invocation) []forms.ProgramForm {
 	described, _ := external.Load(config.Env(inv.Env).ProgramsDir()) // what is wrong is said when the settings are read
-	for _, x := range described.Programs(config.Env(inv.Env).Get, "") {
-		if x.Path == "" {
-			continue
-		}
-		if b.Len() == 0 {
-			fmt.Fprint(&b, "\nPrograms that agents can be (provider: NAME in their files):\n")
-		}
-		state := x.Version
-		if x.Err != nil {
-			state = x.Err.Error()
-		}
-		fmt.Fprintf(out, "%s\t%s\t%s\n", x.Name, command.Visible(state), command.Visible(x.Path))
-		if x.Note != "" {
-			notes = append(notes, x.Note)
+	return forms.ProgramForms(described.Programs(config.Env(inv.Env).Get, ""))
+}
+
+// printPrograms prints programs, if there are any.
+func printPrograms(inv *command.Invocation, all []forms.ProgramForm) error {
+	if len(all) == 0 {
+		return nil
+	}
+	rows := [][]string{{"PROGRAM", "VERSION", "TESTED", "LOGGED IN", "PERMISSIONS", "FILE"}}
+	var notes []string
+	for _, x := range all {
+		rows = append(rows, []string{x.Name, command.Visible(cmp.Or(x.Version, "-")), cmp.Or(x.Tested, "-"), x.LoggedIn, x.Permissions, command.Visible(x.File)})
+		for _, note := range []string{x.Warning, x.Error} {
+			if note != "" {
+				notes = append(notes, command.Visible(note))
+			}
 		}
 	}
-	_ = out.Flush() // b takes everything
-	for _, note := range notes {
-		fmt.Fprintln(&b, command.Visible(note))
-	}
-	return b.String()
+	lines := append([]string{"", "Programs that agents can be (provider: PROGRAM in their files):"}, command.TableLines(rows, inv.TableWidth())...)
+	return inv.PrintLines(append(lines, notes...))
 }
 
 func agentsShowCommand(inv *command.Invocation) *cobra.Command {

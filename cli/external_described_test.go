@@ -82,7 +82,7 @@ func TestADescribedScriptIsAnAgent(t *testing.T) {
 	if got, _ := os.ReadFile(filepath.Join(s.dir, "count")); string(got) != "2\n" {
 		t.Errorf("it wrote %q", got)
 	}
-	s.must(t, []string{"agents", "list"}, "line-counter")
+	s.must(t, []string{"agents", "list", "--json"}, `{"name":"line-counter","title":"The line counter",`, `"logged_in":"unknown","permissions":"sandbox","bounds":"The line counter works in pawl's sandbox and is not asked`)
 	s.must(t, []string{"agents", "test", "line-counter"}, "runs        ok", "logged in   ok", "submission  failed")
 	s.must(t, []string{"mcp", "call", "ask", "{}"}, "PAWL_RUN_ADDRESS is not set")
 }

@@ -44,7 +44,7 @@ var jsonForms = map[string][]any{
 	"agents add":                {forms.AgentFileForm{}},
 	"agents check":              {forms.List[agentCheckForm]{}},
 	"agents edit":               {forms.AgentFileForm{}},
-	"agents list":               {forms.List[forms.AgentForm]{}},
+	"agents list":               {forms.AgentListForm{}},
 	"agents rm":                 {forms.AgentFileForm{}},
 	"agents show":               {forms.AgentForm{}},
 	"agents test":               {agentTestForm{}},

@@ -82,7 +82,9 @@ type Kind struct {
 	// the program's model takes.
 	forms  []schema.Target
 	bounds map[string]string // what Bounds says, by mode; "default" is for those that are not named
-	keys   []string          // variables with its own login
+	// sandbox: its commands work in a sandbox of its own.
+	sandbox bool
+	keys    []string // variables with its own login
 	// login are files that exist when a person is logged in: $VARIABLE/FILE, or below the
 	// person's home.
 	login []string
@@ -118,7 +120,7 @@ var Kinds = []Kind{
 			"bypass":  "only pawl's deny rules hold over its own tools",
 		}, tools: claudeTools, mentions: claudeMention, adapter: claude{}},
 	{Name: "codex", Title: "Codex", Program: "codex", Install: "npm install -g @openai/codex", Login: "codex login", tested: "0.169.0", resumes: "resume",
-		status: []string{"login", "status"}, out: "Not logged in", config: "$CODEX_HOME/config.toml .codex/config.toml", own: "model_provider",
+		status: []string{"login", "status"}, out: "Not logged in", config: "$CODEX_HOME/config.toml .codex/config.toml", own: "model_provider", sandbox: true,
 		keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, login: []string{"$CODEX_HOME/auth.json", ".codex/auth.json"}, hooks: "$CODEX_HOME/hooks.json .codex/hooks.json $CODEX_HOME/config.toml .codex/config.toml", prefix: "mcp__pawl__",
 		forms: []schema.Target{schema.OpenAI},
 		bounds: map[string]string{
@@ -197,14 +199,14 @@ func (k Kind) Find(path string, not ...string) (string, error) {
 // far as files and variables say that; env returns variables. No program is started.
 func LoggedIn(env func(name string) string) (Kind, bool) {
 	for _, k := range Kinds {
-		if _, err := k.Find(env("PATH")); err == nil && k.loggedIn(env) {
+		if _, err := k.Find(env("PATH")); err == nil && k.hasLogin(env) {
 			return k, true
 		}
 	}
 	return Kind{}, false
 }
 
-func (k Kind) loggedIn(env func(name string) string) bool {
+func (k Kind) hasLogin(env func(name string) string) bool {
 	if slices.ContainsFunc(k.keys, func(name string) bool { return env(name) != "" }) {
 		return true
 	}
@@ -229,34 +231,56 @@ func ownFile(file string, env func(name string) string) string {
 	return filepath.Join(dir, file)
 }
 
-// LoggedOut returns an error if the program at path does not work with a model because the user is not logged in. The program is
-// started only if it has a command for that, and no file or variable with a login was found.
-func (k Kind) LoggedOut(path, model string, env func(name string) string) error {
-	if k.Described || k.loggedIn(env) {
-		return nil
+// What is known of a person's login to a program.
+const (
+	LoggedInYes     = "yes"
+	LoggedInNo      = "no"
+	LoggedInUnknown = "unknown"
+)
+
+// LoggedIn says whether the user is logged in to the program at path, for a model. The program is started only if it has a command
+// for that, and no file or variable with a login was found.
+func (k Kind) LoggedIn(path, model string, env func(name string) string) string {
+	switch {
+	case k.Described:
+		return LoggedInUnknown
+	case k.hasLogin(env):
+		return LoggedInYes
 	}
 	for file := range strings.FieldsSeq(k.config) {
 		b, _ := os.ReadFile(ownFile(file, env)) // one that is not there has nothing
 		for own := range strings.FieldsSeq(k.own) {
 			if bytes.Contains(b, []byte(own)) {
-				return nil
+				return LoggedInUnknown
 			}
 		}
 	}
-	if k.status != nil {
-		args := slices.Clone(k.status)
-		if i := slices.Index(args, "{provider}"); i >= 0 {
-			provider, _, given := strings.Cut(model, "/")
-			if !given {
-				return nil // it has models that need no login
-			}
-			args[i] = provider
-		}
-		if out, errs, err := k.ask(path, os.Environ(), args); err == nil || !strings.Contains(out+errs, k.out) {
-			return nil
-		}
+	if k.status == nil {
+		return LoggedInNo
 	}
-	return &LoginError{k}
+	args := slices.Clone(k.status)
+	if i := slices.Index(args, "{provider}"); i >= 0 {
+		provider, _, given := strings.Cut(model, "/")
+		if !given {
+			return LoggedInUnknown // it has models that need no login
+		}
+		args[i] = provider
+	}
+	switch out, errs, err := k.ask(path, os.Environ(), args); {
+	case err == nil:
+		return LoggedInYes
+	case strings.Contains(out+errs, k.out):
+		return LoggedInNo
+	}
+	return LoggedInUnknown
+}
+
+// LoggedOut returns an error if the program at path does not work with a model because the user is not logged in: see [Kind.LoggedIn].
+func (k Kind) LoggedOut(path, model string, env func(name string) string) error {
+	if k.LoggedIn(path, model, env) == LoggedInNo {
+		return &LoginError{k}
+	}
+	return nil
 }
 
 // A LoginError reports that the user is not logged in to the program of an external agent.
@@ -283,6 +307,18 @@ func (k Kind) Imports() bool { return k.imports }
 
 // ToolName returns what the program's model calls a tool of pawl's.
 func (k Kind) ToolName(tool string) string { return k.prefix + tool }
+
+// Permissions says which level of permission holds over the program, in a mode other than bypass: that pawl's rules decide about each
+// use of its tools, that a sandbox of its own bounds it too, or that all of it works in pawl's sandbox and is not asked.
+func (k Kind) Permissions() string {
+	switch {
+	case k.Described:
+		return "sandbox"
+	case k.sandbox:
+		return "rules, own sandbox"
+	}
+	return "rules"
+}
 
 // Bounds says, in a sentence, what bounds the program in a permission mode.
 func (k Kind) Bounds(mode string) string {
@@ -393,14 +429,23 @@ func (k Kind) Installed(path string) string {
 	return ""
 }
 
+// Tested returns which versions of the program pawl was tested with, such as 2.1.x; empty if that is unknown.
+func (k Kind) Tested() string {
+	if k.tested == "" {
+		return ""
+	}
+	return minor(k.tested) + ".x"
+}
+
+func minor(version string) string {
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	return major + "." + minor
+}
+
 // Untested returns a warning if pawl was tested with another major or minor version of the program; empty otherwise, and if
 // a version is unknown.
 func (k Kind) Untested(version string) string {
-	minor := func(v string) string {
-		major, rest, _ := strings.Cut(v, ".")
-		minor, _, _ := strings.Cut(rest, ".")
-		return major + "." + minor
-	}
 	if k.tested == "" || version == "" || minor(version) == minor(k.tested) {
 		return ""
 	}

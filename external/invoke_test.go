@@ -185,7 +185,7 @@ func TestModelsOfPrograms(t *testing.T) {
 		for _, mode := range []string{"default", "plan", "accept-edits", "bypass"} {
 			fmt.Fprintf(&told, "%s: %s\n", mode, k.Bounds(mode))
 		}
-		fmt.Fprintf(&told, "obeys %q, login in %q or %q\n", k.Obeys, k.keys, k.login)
+		fmt.Fprintf(&told, "obeys %q, login in %q or %q, held by %s\n", k.Obeys, k.keys, k.login, k.Permissions())
 		if k.PermissionTool != (k.Name == "claude-code") {
 			t.Errorf("%s asks a tool: %t", k.Name, k.PermissionTool)
 		}

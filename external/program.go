@@ -10,7 +10,8 @@ type Program struct {
 	Kind
 	Path    string // empty: it is not installed
 	Version string
-	Err     error // why it has no path or no version
+	Err     error  // why it has no path or no version
+	Login   string // what [Kind.LoggedIn] says of the model that it uses by itself; empty: it has no path or no version
 	// Note is a warning: not logged in, or an untested version; empty if there is none.
 	Note string
 }
@@ -33,8 +34,8 @@ func (r Registry) Programs(env func(name string) string, dir string) []Program {
 				x.Version, x.Err = k.Version(x.Path, os.Environ())
 			}
 			if x.Err == nil {
-				if err := k.LoggedOut(x.Path, DefaultModel, env); err != nil {
-					x.Note = err.Error()
+				if x.Login = k.LoggedIn(x.Path, DefaultModel, env); x.Login == LoggedInNo {
+					x.Note = (&LoginError{k}).Error()
 				} else {
 					x.Note = k.Untested(x.Version)
 				}

@@ -1,10 +1,12 @@
 package forms
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
 	"pawl/agent"
+	"pawl/external"
 	"pawl/permission"
 	"pawl/run"
 	"pawl/submission"
@@ -90,4 +92,41 @@ func AgentForms(ctx context.Context, r *agent.Roster, all []agent.Agent) []Agent
 type AgentFileForm struct {
 	Name string `json:"name"`
 	File string `json:"file"`
+}
+
+// An AgentListForm is the agents, and the programs on this machine that agents can be, as JSON.
+type AgentListForm struct {
+	List[AgentForm]
+	Programs []ProgramForm `json:"programs"`
+}
+
+// A ProgramForm is a program that agents can be, as JSON.
+type ProgramForm struct {
+	Name        string `json:"name"`
+	Title       string `json:"title"`
+	File        string `json:"file"`
+	Version     string `json:"version,omitempty"`
+	Tested      string `json:"tested,omitempty"` // the versions that pawl was tested with, such as 2.1.x
+	LoggedIn    string `json:"logged_in"`        // yes, no, or unknown
+	Permissions string `json:"permissions"`      // rules; rules, own sandbox; or sandbox
+	Bounds      string `json:"bounds"`           // what bounds it in the mode default, in a sentence
+	Warning     string `json:"warning,omitempty"`
+	Error       string `json:"error,omitempty"` // why its version is not known
+}
+
+// ProgramForms returns those of the programs that are installed.
+func ProgramForms(all []external.Program) []ProgramForm {
+	forms := []ProgramForm{}
+	for _, x := range all {
+		if x.Path == "" {
+			continue
+		}
+		f := ProgramForm{Name: x.Name, Title: x.Title, File: x.Path, Version: x.Version, Tested: x.Tested(), LoggedIn: cmp.Or(x.Login, external.LoggedInUnknown),
+			Permissions: x.Permissions(), Bounds: x.Bounds("default"), Warning: x.Note}
+		if x.Err != nil {
+			f.Error = x.Err.Error()
+		}
+		forms = append(forms, f)
+	}
+	return forms
 }
