@@ -229,8 +229,12 @@ func TestWhatGitRefusesOfOthersIsNotMerged(t *testing.T) {
 				p.in(c.work(), "add", ".")
 				p.in(c.work(), "commit", "-qm", "bad")
 			}
-			if _, err := c.Merge(t.Context(), "x", ""); err == nil || !strings.Contains(err.Error(), "gitmodulesUrl") {
-				t.Errorf("a submodule whose address is an option: %v", err)
+			_, merged := c.Merge(t.Context(), "x", "")
+			if merged == nil || !strings.Contains(merged.Error(), "gitmodulesUrl") {
+				t.Errorf("a submodule whose address is an option: %v", merged)
+			}
+			if _, err := c.Meets(t.Context()); err == nil || err.Error() != merged.Error() {
+				t.Errorf("what a merge would meet is %v, and it met %v", err, merged)
 			}
 			if got := p.git("branch", "--list", "pawl/*"); got != "" {
 				t.Errorf("the person has %s", got)
@@ -243,6 +247,50 @@ func TestWhatGitRefusesOfOthersIsNotMerged(t *testing.T) {
 			}
 			if m, err := c.Merge(t.Context(), "x", ""); err != nil || p.git("ls-tree", "--name-only", m.Commit) != "a.txt\nb.txt" {
 				t.Errorf("without it: %+v, %v", m, err)
+			}
+		})
+	}
+}
+
+// Who asks what a merge would meet is told each reason for which it is refused, and nothing comes into the repository.
+func TestWhatKeepsAMergeFromBeingDoneIsSaidBefore(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		prepare func(p person)
+		want    string
+	}{
+		"checked out":   {func(p person) { p.git("checkout", "-q", "pawl/t-x") }, "is checked out in your repository"},
+		"in a worktree": {func(p person) { p.git("worktree", "add", "-q", filepath.Join(p.TempDir(), "w"), "pawl/t-x") }, "is checked out in your repository"},
+		"commits of yours": {func(p person) {
+			p.git("branch", "-f", "pawl/t-x", p.git("commit-tree", "-p", "pawl/t-x", "-m", "y", "HEAD^{tree}"))
+		}, "has commits that the copy does not have"},
+		"another address": {func(p person) {
+			p.git("config", "--add", "url./nowhere/.insteadOf", "/")
+		}, "replaces the address of the copy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPerson(t)
+			c, _ := p.copy("t-x")
+			p.write(c.work(), "b.txt", "one\n")
+			if _, err := c.Merge(t.Context(), "x", ""); err != nil {
+				t.Fatal(err)
+			}
+			p.write(c.work(), "b.txt", "two\n")
+			objects := p.git("count-objects", "-v")
+			if _, err := c.Meets(t.Context()); err != nil {
+				t.Errorf("before: %v", err)
+			}
+			if after := p.git("count-objects", "-v"); after != objects {
+				t.Errorf("what was only asked has brought objects:\n%s\n%s", objects, after)
+			}
+			test.prepare(p)
+			_, err := c.Meets(t.Context())
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("a merge would meet: %v", err)
+			}
+			if _, merged := c.Merge(t.Context(), "x", ""); merged == nil || err != nil && merged.Error() != err.Error() {
+				t.Errorf("the merge has met: %v, and before: %v", merged, err)
 			}
 		})
 	}
@@ -400,13 +448,12 @@ func TestNothingThatAConfigurationNamesRuns(t *testing.T) {
 	if _, err := c.Diff(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
-	p.write(filepath.Join(p.dir, ".git"), "HEAD", "ref: refs/heads/other\n")
-	if met, err := c.Meets(t.Context()); err != nil || met.Into != "other" || met.Known && !slices.Equal(met.Conflicts, []string{"a.txt"}) {
-		t.Errorf("a merge would meet %+v, %v", met, err)
-	}
-	p.write(filepath.Join(p.dir, ".git"), "HEAD", "ref: refs/heads/main\n")
-	p.notThere(ran, "a program ran when it was asked what a merge would meet")
+	_, before := c.Meets(t.Context())
+	p.notThere(ran, "a program ran when it was asked whether a merge is possible")
 	_, err := c.Merge(t.Context(), "x", "")
+	if before == nil || err == nil || before.Error() != err.Error() {
+		t.Errorf("a merge would meet %v, and met %v", before, err)
+	}
 	if err == nil || !strings.Contains(err.Error(), "transport 'ext' not allowed") {
 		t.Errorf("the address of the copy became a program: %v", err)
 	} else if !strings.Contains(err.Error(), "the setting url.ext::"+program+" %S .insteadof = / of your repository") {
@@ -414,6 +461,12 @@ func TestNothingThatAConfigurationNamesRuns(t *testing.T) {
 	}
 	p.notThere(ran, "a program ran at diff or merge")
 	p.git("config", "--remove-section", "url.ext::"+program+" %S ")
+	p.write(filepath.Join(p.dir, ".git"), "HEAD", "ref: refs/heads/other\n")
+	if met, err := c.Meets(t.Context()); err != nil || met.Into != "other" || met.Known && !slices.Equal(met.Conflicts, []string{"a.txt"}) {
+		t.Errorf("a merge would meet %+v, %v", met, err)
+	}
+	p.write(filepath.Join(p.dir, ".git"), "HEAD", "ref: refs/heads/main\n")
+	p.notThere(ran, "a program ran when it was asked what a merge would meet")
 	if _, err := c.Merge(t.Context(), "x", ""); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -178,6 +179,41 @@ func (c Copy) replaced(ctx context.Context, err error) error {
 // ErrNothing says that nothing was changed in the copy.
 var ErrNothing = errors.New("nothing was changed in the copy")
 
+// fetch makes a commit in the repository of pawl's own the branch in the person's. With dry it changes nothing there and
+// returns the error that it would.
+func (c Copy) fetch(ctx context.Context, commit string, dry bool) error {
+	own, person, ref := c.own(), c.person(), heads(c.branch())
+	if there, err := person.run(ctx, "rev-parse", "--verify", "--quiet", ref); err == nil && there != commit {
+		if _, err := own.run(ctx, "cat-file", "-e", there); err != nil || !own.isAncestor(ctx, there, commit) {
+			return stateError("the branch %s of your repository has commits that the copy does not have: rename it with `git branch -m %[1]s NEW`, and merge again", c.branch())
+		}
+	}
+	// The configuration of the user may name a program for the other end. Whether the
+	// repository may be used was checked with it above.
+	fetch := c.at(c.Repository)
+	args := []string{"-c", "safe.directory=*", "-c", "fetch.fsckObjects=true", "-c", "protocol.version=2", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", own.dir, commit + ":" + ref}
+	if dry { // git would keep the objects, which come into a folder that is removed
+		objects, err := person.run(ctx, "rev-parse", "--path-format=absolute", "--git-path", "objects")
+		if err != nil {
+			return err
+		}
+		dir, err := os.MkdirTemp(own.dir, "objects-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir) // what is left of it is of no use, and is removed with the copy
+		fetch.env = []string{"GIT_OBJECT_DIRECTORY=" + dir, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + strconv.Quote(objects)}
+		args = append(args, "--dry-run")
+	}
+	_, err := fetch.run(ctx, args...)
+	if failed, ok := errors.AsType[*Error](err); ok && strings.Contains(failed.Said, "checked out") {
+		return stateError("the branch %s is checked out in your repository and is not changed there: switch to another branch, and merge again", c.branch())
+	} else if err != nil {
+		return c.replaced(ctx, err)
+	}
+	return nil
+}
+
 // Merge commits what is left in the copy, with title as the first line of the message, and
 // fetches the branch into the person's repository, where nothing else is changed. If the
 // branch there has other commits, it is an error; so it is if the copy does not have the tree
@@ -198,22 +234,10 @@ func (c Copy) Merge(ctx context.Context, title, seen string) (m Merged, err erro
 		return m, ErrNothing
 	}
 	ref := heads(m.Branch)
-	if there, err := person.run(ctx, "rev-parse", "--verify", "--quiet", ref); err == nil && there != m.Commit {
-		if _, err := own.run(ctx, "cat-file", "-e", there); err != nil || !own.isAncestor(ctx, there, m.Commit) {
-			return m, stateError("the branch %s of your repository has commits that the copy does not have: rename it with `git branch -m %[1]s NEW`, and merge again", m.Branch)
-		}
-	}
-	// The configuration of the user may name a program for the other end. Whether the
-	// repository may be used was checked with it above.
-	fetch := c.at(c.Repository)
-	if _, err := fetch.run(ctx, "-c", "safe.directory=*", "-c", "fetch.fsckObjects=true", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", own.dir, ref+":"+ref); err != nil {
-		var failed *Error
-		if errors.As(err, &failed) && strings.Contains(failed.Said, "checked out") {
-			return m, stateError("the branch %s is checked out in your repository and is not changed there: switch to another branch, and merge again", m.Branch)
-		}
+	if err := c.fetch(ctx, m.Commit, false); err != nil {
 		// What the check refuses may be changed in the copy: then nothing of it stays in the branch.
 		_, undone := own.run(ctx, "update-ref", ref, before, m.Commit)
-		return m, errors.Join(c.replaced(ctx, err), undone)
+		return m, errors.Join(err, undone)
 	}
 	// Settings of the repository may replace the address by another.
 	if there, err := person.run(ctx, "rev-parse", "--verify", "--quiet", ref); err != nil || there != m.Commit {
@@ -224,7 +248,7 @@ func (c Copy) Merge(ctx context.Context, title, seen string) (m Merged, err erro
 }
 
 // Meets returns what a merge would meet now, and changes nothing that counts. Where nothing was changed in the copy it is
-// [ErrNothing].
+// [ErrNothing]; another error is the one that the merge would return.
 func (c Copy) Meets(ctx context.Context) (Meeting, error) {
 	own := c.own()
 	own.env = []string{"GIT_AUTHOR_DATE=@0 +0000", "GIT_COMMITTER_DATE=@0 +0000"} // the same is one commit, however often it is asked
@@ -236,6 +260,9 @@ func (c Copy) Meets(ctx context.Context) (Meeting, error) {
 		return Meeting{}, err
 	} else if from == commit {
 		return Meeting{}, ErrNothing
+	}
+	if err := c.fetch(ctx, commit, true); err != nil {
+		return Meeting{}, err
 	}
 	return c.meets(ctx, commit)
 }
