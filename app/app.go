@@ -153,6 +153,11 @@ func Open(opt Options) (*Workspace, error) {
 	if err := CheckPrivate(opt.Env, w.Dir); err != nil {
 		return nil, err
 	}
+	if opt.Serves { // else the first of many clients is told what is wrong with the settings
+		if _, err := w.Policy(); err != nil {
+			return nil, errors.Join(err, w.Close())
+		}
+	}
 	return w, nil
 }
 
