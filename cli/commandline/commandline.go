@@ -51,6 +51,10 @@ func Read(root *cobra.Command, args []string) ([]string, error) {
 		}
 	}
 	task := append([]string{"run"}, withoutPrint(args)...)
+	if fields := strings.Fields(strings.Join(words, " ")); len(args) == 1 && len(words) == 1 && len(fields) == 2 && fields[1] != "last" &&
+		IsReference(fields[1]) && (slices.Contains(verbs(root), fields[0]) || ReadIn(root, "words", fields, fields) != nil) {
+		args, words = fields, fields // "resume ID", quoted as one
+	}
 	flags := args[:flagsEnd(args)]
 	if len(words) > 0 && words[0] == args[0] { // codex exec -c KEY=VALUE, whose flags mean something else
 		if r := ReadIn(root, "words", args, words); r != nil && r.always && slices.ContainsFunc(flags, func(a string) bool { return isPrint(a) || resumes(a) }) {
@@ -158,10 +162,10 @@ func isTerminalCommand(word string) bool {
 	return len(fields) == 2 && strings.HasPrefix(fields[0], "/") && oneName().MatchString(fields[0][1:]) && !Exists(fields[0])
 }
 
-// isCommandLine reports whether a word is a command of pawl's with a subcommand, as "runs list".
+// isCommandLine reports whether a word is a command of pawl's with a subcommand, as "runs list", or "runs resume ID words".
 func isCommandLine(root *cobra.Command, word string) bool {
 	fields := strings.Fields(word)
-	if len(fields) < 2 || len(fields) > 3 {
+	if len(fields) < 2 || len(fields) > 3 && !IsReference(fields[2]) {
 		return false
 	}
 	cmd, _, err := root.Find(fields)

@@ -559,7 +559,7 @@ func ReadIn(root *cobra.Command, section string, args, words []string) *reading 
 			continue
 		}
 		form := strings.Join(e.Form, " ")
-		if len(words) > 2 && !e.always && !cmdSection(section) && !IsReference(words[1]) && form != "{key}" {
+		if len(words) > 2 && !e.always && !cmdSection(section) && !IsReference(words[1]) && !quotesLast(words) && form != "{key}" {
 			continue // a task may begin so
 		}
 		rest := without(args, words[0])
@@ -672,6 +672,12 @@ func IsReference(word string) bool {
 	return word == "last" || runID().MatchString(word) || taskID().MatchString(word) || CallID().MatchString(word)
 }
 
+// quotesLast reports whether the last of three words alone was quoted, as in resume ID "words": a task is quoted as a
+// whole or not at all.
+func quotesLast(words []string) bool {
+	return len(words) == 3 && oneName().MatchString(words[1]) && strings.Contains(words[2], " ")
+}
+
 func IsRule(word string) bool { return ruleID().MatchString(word) }
 
 // typo returns the one of names that word was probably meant to be; "" if none is near.
@@ -757,7 +763,7 @@ func ReadAsCommand(root *cobra.Command, args, words []string) *reading {
 			return line(name, 1)
 		}
 	}
-	if len(words) == 2 && (IsReference(words[1]) || IsRule(words[1])) {
+	if len(words) == 2 && (IsReference(words[1]) || IsRule(words[1])) || len(words) == 3 && words[1] != "last" && IsReference(words[1]) {
 		if r := readAsTypo(root, args, words); r != nil {
 			return r
 		}
