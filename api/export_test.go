@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net"
 	"net/http"
 	"time"
 
@@ -15,6 +16,13 @@ func SetNow(s *Server, now func() time.Time) { s.guard.now = now }
 
 // NewHTTP returns the server with its bounds on what clients do.
 func NewHTTP(s *Server) *http.Server { return newHTTP(s) }
+
+// Bounded returns a listener for a server, with at most so many connections.
+func Bounded(h *http.Server, l net.Listener, max int) net.Listener {
+	c := newConnections(l, max)
+	c.serve(h)
+	return c
+}
 
 // CheckAddress returns an error unless the address may be served.
 func CheckAddress(o ServeOptions) error { return checkAddress(o) }

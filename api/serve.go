@@ -15,8 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"pawl/app"
 	"pawl/board"
 	"pawl/config"
@@ -86,13 +84,15 @@ func Serve(ctx context.Context, ws *app.Workspace, o ServeOptions) error {
 	}
 	defer server.Close()
 	h := newHTTP(server)
-	limited := netutil.LimitListener(listener, maxConnections)
+	limited := newConnections(listener, maxConnections)
+	limited.serve(h)
+	listener = limited
 	if o.CertFile != "" {
 		cert, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
 		if err != nil {
 			return config.Errorf("--tls-cert, --tls-key: %w", err)
 		}
-		limited = tls.NewListener(limited, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12})
+		listener = tls.NewListener(limited, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12})
 	}
 
 	driving, stopDriving := context.WithCancel(context.Background())
@@ -107,7 +107,7 @@ func Serve(ctx context.Context, ws *app.Workspace, o ServeOptions) error {
 	case err := <-driven:
 		return err
 	}
-	go func() { served <- h.Serve(limited) }()
+	go func() { served <- h.Serve(listener) }()
 	running := filepath.Join(ws.State, runningFile)
 	if err := writeRunning(running, server.guard.origins[0]); err != nil {
 		return errors.Join(err, h.Close())
