@@ -215,7 +215,7 @@ func (t *transcript) item(i view.Item) {
 		}
 		t.say("\n%s", command.Prefixed(how+command.Visible(i.Text), "> "))
 	case view.KindText, view.KindAccount:
-		t.say("\n%s", command.Visible(i.Text))
+		t.say("\n%s", command.Said(i.Text))
 	case view.KindThinking:
 		t.say("  · thinking: %s", command.OneLine(i.Text, command.MaxTitle))
 	case view.KindCall:

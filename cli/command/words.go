@@ -23,6 +23,9 @@ func Prefixed(text, prefix string) string {
 	return prefix + strings.ReplaceAll(text, "\n", "\n"+prefix)
 }
 
+// Said returns a text of an agent's as it stands among lines of pawl's, marked, so that no line of it is taken for one of them.
+func Said(text string) string { return Prefixed(Visible(text), "| ") }
+
 // MaxTitle is the length of a call's line in characters.
 const MaxTitle = view.MaxLine
 

@@ -194,7 +194,7 @@ func (p *Progress) Line(i view.Item) string {
 		return "  " + i.Call.Title() + " · started"
 	case !i.Final:
 	case i.Kind == view.KindText && !i.Answer:
-		return command.OneLine(i.Text, command.MaxTitle)
+		return command.Said(command.OneLine(i.Text, command.MaxTitle))
 	case i.Kind == view.KindCall && i.Call.Outcome != run.Answered:
 		delete(p.started, i.Call.ID)
 		return endedCall(i.Call)

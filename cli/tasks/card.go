@@ -564,7 +564,7 @@ func taskPage(s tasks.State, live tasks.Live, stored map[tasks.Permission]*reque
 	}
 	line("task %s · %s · %s", s.Created.Task, command.Stamp(s.CreatedAt), status)
 	if d := s.Summary().Detail; d != "" {
-		line("%s", d)
+		line("%s", hang(d))
 	}
 	if live.Undriven {
 		line("no process drives it: `pawl task watch %s`", s.Created.Task)
@@ -602,7 +602,7 @@ func taskPage(s tasks.State, live tasks.Live, stored map[tasks.Permission]*reque
 	if s.Created.Agent != "" && s.Plan == nil {
 		line("agent %s: it will carry out the plan", s.Created.Agent)
 	}
-	line("\n%s", strings.TrimSpace(s.Description))
+	line("\n%s", command.Prefixed(strings.TrimSpace(s.Description), "  "))
 	if s.Plan != nil {
 		line("\n# Plan\n%s", strings.Join(planLines(s.Plan), "\n"))
 	}
@@ -611,7 +611,7 @@ func taskPage(s tasks.State, live tasks.Live, stored map[tasks.Permission]*reque
 		for i, q := range s.Questions {
 			line("%s", strings.Join(questionLines(i+1, q), "\n"))
 			if q.Answered {
-				line("   %s", q.Answer)
+				line("   %s", hang(q.Answer))
 			}
 		}
 	}
@@ -631,7 +631,7 @@ func taskPage(s tasks.State, live tasks.Live, stored map[tasks.Permission]*reque
 			if m.State == tasks.MessageIsDelivered && m.AtTurnEnd {
 				words = "for the agent, when its turn has ended"
 			}
-			line("- %s (%s): %s", m.By, words, m.Text)
+			line("- %s (%s): %s", m.By, words, hang(m.Text))
 		}
 	}
 	if len(s.Chain) > 0 {
@@ -662,9 +662,9 @@ func taskPage(s tasks.State, live tasks.Live, stored map[tasks.Permission]*reque
 		if s.Former() {
 			of = ", of the work before"
 		}
-		line("\n# Report (%s%s)\n%s", s.Report.Status, of, s.Report.Summary)
+		line("\n# Report (%s%s)\n%s", s.Report.Status, of, command.Prefixed(s.Report.Summary, "  "))
 		if s.Report.Output != "" {
-			line("\n%s", s.Report.Output)
+			line("\n%s", command.Prefixed(s.Report.Output, "  "))
 		}
 	}
 	return b.String()

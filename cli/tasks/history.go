@@ -174,7 +174,7 @@ func (h *taskHistory) session(ctx context.Context, asks *taskAsker) func(tasks.I
 					if item.Kind == view.KindText || item.Kind == view.KindCall || notice { // the history has the rest
 						line := progress.Line(item)
 						if item.Final && item.Answer { // it is not the result of the task
-							line = command.OneLine(item.Text, command.MaxTitle)
+							line = command.Said(command.OneLine(item.Text, command.MaxTitle))
 						}
 						if line != "" {
 							h.line(id, line)

@@ -481,11 +481,16 @@ func taskResult(inv *command.Invocation, s tasks.State, asJSON bool) error {
 
 // questionLines is a question of a task as people read it.
 func questionLines(n int, q tasks.Question) []string {
-	lines := []string{fmt.Sprintf("%d. %s", n, q.Question)}
+	lines := []string{hang(fmt.Sprintf("%d. %s", n, q.Question))}
 	for i, o := range q.Options {
-		lines = append(lines, fmt.Sprintf("   %d) %s", i+1, o))
+		lines = append(lines, hang(fmt.Sprintf("   %d) %s", i+1, o)))
 	}
 	return lines
+}
+
+// hang returns a text of which only the first line begins where lines of pawl's do.
+func hang(text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n "), "\n", "\n    ")
 }
 
 // planLines is a plan as people read it.
@@ -493,20 +498,20 @@ func planLines(p *tasks.Plan) []string {
 	if p == nil {
 		return nil
 	}
-	lines := []string{p.Summary}
+	lines := []string{hang(p.Summary)}
 	part := func(title string, items []string) {
 		if len(items) > 0 {
 			lines = append(lines, "", title+":")
 		}
 		for _, item := range items {
-			lines = append(lines, "- "+item)
+			lines = append(lines, hang("- "+item))
 		}
 	}
 	part("Requirements", p.Requirements)
 	part("Acceptance criteria", p.AcceptanceCriteria)
 	part("Steps", p.Steps)
 	if p.AssignedAgent != "" {
-		lines = append(lines, "", "Agent: "+p.AssignedAgent)
+		lines = append(lines, "", hang("Agent: "+p.AssignedAgent))
 	}
 	return lines
 }
