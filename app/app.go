@@ -507,9 +507,12 @@ func (w *Workspace) own() []string {
 	return own
 }
 
-// ShellOptions say which variables commands get with some settings and models; models may be nil.
+// ShellOptions say which variables and how much of the machine commands get with some settings and models; models may be
+// nil.
 func ShellOptions(c *config.Config, models *provider.Providers) tool.ShellOptions {
 	var o tool.ShellOptions
+	o.Memory, _ = config.ParseLimit(c.Get("command_memory"), config.ParseMemory) // checked when they were read
+	o.Disk, _ = config.ParseLimit(c.Get("min_disk"), config.ParseSize)
 	for _, v := range c.Values("pass_env") {
 		o.PassEnv = append(o.PassEnv, v.Text)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/proc"
 	"pawl/internal/text"
 	"pawl/internal/visible"
 	"pawl/llm/models"
@@ -84,6 +85,8 @@ var keys = []Key{
 	{Name: "mcp_config", Arg: "file", Help: "a JSON file with further MCP servers, in the form of .mcp.json; repeatable", List: true},
 	{Name: "pass_env", Arg: "name", Help: "a variable that commands get though it looks like a secret; never a provider's key; repeatable", List: true},
 	{Name: "parallel", Arg: "n", Help: "calls that may run at once", check: positive, Default: strconv.Itoa(run.DefaultParallel)},
+	{Name: "command_memory", Arg: "size", Help: "memory that a command and all it starts may have together, such as 8GB, or a share of the machine's, such as 50%; what has more is stopped; -1: no limit; Linux only", check: limit(ParseMemory), Default: "75%"},
+	{Name: "min_disk", Arg: "size", Help: "a command that leaves less of the workspace's disk free than this is stopped, such as 1GB; -1: no limit; Linux only", check: limit(ParseSize), Default: "200MB"},
 	{Name: "min_memory", Arg: "size", Help: "a task waits while less memory than this is available and another is worked on, such as 2GB; -1: no limit", check: limit(ParseSize), Default: "512MB"},
 	{Name: "outputs_max_size", Arg: "size", Help: "how much the stored outputs of a folder may take on disk, such as 10GB; the oldest are removed first; -1: no limit", check: limit(ParseSize), Default: "10GB"},
 	{Name: "outputs_max_age", Arg: "age", Help: "how long outputs are stored, such as 90d or 12h; -1: no limit", check: limit(ParseAge), Default: "90d"},
@@ -222,6 +225,19 @@ func ParseSize(size string) (int64, error) {
 		return 0, fmt.Errorf("%s is not a size: give it with its unit, such as 5GB or 500MB", visible.Quote(size))
 	}
 	return int64(n * factor), nil
+}
+
+// ParseMemory parses a number of bytes, or a share of the machine's memory such as 75%.
+func ParseMemory(size string) (int64, error) {
+	percent, ok := strings.CutSuffix(size, "%")
+	if !ok {
+		return ParseSize(size)
+	}
+	n, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)
+	if err != nil || !(n > 0 && n <= 100) {
+		return 0, fmt.Errorf("%s is not a share of the machine's memory: give it as 75%%, or as a size such as 8GB", visible.Quote(size))
+	}
+	return int64(n / 100 * float64(proc.MachineMemory())), nil
 }
 
 // ParseAge parses a duration, in days too: 30d, 12h.

@@ -55,7 +55,7 @@ func RunCommand(ctx context.Context, env Env, c Command) (Ran, error) {
 	if len(c.Argv) > 0 {
 		argv, line = append([]string{program, "-c", argvWrapper, "bash"}, c.Argv...), ""
 	}
-	command := proc.Command{Argv: argv, Dir: env.Workspace,
+	command := proc.Command{Argv: argv, Dir: env.Workspace, Memory: c.Options.Memory, Disk: c.Options.Disk,
 		Env: append(append(c.Options.childEnv(os.Environ(), env.Workspace), c.Env...), "PAWL_RUN="+string(env.Run))}
 	turn, err := env.Sandbox.Turn(ctx, c.Sandbox)
 	if err != nil {

@@ -66,6 +66,8 @@ type ShellOptions struct {
 	KeyEnv []string
 	// PassEnv names variables that commands get though they look like secrets.
 	PassEnv []string
+	// Memory and Disk bound what a command takes, as in [proc.Command]; 0: nothing does.
+	Memory, Disk int64
 	// Hidden returns the secrets to replace in what commands print; nil: none. See [ShellOptions.Secrets].
 	Hidden func() *secret.Values
 	// Lookup looks up the hosts that commands reach by name; nil: the resolver of the system.
@@ -353,7 +355,9 @@ func (a *shellArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 		Argv: []string{program, "-c", wrapper, "bash", a.Command},
 		Dir:  dir,
 		// By it pawl's own commands know that a run called them, and not a person.
-		Env: append(a.shell.options.childEnv(os.Environ(), dir), "PAWL_RUN="+string(env.Run)),
+		Env:    append(a.shell.options.childEnv(os.Environ(), dir), "PAWL_RUN="+string(env.Run)),
+		Memory: a.shell.options.Memory,
+		Disk:   a.shell.options.Disk,
 	}
 	change, is := run.MayChange, permission.Classify(a.Command)
 	if !a.Background && (is.Class == run.Reads || c.Sandbox == run.Trial) {

@@ -55,6 +55,14 @@ const Term = 't'
 // a network that it does not have.
 const NoRoute = 'n'
 
+// What comes back over the control socket when the helper ends a command because its processes together have more than
+// its [Order] says.
+const (
+	OverMemory    = 'm'
+	OverDisk      = 'd'
+	OverProcesses = 'p'
+)
+
 // What goes over the control socket of a [Resident] helper, after the [Order] with its
 // [Confinement] and no arguments.
 const (

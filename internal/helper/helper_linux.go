@@ -102,7 +102,13 @@ func help(mode string) {
 	syscall.Close(1)
 	syscall.Close(2)
 
-	(&beat{}).begin(file, func() bool { return false }) // it ends with the helper
+	bounds := o.bounds(o.Confine != nil)
+	(&beat{}).begin(file, func() {
+		if what := bounds.exceeded(below(inNamespace, processes())); what != 0 {
+			syscall.Write(controlFD, []byte{what})
+			end(inNamespace)
+		}
+	}, func() bool { return false }) // it ends with the helper
 	go obey(inNamespace)
 	over := false // the command itself has ended
 	for {
@@ -237,22 +243,32 @@ func obey(inNamespace bool) {
 		case n == 1 && b[0] == Term:
 			if !stopping.Swap(true) {
 				go stop(func(parents map[int]int) (pids []int, over bool) {
-					for pid := range parents {
-						if inNamespace && pid != syscall.Getpid() || isDescendant(pid, syscall.Getpid(), parents) {
-							pids = append(pids, pid)
-						}
-					}
-					return pids, false
+					return below(inNamespace, parents), false
 				}, func() { finish(inNamespace) })
 			}
 		case n == 1:
 		default:
-			if !inNamespace {
-				sweep()
-			}
-			exit(codeKilled)
+			end(inNamespace)
 		}
 	}
+}
+
+// below returns the processes of the command.
+func below(inNamespace bool, parents map[int]int) (pids []int) {
+	for pid := range parents {
+		if inNamespace && pid != syscall.Getpid() || isDescendant(pid, syscall.Getpid(), parents) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// end kills the command. It does not return.
+func end(inNamespace bool) {
+	if !inNamespace {
+		sweep()
+	}
+	exit(codeKilled)
 }
 
 func prctl(option, arg uintptr) syscall.Errno {

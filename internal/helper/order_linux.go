@@ -6,13 +6,15 @@ import "syscall"
 // which sandbox to build. It goes over a stream socket: the
 // length of what follows in four bytes, least first, with the descriptors beside
 // it (the command's output, then its extra files, then the file of Beats); then strings, each ended by a
-// zero byte: the folder, the environment, the arguments, and the confinement;
+// zero byte: the folder, the environment, the arguments, the bounds, and the confinement;
 // lists have their length, in decimal, before them.
 type Order struct {
 	Dir     string
 	Env     []string
 	Argv    []string // the path of the program, then its arguments
 	Beats   bool     // the last descriptor is of a file whose time is set each second while the command runs
+	Memory  int      // bytes that its processes together may have; 0: any number
+	Disk    int      // bytes of the disk with Dir that it has to leave free; 0: none
 	Confine *Confinement
 }
 
@@ -37,6 +39,8 @@ func (o Order) Strings() []byte {
 	list(o.Env)
 	list(o.Argv)
 	add(map[bool]string{true: "beats", false: ""}[o.Beats])
+	add(decimal(o.Memory))
+	add(decimal(o.Disk))
 	c := o.Confine
 	if c == nil {
 		add("free")
@@ -79,7 +83,12 @@ func parseOrder(b []byte) (Order, bool) {
 		s = s[n:]
 		return l
 	}
-	o := Order{Dir: next(), Env: list(), Argv: list(), Beats: next() == "beats"}
+	bytes := func() int {
+		n, isNumber := number(next())
+		ok = ok && isNumber && n >= 0
+		return n
+	}
+	o := Order{Dir: next(), Env: list(), Argv: list(), Beats: next() == "beats", Memory: bytes(), Disk: bytes()}
 	if next() == "confined" {
 		c := &Confinement{Network: next(), ReadOnly: next() == "read-only"}
 		for m := list(); len(m) >= 4; m = m[4:] {

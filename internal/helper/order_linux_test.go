@@ -10,7 +10,7 @@ import (
 var orders = []Order{
 	{Dir: "/", Argv: []string{"/bin/true"}},
 	{Dir: "/w", Env: []string{"A=", "B=two\nlines"}, Argv: []string{"/bin/sh", "-c", "", "confined"}},
-	{Dir: "/w", Argv: []string{"x"}, Beats: true},
+	{Dir: "/w", Argv: []string{"x"}, Beats: true, Memory: 12_000_000_000, Disk: 1},
 	{Dir: "", Argv: []string{"x"}, Confine: &Confinement{Network: ClosedNetwork}},
 	{Confine: &Confinement{Network: OwnNetwork, Mounts: []Mount{{ReadOnly, "/usr", "/usr", ""}}}},
 	{Dir: "/w", Argv: []string{"x"}, Confine: &Confinement{

@@ -34,7 +34,8 @@ type resident struct {
 
 // A residentCommand is one of the commands of a resident helper.
 type residentCommand struct {
-	control int // the socket to its owner
+	control int // the socket to its owner; open at least until it was killed
+	bounds  bounds
 
 	mu       sync.Mutex
 	init     *initProcess // of its pid namespace; nil: not started, or collected
@@ -164,9 +165,9 @@ func (r *resident) run(control int) {
 	}
 	thread := r.take()
 	c := thread.command
-	c.control = control
+	c.control, c.bounds = control, order.bounds(true)
 	r.begin(c)
-	r.beat.begin(file, r.isIdle)
+	r.beat.begin(file, r.look, r.isIdle)
 	pid, what, err := r.launch(thread, order, files)
 	if what != "" {
 		syscall.Write(files[0], []byte("pawl: "+what+": "+err.Error()+"\n"))
@@ -248,6 +249,36 @@ func (c *residentCommand) collect() {
 	c.mu.Unlock()
 }
 
+// look ends the commands that are over their bounds.
+func (r *resident) look() {
+	r.mu.Lock()
+	var commands []*residentCommand
+	for c := range r.running {
+		commands = append(commands, c)
+	}
+	r.mu.Unlock()
+	parents := processes()
+	for _, c := range commands {
+		pids, over := c.members(parents)
+		if over {
+			continue
+		}
+		if what := c.bounds.exceeded(pids); what != 0 {
+			c.exceed(what)
+		}
+	}
+}
+
+// exceed ends a command and tells its owner why.
+func (c *residentCommand) exceed(what byte) {
+	c.mu.Lock()
+	if !c.killed {
+		syscall.Write(c.control, []byte{what})
+	}
+	c.mu.Unlock()
+	c.kill(false)
+}
+
 // obey does what the owner of a command says, until there is no more.
 func (c *residentCommand) obey() {
 	var b [1]byte
@@ -282,7 +313,7 @@ func (c *residentCommand) members(parents map[int]int) (pids []int, over bool) {
 	c.mu.Lock()
 	init, command, over := c.init, c.pid, c.killed
 	c.mu.Unlock()
-	if over {
+	if over || init == nil {
 		return nil, true
 	}
 	for pid := range parents {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pawl/internal/helper"
+	"pawl/internal/text"
 )
 
 // markName is the environment variable by which what escaped a sweep is found:
@@ -27,8 +28,8 @@ type platform struct {
 	mark string // in the environment of the command, for the sweep
 	// resident is the helper of many commands; nil: the command has one of its own.
 	resident *Resident
-	noRoute  bool // what the resident helper told of the network
-	lost     bool // the resident helper ended before it
+	told     []byte // by the resident helper
+	lost     bool   // the resident helper ended before it
 }
 
 // start gives the command to a helper.
@@ -50,8 +51,8 @@ func start(path string, c Command, print *os.File) (*Process, error) {
 	if c.Beat != nil {
 		files = append(files, c.Beat)
 	}
+	o := helper.Order{Dir: dir, Env: c.Env, Argv: append([]string{path}, c.Argv[1:]...), Beats: c.Beat != nil, Memory: int(c.Memory), Disk: int(c.Disk), Confine: c.Confine}
 	if c.Resident != nil {
-		o := helper.Order{Dir: dir, Env: c.Env, Argv: append([]string{path}, c.Argv[1:]...), Beats: c.Beat != nil}
 		control, err := c.Resident.start(o, files)
 		if err != nil {
 			return nil, fmt.Errorf("in its sandbox: %w", err)
@@ -62,7 +63,6 @@ func start(path string, c Command, print *os.File) (*Process, error) {
 		return nil, errors.New("a command gets a file tree of its own from a resident helper alone")
 	}
 	k := helperKind{isolation: cmp.Or(c.Isolation, probed().Isolation)}
-	o := helper.Order{Dir: dir, Env: c.Env, Argv: append([]string{path}, c.Argv[1:]...), Beats: c.Beat != nil, Confine: c.Confine}
 	if c.Confine != nil {
 		k.confined = true
 		if k.isolation == Namespace && c.Confine.Network == helper.ClosedNetwork && !c.Confine.ReadOnly && probed().Network {
@@ -104,7 +104,7 @@ func start(path string, c Command, print *os.File) (*Process, error) {
 // await returns the exit code of the command when it is over.
 func (p *Process) await() (code int) {
 	if r := p.platform.resident; r != nil {
-		code, p.platform.noRoute, p.platform.lost = r.await(p.control)
+		code, p.platform.told, p.platform.lost = r.await(p.control)
 		return code
 	}
 	p.cmd.Wait() // its error says what ProcessState says
@@ -138,14 +138,14 @@ func (p *Process) kill() {
 // watches, when a command kills its own parent.
 func (p *Process) after() {
 	if p.platform.resident != nil {
-		p.status.NoRoute, p.status.Lost = p.platform.noRoute, p.platform.lost && p.status.Stopped == ""
+		p.hear(p.platform.told)
+		p.status.Lost = p.platform.lost && p.status.Stopped == ""
 		p.control.Close()
 		return
 	}
-	var told [1]byte
-	if n, _ := p.control.Read(told[:]); n == 1 && told[0] == helper.NoRoute {
-		p.status.NoRoute = true
-	}
+	told := make([]byte, 8) // more than it has to tell
+	n, _ := p.control.Read(told)
+	p.hear(told[:n])
 	p.control.Close()
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && !status.Signaled() {
@@ -164,6 +164,33 @@ func (p *Process) after() {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// MachineMemory returns how many bytes of memory the machine has; 0 if that is unknown.
+func MachineMemory() int64 {
+	var info syscall.Sysinfo_t
+	if syscall.Sysinfo(&info) != nil {
+		return 0
+	}
+	return int64(info.Totalram) * int64(info.Unit)
+}
+
+// hear notes what the helper has told of the command.
+func (p *Process) hear(told []byte) {
+	for _, b := range told {
+		why := ""
+		switch b {
+		case helper.NoRoute:
+			p.status.NoRoute = true
+		case helper.OverMemory:
+			why = fmt.Sprintf("its processes had more than %s of memory together; the setting command_memory bounds it", text.Size(p.memory))
+		case helper.OverDisk:
+			why = fmt.Sprintf("it left less than %s of the disk free; the setting min_disk bounds it", text.Size(p.disk))
+		case helper.OverProcesses:
+			why = "it had some 4,000 processes, the most that the sandbox allows"
+		}
+		p.status.Stopped = cmp.Or(p.status.Stopped, why)
 	}
 }
 

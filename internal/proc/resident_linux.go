@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -118,20 +119,15 @@ func (r *Resident) start(o helper.Order, files []*os.File) (control *os.File, er
 	return ours, nil
 }
 
-// await returns the exit code of a command when nothing of it is left, whether it tried to
-// reach a network that it does not have, and whether it was lost with the helper.
-func (r *Resident) await(control *os.File) (code int, noRoute, lost bool) {
-	told, _ := io.ReadAll(control)
-	for i, b := range told {
-		switch {
-		case b == helper.NoRoute:
-			noRoute = true
-		case b == helper.Ended && i+1 < len(told):
-			return int(told[i+1]), noRoute, false
-		}
+// await returns the exit code of a command when nothing of it is left, what the helper told of it, and whether it was
+// lost with the helper.
+func (r *Resident) await(control *os.File) (code int, told []byte, lost bool) {
+	told, _ = io.ReadAll(control)
+	if i := bytes.IndexByte(told, helper.Ended); i >= 0 && i+1 < len(told) {
+		return int(told[i+1]), told[:i], false
 	}
 	<-r.gone // it was killed, and the kernel has ended its namespace
-	return 128 + int(syscall.SIGKILL), noRoute, true
+	return 128 + int(syscall.SIGKILL), told, true
 }
 
 // kill ends a command. A helper that does not do it - an unconfined command of root's

@@ -40,7 +40,13 @@ func newResident(t testing.TB) (r *Resident, dir string) {
 	if a := Probe(); a.Isolation != Namespace || !a.Tree {
 		t.Skip("needs namespaces: root, or unprivileged user namespaces")
 	}
-	dir, err := filepath.EvalSymlinks(t.TempDir())
+	return newResidentIn(t, t.TempDir())
+}
+
+// newResidentIn returns a helper whose /work is a folder.
+func newResidentIn(t testing.TB, folder string) (r *Resident, dir string) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

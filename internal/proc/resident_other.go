@@ -29,3 +29,6 @@ func (*Resident) Close() {}
 
 // Done returns nil.
 func (*Resident) Done() <-chan struct{} { return nil }
+
+// MachineMemory returns 0: commands are not bounded here.
+func MachineMemory() int64 { return 0 }
