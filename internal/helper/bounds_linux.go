@@ -15,15 +15,15 @@ type bounds struct {
 	dir       string
 }
 
-// processesLeft is how far below the kernel's limit of processes a command is ended: programs whose forks fail do not
-// end by themselves.
-const processesLeft = 96
+// tooManyProcesses is when a command in a sandbox is ended. It is well below maxProcesses, of which the kernel keeps some
+// hundred for itself: programs whose forks fail do not end by themselves, and their number goes up and down.
+const tooManyProcesses = 3000
 
 // bounds returns those of an order.
 func (o Order) bounds(confined bool) bounds {
 	b := bounds{memory: o.Memory, disk: o.Disk, dir: o.Dir}
 	if confined {
-		b.processes = maxProcesses - processesLeft
+		b.processes = tooManyProcesses
 	}
 	// Where less is free already, the command may be there to make room.
 	if free, ok := freeOf(o.Dir); !ok || free < b.disk {

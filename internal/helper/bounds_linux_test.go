@@ -2,10 +2,10 @@ package helper
 
 import "testing"
 
-func TestTheBoundOfProcessesIsBelowTheKernels(t *testing.T) {
+func TestACommandWithTooManyProcessesIsOverItsBounds(t *testing.T) {
 	t.Parallel()
 	inside, free := Order{Dir: "/"}.bounds(true), Order{Dir: "/"}.bounds(false)
-	pids := make([]int, maxProcesses-processesLeft)
+	pids := make([]int, tooManyProcesses)
 	if got := inside.exceeded(pids); got != OverProcesses {
 		t.Errorf("%d processes: %q", len(pids), got)
 	}

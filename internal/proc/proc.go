@@ -69,7 +69,7 @@ type Command struct {
 	Beat *os.File
 	// Memory is how many bytes its processes together may have, and Disk how many of the disk with Dir it has to leave
 	// free; 0: any number. A command that is over them is stopped within a second or two, as is one in a sandbox that has
-	// some 4,000 processes. On Linux alone.
+	// 3,000 processes. On Linux alone.
 	Memory, Disk int64
 	// Resident is the helper in whose sandbox it runs; nil: none.
 	Resident *Resident

@@ -188,7 +188,7 @@ func (p *Process) hear(told []byte) {
 		case helper.OverDisk:
 			why = fmt.Sprintf("it left less than %s of the disk free; the setting min_disk bounds it", text.Size(p.disk))
 		case helper.OverProcesses:
-			why = "it had some 4,000 processes, the most that the sandbox allows"
+			why = "it had 3,000 processes, the most that the sandbox allows"
 		}
 		p.status.Stopped = cmp.Or(p.status.Stopped, why)
 	}
