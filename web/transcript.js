@@ -13,14 +13,14 @@ const opened = new Set();
 /** What pawl writes for an agent: a task, or a review. */
 const given = /<(task id|review comments)=/;
 
-/** @param {any} item @param {string} run */
-function element(item, run) {
+/** @param {any} item @param {string} run @param {AbortSignal} signal */
+function element(item, run, signal) {
 	switch (item.kind) {
 		case "message": if (!item.text) return h("li", "note", item.message?.kind === "continue" ? "continued" : item.message?.kind || "said");
 			return h("li", "message", h("details", { open: Boolean(item.message?.by) || !given.test(item.text) }, h("summary", null, item.message?.by ? "said by " + item.message.by : given.test(item.text) ? "what the agent was given" : "said"), h("div", "prose", markdown(item.text))));
 		case "text": return h("li", "prose", markdown(item.text || ""));
 		case "thinking": return h("li", "thinking", h("details", null, h("summary", null, "thought"), h("div", "prose quiet", item.text)));
-		case "call": return call(item, run);
+		case "call": return call(item, run, signal);
 		case "end": return h("li", "end", dots(item.end.end + (item.end.detail ? ": " + item.end.detail : ""), plural(item.end.steps, "step"), money(item.end.usage?.cost)));
 	}
 	return h("li", "note", item.note?.detail || item.text || item.kind);
@@ -29,25 +29,26 @@ function element(item, run) {
 /** How outcomes are called that have another name in the log. @type {Record<string, string>} */
 const outcomes = { not_run: "not run", cut: "stopped" };
 
-/** @param {any} item @param {string} run */
-function call(item, run) {
+/** @param {any} item @param {string} run @param {AbortSignal} signal */
+function call(item, run, signal) {
 	const c = item.call;
 	const failed = c.is_error || c.exit_code;
 	const ended = c.state === "settled", done = c.outcome === "ok" || c.outcome === "answered";
 	const state = ended ? (c.exit_code ? "exit code " + c.exit_code : c.outcome === "ok" ? "" : outcomes[c.outcome] || c.outcome) : c.state === "asked" ? "asks for permission" : c.state;
 	const files = (c.files || []).map((/** @type {any} */ f) => `${f.path} +${f.added || 0} −${f.removed || 0}`).join(", ");
 	const key = run + " " + item.id;
-	const body = h("div", "body");
+	const body = h("div", "body"), child = h("div");
 	const load = () => {
 		const shown = c.title.replace(/^shell /, "") === c.input?.command ? null : c.input;
 		fill(body,
 			c.decision && h("p", "quiet", dots(c.decision.answer === "allow" ? "allowed" : c.decision.answer, c.decision.by ? "by " + c.decision.by : "", c.decision.reason, c.decision.rule)),
 			c.input?.command && pre(c.input.command),
 			shown && h("details", null, h("summary", null, "arguments"), pre(JSON.stringify(shown, null, 2))),
-			c.child && h("p", null, link("#/runs/" + c.child, "the run of the agent that it has started")),
+			c.child && h("div", "child", link("#/runs/" + c.child, "the run of the agent that it has started"), child),
 			c.result && (/^@@ /m.test(c.result) ? patch(c.result) : h("pre", { class: "output", tabIndex: 0 }, ansi(c.result))),
 			c.stored_bytes > 0 && h("p", null, link(`#/runs/${run}/outputs/${encodeURIComponent(c.call)}`, `look into the whole result (${bytes(c.stored_bytes)})`)),
 			!c.result && c.state === "settled" && h("p", "quiet", "It printed nothing."));
+		if (c.child && !child.firstChild) transcript(child, c.child, signal);
 	};
 	const e = h("details", { open: opened.has(key), ontoggle: () => {
 		if (e.open) { opened.add(key); load(); } else opened.delete(key);
@@ -78,7 +79,7 @@ export function transcript(place, run, signal) {
 
 	const draw = (/** @type {number} */ fresh) => {
 		const stay = atEnd;
-		keyed(list, [...items.values()], (i) => i.id, (i) => i.seq + i.kind + i.final + (i.call?.state || ""), (i) => element(i, run));
+		keyed(list, [...items.values()], (i) => i.id, (i) => i.seq + i.kind + i.final + (i.call?.state || ""), (i) => element(i, run, signal));
 		if (stay && !signal.aborted) { if (fresh && list.dataset.began) bottom.scrollIntoView({ block: "end" }); }
 		else if (fresh) { unseen += fresh; jump.hidden = false; jump.textContent = plural(unseen, "new line") + " ↓"; }
 		list.dataset.began = "yes";
