@@ -70,18 +70,23 @@ func (g git) input(ctx context.Context, input string, args ...string) (string, e
 	if err != nil {
 		return "", stateError("a copy of the repository needs git, which is not installed")
 	}
-	cmd := owngit.Call{Program: program, Dir: g.dir, Own: g.own, Env: g.env}.Command(ctx, args...)
-	cmd.Stdin, cmd.WaitDelay = strings.NewReader(input), 5*time.Second
-	cmd.Cancel = func() error { // git removes its lock files then, which after a kill nothing removes
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			return cmd.Process.Kill()
-		}
-		return nil
-	}
 	var said bytes.Buffer
 	out := text.Head{Room: maxOutput}
-	cmd.Stdout, cmd.Stderr = &out, &said
-	err = cmd.Run()
+	err = owngit.Bounded(ctx, g.dir, func(ctx context.Context) error {
+		cmd := owngit.Call{Program: program, Dir: g.dir, Own: g.own, Env: g.env}.Command(ctx, args...)
+		cmd.Stdin, cmd.WaitDelay = strings.NewReader(input), 5*time.Second
+		cmd.Cancel = func() error { // git removes its lock files then, which after a kill nothing removes
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				return cmd.Process.Kill()
+			}
+			return nil
+		}
+		cmd.Stdout, cmd.Stderr = &out, &said
+		return cmd.Run()
+	})
+	if pipe, ok := errors.AsType[*owngit.PipeError](err); ok {
+		return "", stateError("%w", pipe)
+	}
 	if err == nil && out.Cut {
 		err = errTooMuch
 	}

@@ -226,7 +226,7 @@ func ContinuesAt(at, now time.Time) string {
 // SomeOf lists names, the first of them if there are many. names has all n, or the first of them.
 func SomeOf(names []string, n int) string {
 	shown := names[:min(len(names), 5)]
-	list := strings.Join(shown, ", ")
+	list := strings.ReplaceAll(strings.Join(shown, ", "), "\n", `\n`) // a name makes no line of its own
 	if more := n - len(shown); more > 0 {
 		return fmt.Sprintf("%s and %d more", list, more)
 	}

@@ -135,7 +135,11 @@ func (m *model) showDiff(string) []effect {
 		default:
 			return fmt.Errorf("git diff: %w: %s", err, strings.TrimSpace(string(out)))
 		}
-		made, err := newFiles(ctx, call, dir)
+		var made []byte
+		err = owngit.Bounded(ctx, dir, func(ctx context.Context) error {
+			made, err = newFiles(ctx, call, dir)
+			return err
+		})
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"pawl/board"
 	"pawl/cli/command"
+	"pawl/gitcopy"
 	"pawl/run"
 	tasks "pawl/task"
 )
@@ -37,6 +39,19 @@ func TestTheListOfTasksFitsTheTerminal(t *testing.T) {
 		}
 		if !strings.HasPrefix(lines[1], "t-k3f9xy  waiting (loop)  ") || !strings.HasPrefix(lines[2], "t-abcdef  awaiting input  ") {
 			t.Errorf("%d columns:\n%s", width, strings.Join(lines, "\n"))
+		}
+	}
+}
+
+// The name of a file in the copy of a task makes no line of its own.
+func TestNamesOfFilesMakeNoLines(t *testing.T) {
+	t.Parallel()
+	name := "a\ncompleted · 1 step"
+	lines := changedLines([]gitcopy.File{{Name: name, Added: 1}})
+	lines = append(lines, meetingLines(board.TaskMergePreviewForm{Conflicts: []string{name}, Uncommitted: []string{name}})...)
+	for _, l := range lines {
+		if strings.Contains(l, "\n") || !strings.Contains(l, `a\ncompleted`) {
+			t.Errorf("%q", l)
 		}
 	}
 }

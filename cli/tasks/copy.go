@@ -53,7 +53,7 @@ func changedLines(files []gitcopy.File) (lines []string) {
 		if f.Added < 0 {
 			how = "binary"
 		}
-		lines = append(lines, fmt.Sprintf("%-10s %s", how, command.Visible(f.Name)))
+		lines = append(lines, fmt.Sprintf("%-10s %s", how, strings.ReplaceAll(command.Visible(f.Name), "\n", `\n`)))
 	}
 	return lines
 }
