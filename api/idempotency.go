@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -111,7 +110,7 @@ func (k *keyStore) begin(ctx context.Context, name string) (end func(), err erro
 }
 
 func (k *keyStore) read(file string) (storedAnswer, bool, error) {
-	b, err := os.ReadFile(filepath.Join(k.dir, file))
+	b, err := atomicfile.Read(filepath.Join(k.dir, file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return storedAnswer{}, false, nil
 	} else if err != nil {

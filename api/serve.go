@@ -201,7 +201,7 @@ func writeRunning(file, url string) error {
 // Running returns the server of a workspace, from its state folder. A process that was
 // killed may have left it: the owner of the board says whether it lives.
 func Running(state string) (r RunningServer, ok bool) {
-	b, err := os.ReadFile(filepath.Join(state, runningFile))
+	b, err := atomicfile.Read(filepath.Join(state, runningFile))
 	if errors.Is(err, fs.ErrNotExist) || err != nil {
 		return r, false
 	}

@@ -78,7 +78,7 @@ func (w *Workspace) hookVerdict(id run.ID, state run.State, k external.Kind, ask
 	if err != nil {
 		return "", "", err
 	}
-	given, err := os.ReadFile(w.rulesFile(id))
+	given, err := atomicfile.Read(w.rulesFile(id))
 	if err != nil {
 		return "", "", fmt.Errorf("the rules of the run's flags and settings: %w", err)
 	}
@@ -165,7 +165,7 @@ func (w *Workspace) agentDirFile(id run.ID, use string) string {
 // agentDir returns the folder that the agent is in when it uses a tool; empty: the workspace.
 func (w *Workspace) agentDir(id run.ID, use string) (string, error) {
 	file := w.agentDirFile(id, use)
-	b, err := os.ReadFile(file)
+	b, err := atomicfile.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

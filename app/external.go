@@ -289,7 +289,7 @@ func tokenHash(token string) string {
 
 // checkToken returns an error unless the token is that of the run's turn.
 func (w *Workspace) checkToken(id run.ID, token string) error {
-	want, err := os.ReadFile(w.tokenFile(id))
+	want, err := atomicfile.Read(w.tokenFile(id))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("not granted: no turn of an external agent is at work in run %s", id)

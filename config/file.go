@@ -12,6 +12,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"pawl/internal/atomicfile"
 	"pawl/internal/text"
 	"pawl/internal/visible"
 )
@@ -42,7 +43,7 @@ func (e Env) CheckUserFile() error {
 
 // readFile reads a configuration file. One that does not exist is empty.
 func readFile(path string) ([]byte, error) {
-	content, err := os.ReadFile(path)
+	content, err := atomicfile.Read(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, Errorf("the configuration cannot be read: %w", err)
 	}
@@ -60,7 +61,7 @@ func ReadBounded(path string, most int64) ([]byte, error) {
 	case info.Size() > most:
 		return nil, fmt.Errorf("it is larger than %s", text.Size(most))
 	}
-	return os.ReadFile(path)
+	return atomicfile.Read(path)
 }
 
 // parseFile parses the content of a configuration file. counts, if not nil, reports which

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"pawl/internal/atomicfile"
 	"pawl/internal/stable"
 	"pawl/internal/text"
 	"pawl/internal/visible"
@@ -196,7 +197,7 @@ func (e Env) AddServer(d mcp.Definition) (path string, err error) {
 // UserServers returns the names of the MCP servers in the user's configuration file.
 func (e Env) UserServers() (names []string, err error) {
 	path := e.UserFile()
-	content, err := os.ReadFile(path)
+	content, err := atomicfile.Read(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/atomicfile"
 	"pawl/internal/lazy"
 )
 
@@ -141,7 +142,7 @@ func (k Kind) ReadWith(top, file string) (files []string) {
 		if info, err = os.Stat(found[i]); err != nil || !info.Mode().IsRegular() || !k.imports {
 			continue
 		}
-		content, _ := os.ReadFile(found[i]) // what cannot be read is not imported from
+		content, _ := atomicfile.Read(found[i]) // what cannot be read is not imported from
 		for _, m := range importPattern().FindAllSubmatch(content, -1) {
 			path := string(m[1])
 			if !filepath.IsAbs(path) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"pawl/internal/atomicfile"
 	"pawl/internal/lazy"
 	"pawl/internal/text"
 	"pawl/internal/visible"
@@ -45,7 +46,7 @@ func (r Registry) Is(model string) bool {
 func Load(dir string) (r Registry, err error) {
 	files, err := filepath.Glob(filepath.Join(filepath.Clean(dir), "*.toml"))
 	for _, file := range files {
-		content, readErr := os.ReadFile(file)
+		content, readErr := atomicfile.Read(file)
 		if readErr == nil {
 			var k Kind
 			if k, readErr = describe(strings.TrimSuffix(filepath.Base(file), ".toml"), content); readErr == nil {

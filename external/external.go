@@ -35,6 +35,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"pawl/internal/atomicfile"
 	"pawl/internal/jsonc"
 	"pawl/internal/proc"
 	"pawl/run"
@@ -248,7 +249,7 @@ func (k Kind) LoggedIn(path, model string, env func(name string) string) string 
 		return LoggedInYes
 	}
 	for file := range strings.FieldsSeq(k.config) {
-		b, _ := os.ReadFile(ownFile(file, env)) // one that is not there has nothing
+		b, _ := atomicfile.Read(ownFile(file, env)) // one that is not there has nothing
 		for own := range strings.FieldsSeq(k.own) {
 			if bytes.Contains(b, []byte(own)) {
 				return LoggedInUnknown
@@ -341,7 +342,7 @@ func (k Kind) Bounds(mode string) string {
 func (k Kind) OwnHooks(env func(name string) string) (files []string) {
 	for file := range strings.FieldsSeq(k.hooks) {
 		file = ownFile(file, env)
-		b, err := os.ReadFile(file)
+		b, err := atomicfile.Read(file)
 		if err != nil {
 			continue
 		}
@@ -422,7 +423,7 @@ func (k Kind) Installed(path string) string {
 	}
 	for dir := filepath.Dir(real); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		var of struct{ Name, Version string }
-		if b, err := os.ReadFile(filepath.Join(dir, "package.json")); err == nil && json.Unmarshal(b, &of) == nil && of.Name == words[len(words)-1] {
+		if b, err := atomicfile.Read(filepath.Join(dir, "package.json")); err == nil && json.Unmarshal(b, &of) == nil && of.Name == words[len(words)-1] {
 			return of.Version
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"pawl/internal/atomicfile"
 	"pawl/internal/jsonc"
 	"pawl/internal/lazy"
 	"pawl/run"
@@ -111,7 +112,7 @@ func (t Turn) geminiHome() (string, error) {
 	settings := map[string]any{}
 	for _, e := range entries {
 		if e.Name() == "settings.json" {
-			b, err := os.ReadFile(filepath.Join(theirs, e.Name()))
+			b, err := atomicfile.Read(filepath.Join(theirs, e.Name()))
 			if err == nil {
 				err = json.Unmarshal(jsonc.Strict(b), &settings)
 			}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/atomicfile"
 	"pawl/internal/text"
 	"pawl/run"
 )
@@ -454,7 +455,7 @@ func (gemini) find(env func(string) string, workspace string) (all []Kept, err e
 	var projects struct {
 		Projects map[string]string `json:"projects"`
 	}
-	content, err := os.ReadFile(filepath.Join(root, "projects.json"))
+	content, err := atomicfile.Read(filepath.Join(root, "projects.json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

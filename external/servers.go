@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"pawl/internal/atomicfile"
 )
 
 // The MCP servers that a person has configured in a program work outside of the workspace, as those in pawl's own
@@ -42,7 +44,7 @@ func (t Turn) claudeServers() map[string]any {
 	if dir == "" {
 		dir = lookup(t.Env, "HOME")
 	}
-	if b, err := os.ReadFile(filepath.Join(dir, ".claude.json")); err != nil || json.Unmarshal(b, &theirs) != nil {
+	if b, err := atomicfile.Read(filepath.Join(dir, ".claude.json")); err != nil || json.Unmarshal(b, &theirs) != nil {
 		return all // the program says so
 	}
 	for _, of := range []servers{theirs.servers, theirs.Projects[repository(t.Workspace)], theirs.Projects[t.Workspace]} {
@@ -82,7 +84,7 @@ func (t Turn) codexServers() map[string]any {
 	config := map[string]any{}
 	for _, dir := range []string{"/etc/codex", dir} {
 		var of map[string]any
-		if b, err := os.ReadFile(filepath.Join(dir, "config.toml")); err == nil && toml.Unmarshal(b, &of) == nil { // else the program says so
+		if b, err := atomicfile.Read(filepath.Join(dir, "config.toml")); err == nil && toml.Unmarshal(b, &of) == nil { // else the program says so
 			config = merged(config, of)
 		}
 	}
@@ -109,13 +111,13 @@ func geminiExtensions(dir string) map[string]any {
 	for _, e := range extensions {
 		at := filepath.Join(dir, e.Name())
 		var linked struct{ Type, Source string }
-		if b, err := os.ReadFile(filepath.Join(at, ".gemini-extension-install.json")); err == nil && json.Unmarshal(b, &linked) == nil && linked.Type == "link" {
+		if b, err := atomicfile.Read(filepath.Join(at, ".gemini-extension-install.json")); err == nil && json.Unmarshal(b, &linked) == nil && linked.Type == "link" {
 			at = linked.Source
 		}
 		var x struct {
 			Servers map[string]any `json:"mcpServers"`
 		}
-		if b, err := os.ReadFile(filepath.Join(at, "gemini-extension.json")); err == nil && json.Unmarshal(b, &x) == nil {
+		if b, err := atomicfile.Read(filepath.Join(at, "gemini-extension.json")); err == nil && json.Unmarshal(b, &x) == nil {
 			all = merged(all, x.Servers)
 		}
 	}
@@ -129,7 +131,7 @@ func (k Kind) PluginServers(env func(name string) string) (ids []string) {
 	}
 	dir := ownDir(env, "CLAUDE_CONFIG_DIR", ".claude")
 	read := func(to any, path ...string) {
-		if b, err := os.ReadFile(filepath.Join(path...)); err == nil {
+		if b, err := atomicfile.Read(filepath.Join(path...)); err == nil {
 			_ = json.Unmarshal(b, to) // what cannot be read names none
 		}
 	}

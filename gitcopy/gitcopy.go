@@ -27,6 +27,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pawl/internal/atomicfile"
 )
 
 // A Copy is a copy of a repository.
@@ -157,7 +159,7 @@ func isThere(dir, name string) bool {
 }
 
 func alternates(objects string) []string {
-	content, _ := os.ReadFile(filepath.Join(objects, "info", "alternates")) // without one there are none
+	content, _ := atomicfile.Read(filepath.Join(objects, "info", "alternates")) // without one there are none
 	var dirs []string
 	for line := range strings.Lines(string(content)) {
 		line = strings.TrimSuffix(line, "\n")

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pawl/internal/atomicfile"
 )
 
 // A source is what a copy is made from.
@@ -187,7 +189,7 @@ func shared(ctx context.Context, g git, gitDir string, s source, more ...string)
 	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(quoted+"\n"), 0o600); err != nil {
 		return err
 	}
-	content, err := os.ReadFile(s.shallow)
+	content, err := atomicfile.Read(s.shallow)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	} else if err != nil {

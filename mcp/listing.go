@@ -69,7 +69,7 @@ func (r *Remote) remembered() bool {
 	if err != nil || info.Size() > maxRemembered {
 		return false
 	}
-	content, err := os.ReadFile(r.cachePath())
+	content, err := atomicfile.Read(r.cachePath())
 	var l listing
 	if err != nil || json.Unmarshal(content, &l) != nil || l.Fingerprint != r.Fingerprint() || l.Form != listingForm {
 		return false

@@ -77,7 +77,7 @@ func (a *authorizer) file() string {
 func (a *authorizer) read() *keptLogin {
 	if file := a.file(); file != "" {
 		var k keptLogin
-		content, err := os.ReadFile(file)
+		content, err := atomicfile.Read(file)
 		if a.kept = nil; err == nil && json.Unmarshal(content, &k) == nil && k.Server == a.server && k.Token != nil {
 			a.kept = &k
 		}

@@ -140,7 +140,7 @@ func (s *Store) TakeReserve() {
 
 // Exceeds reports whether Prune might have something to remove.
 func (s *Store) Exceeds(quota Quota) bool {
-	account, err := os.ReadFile(s.accountFile())
+	account, err := atomicfile.Read(s.accountFile())
 	if err != nil {
 		_, err := os.Stat(s.dir)
 		return err == nil && quota != Quota{}

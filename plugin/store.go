@@ -75,7 +75,7 @@ func (s Store) content(digest string) string { return filepath.Join(s.Dir, "cont
 
 func (s Store) read() (l listing, err error) {
 	file := filepath.Join(s.Dir, listFile)
-	content, err := os.ReadFile(file)
+	content, err := atomicfile.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/atomicfile"
 	"pawl/internal/helper"
 	"pawl/internal/proc"
 	"pawl/run"
@@ -92,7 +93,7 @@ func (p *Policy) contain(g places, level run.Confinement, repository bool) error
 // puts a list of what git ignores, in a file of its own, over the one of a repository.
 func (p *Policy) excludeSecrets(g places, dir, own string) error {
 	list := filepath.Join(dir, "info", "exclude")
-	text, err := os.ReadFile(list)
+	text, err := atomicfile.Read(list)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the sandbox cannot read what git ignores: %w", err)
 	}

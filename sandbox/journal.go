@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"pawl/internal/atomicfile"
 	"pawl/internal/inside"
 	"pawl/internal/proc"
 )
@@ -225,7 +226,7 @@ func (j *journal) others() (dead []deadJournal, running []baseline) {
 			continue
 		}
 		var b baseline
-		text, _ := os.ReadFile(path)
+		text, _ := atomicfile.Read(path)
 		active := len(text) > 0 && text[0] == journalRunning && json.Unmarshal(text[1:], &b) == nil
 		switch err := tryLockFile(f); {
 		case err == nil:
@@ -235,7 +236,7 @@ func (j *journal) others() (dead []deadJournal, running []baseline) {
 				break
 			}
 			d := deadJournal{baseline: b, path: path, until: info.ModTime().Add(2 * beatEvery)}
-			if text, err := os.ReadFile(path + toldSuffix); err == nil {
+			if text, err := atomicfile.Read(path + toldSuffix); err == nil {
 				json.Unmarshal(text, &d.told)
 			}
 			dead = append(dead, d)

@@ -10,10 +10,12 @@ package atomicfile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 )
 
 // A Sync says whether to wait for the disk.
@@ -56,7 +58,7 @@ func Once(file string, content func() []byte) ([]byte, error) {
 		case err == nil && info.Mode().Perm()&0o077 != 0:
 			return nil, &ExposedError{file, info.Mode().Perm()}
 		case err == nil:
-			return os.ReadFile(file)
+			return Read(file)
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		}
@@ -141,3 +143,16 @@ func mkdirAll(dir string, sync Sync) error {
 
 // syncFailed says which directory could not be fsynced.
 func syncFailed(dir string, err error) error { return fmt.Errorf("sync directory %s: %w", dir, err) }
+
+// Read is [os.ReadFile] of a file that is not a named pipe, which would wait for who writes into it.
+func Read(file string) ([]byte, error) {
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // it was only read
+	if info, err := f.Stat(); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+		return nil, &fs.PathError{Op: "read", Path: file, Err: errors.New("it is a named pipe; remove it")}
+	}
+	return io.ReadAll(f)
+}

@@ -124,7 +124,7 @@ func (p *Provider) key(r llm.Request) string {
 // read returns a kept answer. A file that cannot be read, or is not one of ours, is
 // treated as missing.
 func (p *Provider) read(file string) (*llm.Answer, bool) {
-	content, err := os.ReadFile(file)
+	content, err := atomicfile.Read(file)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			p.warn("a kept answer cannot be read", err)

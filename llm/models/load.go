@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"pawl/internal/atomicfile"
 	"pawl/internal/visible"
 )
 
@@ -39,7 +39,7 @@ func Load(file string) (*Table, error) {
 	if file == "" {
 		return parsed(), nil
 	}
-	content, err := os.ReadFile(file)
+	content, err := atomicfile.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return parsed(), nil
 	}

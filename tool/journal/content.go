@@ -64,7 +64,7 @@ func (j Journal) store(e Entry, content []byte) error {
 // delta returns content, compressed, as a difference to the content that baseFile names;
 // nil if that would not save much, or there is no such content.
 func (j Journal) delta(baseFile string, content []byte) []byte {
-	name, err := os.ReadFile(baseFile)
+	name, err := atomicfile.Read(baseFile)
 	if err != nil {
 		return nil
 	}
@@ -162,7 +162,7 @@ func (j Journal) readDelta(name string) ([]byte, error) {
 // readFile reads a file of the blobs folder. A sweep may move it away and back meanwhile.
 func (j Journal) readFile(name string) (b []byte, err error) {
 	for _, dir := range []string{j.blobs(), j.trash(), j.blobs()} {
-		if b, err = os.ReadFile(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+		if b, err = atomicfile.Read(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
 			return b, err
 		}
 	}
@@ -171,7 +171,7 @@ func (j Journal) readFile(name string) (b []byte, err error) {
 
 // baseOf returns the base of a content that is stored as a difference in file.
 func baseOf(file string) (base string, err error) {
-	b, err := os.ReadFile(file)
+	b, err := atomicfile.Read(file)
 	if err == nil {
 		b, err = decompress(b)
 	}

@@ -23,7 +23,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -115,7 +114,7 @@ func (j Journal) Record(id run.ID, call string, e Entry, before []byte) (Entry, 
 func (j Journal) Entry(id run.ID, call string) (Entry, error) { return readEntry(j.entry(id, call)) }
 
 func readEntry(file string) (e Entry, err error) {
-	b, err := os.ReadFile(file)
+	b, err := atomicfile.Read(file)
 	if err != nil {
 		return e, err
 	}

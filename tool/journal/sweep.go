@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/atomicfile"
 	"pawl/internal/diskuse"
 	"pawl/internal/inside"
 	"pawl/run"
@@ -115,7 +116,7 @@ func (j Journal) removeAbandoned(file string, now time.Time) (freed int64, err e
 
 // removeBase removes a file with the hash of a base that is not stored any more.
 func (j Journal) removeBase(file string) error {
-	hash, err := os.ReadFile(file)
+	hash, err := atomicfile.Read(file)
 	if err == nil {
 		if _, err = os.Lstat(filepath.Join(j.blobs(), fileName(string(hash))+wholeEnding)); errors.Is(err, fs.ErrNotExist) {
 			err = inside.Remove(j.dir, file)
