@@ -25,8 +25,8 @@ func runsRecoverCommand(inv *command.Invocation) *cobra.Command {
 		Short: "Save what can be read of a damaged database into a new one",
 		Long: `Copies the runs of this folder into a new database beside the old one, and reports for each
 incomplete run how much of it could be read. The old database is not changed. A run that
-has lost its last events can be read and forked, but not continued. A run that comes from another state folder is
-taken over with what was allowed in it: do that with your own runs alone.`,
+has lost its last events can be read and forked, but not continued. A run or task that comes from another state
+folder is taken over with what was allowed in it: do that with your own alone.`,
 		Example: "  pawl runs recover",
 		Args:    cobra.NoArgs,
 	}

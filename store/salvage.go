@@ -83,6 +83,9 @@ func Salvage(ctx context.Context, dir, out string, opt Options) ([]Salvaged, err
 		all = append(all, s)
 	}
 	made.salvageTasks(old)
+	if err := made.sealTasks(ctx); err != nil {
+		return all, fmt.Errorf("salvage tasks: %w", err)
+	}
 	err = made.exec(`DETACH DATABASE old; PRAGMA synchronous = FULL; PRAGMA wal_checkpoint(TRUNCATE)`)
 	return all, fileError(out, errors.Join(err, made.Close(), os.Rename(made.path, out)))
 }
@@ -94,6 +97,44 @@ func (s *SQLite) salvageTasks(old *SQLite) {
 		_ = s.exec(`INSERT OR IGNORE INTO main.` + table + ` SELECT * FROM old.` + table + ` NOT INDEXED`)
 	}
 	_ = s.exec(`INSERT INTO main.task_feed (task, seq) SELECT task, seq FROM main.task_events ORDER BY at, task, seq`)
+}
+
+// sealTasks makes the histories that begin with the key of another state folder, and are whole, ones of this store.
+func (s *SQLite) sealTasks(ctx context.Context) error {
+	rows, _, err := s.Tasks(ctx, TaskQuery{})
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if _, err := s.taskEvents(ctx, row.ID, 0, 1); !errors.Is(err, ErrCorrupt) {
+			continue
+		}
+		events, err := s.taskEvents(ctx, row.ID, 1, row.Seq)
+		if err != nil {
+			continue // who reads it is told
+		}
+		first := TaskEvent{Seq: 1}
+		err = s.write(ctx, func(w *writer) error {
+			err := w.row(`SELECT at, type, version, run, by, data FROM task_events WHERE task = ? AND seq = 1`, []any{row.ID},
+				timeColumn{&first.At}, &first.Type, &first.Version, &first.Run, &first.By, &first.Data)
+			hash := beginning(w.key)
+			for _, e := range append([]TaskEvent{first}, events...) {
+				if err != nil {
+					return err
+				}
+				hash = taskHash(hash, row.ID, e)
+				_, err = w.exec(`UPDATE task_events SET hash = ? WHERE task = ? AND seq = ?`, hash, row.ID, e.Seq)
+			}
+			if err == nil {
+				_, err = w.exec(`UPDATE tasks SET hash = ? WHERE id = ?`, hash, row.ID)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *SQLite) exec(query string, args ...any) error {

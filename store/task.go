@@ -381,6 +381,8 @@ func (s *Tables) taskEvents(ctx context.Context, id string, after, last int64) (
 		switch {
 		case e.Seq != seq+1:
 			return events, bad(seq+1, "is missing")
+		case e.Seq == 1 && !bytes.Equal(hash, taskHash(prev, id, e)):
+			return events, bad(1, changedEvent+", or the history is from another state folder")
 		case !bytes.Equal(hash, taskHash(prev, id, e)):
 			return events, bad(e.Seq, changedEvent)
 		}
