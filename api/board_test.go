@@ -117,6 +117,7 @@ func (b browser) value(expression string) any {
 const boardReplies = `
 {"when":{"first":"Plan this task","contains":"1. Which list?\nThe short one."},"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Write the list.","requirements":[],"acceptanceCriteria":["it is there"],"plan":["write it"]}}]}
 {"when":{"first":"Plan this task"},"calls":[{"tool":"planner-output","args":{"type":"questions","questions":["Which list?"]}}]}
+{"when":{"first":"Carry out this task","contains":"Your branch has conflicts with main in: b.txt"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Both sides are kept.","output":""}}]}
 {"when":{"first":"Carry out this task","contains":"\"text\":\"And three?\""},"calls":[{"tool":"write","args":{"path":"b.txt","content":"one\nTWO\nthree\n"}},{"tool":"completion-report","args":{"status":"complete","summary":"Three lines now.","output":"","comments":[{"id":"c1","became":"changed","answer":"It has three."},{"id":"c2","became":"answered","answer":"Because it is a list."}]}}]}
 {"when":{"first":"Carry out this task","contains":"ran it"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"The list is **written**.","output":""}}]}
 {"when":{"first":"Carry out this task"},"text":"I write <b>it</b>.","calls":[{"tool":"write","args":{"path":"b.txt","content":"one\nTWO\n"}},{"tool":"shell","args":{"command":"touch made; echo ran it","sandbox":"write"}}]}
@@ -204,7 +205,12 @@ func TestATaskIsCarriedOutInTheBrowserAlone(t *testing.T) {
 			b.until(`document.querySelectorAll(".added").length === 3 && document.querySelector('tr[data-new="2"] + .comments')?.innerText.includes("It has three.")`)
 			b.click("Merge")
 			b.sees("The branch is in your repository")
-			b.click("Close")
+			if width > 600 {
+				b.click("Let the agent solve them")
+				b.sees("Both sides are kept.")
+			} else {
+				b.click("Close")
+			}
 			id := s.do("GET", "/tasks", "").is(200).text("items.0.id")
 			if got := s.git("show", "pawl/"+id+":b.txt"); got != "one\nTWO\nthree" {
 				t.Errorf("the branch has %q", got)
