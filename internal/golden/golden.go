@@ -14,8 +14,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"pawl/internal/atomicfile"
 )
 
@@ -47,7 +45,7 @@ func File(t testing.TB, path string, got []byte) {
 	case err != nil:
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (-want +got); UPDATE=1 go test rewrites it:\n%s", path, diff)
+	if !bytes.Equal(want, got) {
+		t.Errorf("%s differs (-want +got); UPDATE=1 go test rewrites it:\n%s", path, difference(string(want), string(got)))
 	}
 }
