@@ -8,7 +8,6 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"pawl/board"
 	"pawl/config"
 	"pawl/forms"
+	"pawl/internal/atomicfile"
 	"pawl/task"
 )
 
@@ -67,7 +67,7 @@ func (s *Server) attachmentOperations() {
 				return nil, notFound("the task has no file " + strconv.Quote(in.Attachment))
 			}
 			a := state.Attachments[i]
-			f, err := os.Open(s.board.File(in.Task, a))
+			f, err := atomicfile.Open(s.board.File(in.Task, a))
 			if err != nil {
 				return nil, err
 			}

@@ -92,7 +92,7 @@ func (b Board) Input(ctx context.Context, s task.State, id run.ID, words string)
 		if a.At.Before(since) {
 			continue
 		}
-		content, err := os.ReadFile(b.File(s.Created.Task, a))
+		content, err := atomicfile.Read(b.File(s.Created.Task, a))
 		if err != nil {
 			return nil, err
 		}

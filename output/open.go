@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"pawl/internal/atomicfile"
 	"pawl/internal/diskuse"
 )
 
@@ -24,7 +25,7 @@ func (o *Output) Close() error {
 }
 
 func openFile(name string) (*Output, error) {
-	f, err := os.Open(name)
+	f, err := atomicfile.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func metaOf(f *os.File) (m Meta, index, end int64, err error) {
 }
 
 func readMeta(name string) (Meta, error) {
-	f, err := os.Open(name)
+	f, err := atomicfile.Open(name)
 	if err != nil {
 		return Meta{}, err
 	}

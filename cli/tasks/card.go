@@ -102,8 +102,9 @@ process that watches all tasks. The flags for models, permissions and limits hol
 		}
 		s, err := board.Of(ws).Add(ctx, config.Person(), c)
 		if err == nil {
+			id := s.Created.Task
 			if s, err = attach(ctx, ws, s, opened); err != nil {
-				err = fmt.Errorf("task %s was added, but not all of its files: %w", s.Created.Task, err)
+				err = fmt.Errorf("task %s was added, but not all of its files: %w", id, err)
 			}
 		}
 		if err == nil && *start != s.Start { // with all its files

@@ -144,15 +144,25 @@ func mkdirAll(dir string, sync Sync) error {
 // syncFailed says which directory could not be fsynced.
 func syncFailed(dir string, err error) error { return fmt.Errorf("sync directory %s: %w", dir, err) }
 
-// Read is [os.ReadFile] of a file that is not a named pipe, which would wait for who writes into it.
-func Read(file string) ([]byte, error) {
+// Open is [os.Open] of a file that is not a named pipe, which would wait for who writes into it.
+func Open(file string) (*os.File, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // it was only read
 	if info, err := f.Stat(); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
-		return nil, &fs.PathError{Op: "read", Path: file, Err: errors.New("it is a named pipe; remove it")}
+		f.Close() // it was only looked at
+		return nil, &fs.PathError{Op: "open", Path: file, Err: errors.New("it is a named pipe; remove it")}
 	}
+	return f, nil
+}
+
+// Read is [os.ReadFile] of a file as of [Open].
+func Read(file string) ([]byte, error) {
+	f, err := Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // it was only read
 	return io.ReadAll(f)
 }
