@@ -43,8 +43,10 @@ func (w *Workspace) AgentHook(ctx context.Context, id run.ID, input []byte, pati
 	}
 	verdict, reason, err := w.hookVerdict(id, state, k, &asked)
 	switch {
-	case err != nil || verdict == "" || verdict == permission.Allow:
+	case err != nil:
 		return nil, err
+	case verdict == "" || verdict == permission.Allow:
+		return nil, w.keepEdited(id, state, asked)
 	case k.PermissionTool:
 		type decision struct {
 			Event   string             `json:"hookEventName"`
@@ -60,6 +62,9 @@ func (w *Workspace) AgentHook(ctx context.Context, id run.ID, input []byte, pati
 	answer, err := (&agentServer{w: w, id: id, patience: patience}).permission(ctx, "hook-"+rand.Text(), asked)
 	if err == nil && answer.IsError {
 		err = errors.New(answer.Text)
+	}
+	if err == nil {
+		err = w.keepEdited(id, state, asked)
 	}
 	return nil, err
 }

@@ -349,7 +349,14 @@ func (a *agentServer) claudePermission(ctx context.Context, key string, c mcp.Ca
 		return mcp.Result{}, err
 	}
 	answer, err := a.permission(ctx, key, asked)
-	if err != nil || !answer.IsError {
+	if err != nil {
+		return answer, err
+	}
+	if !answer.IsError {
+		state, err := a.load(ctx)
+		if err == nil {
+			err = a.w.keepEdited(a.id, state, asked)
+		}
 		return answer, err
 	}
 	b, err := json.Marshal(struct {

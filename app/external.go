@@ -157,49 +157,61 @@ type externalAgents struct{ w *Workspace }
 
 func (x externalAgents) Turn(ctx context.Context, t worker.AgentTurn) iter.Seq2[run.Payload, error] {
 	return func(yield func(run.Payload, error) bool) {
-		turn, done, err := x.turn(t)
+		turn, notices, done, err := x.turn(t)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		defer done()
-		turn.Events(ctx)(yield)
+		if len(notices) > 0 && !yield(run.Observed{Notices: notices}, nil) {
+			return
+		}
+		uses := map[run.CallID]string{}
+		turn.Events(ctx)(func(p run.Payload, err error) bool {
+			if o, ok := p.(run.Observed); ok {
+				x.w.addEdits(t, uses, o.Parts)
+			}
+			return yield(p, err)
+		})
 	}
 }
 
-// turn returns a turn as package external takes it. done is to be called after it: then calls
+// turn returns a turn as package external takes it, and what people are told of it. done is to be called after it: then calls
 // with its token are refused.
-func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(), err error) {
+func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, notices []string, done func(), err error) {
 	w := x.w
 	k, model, ok := w.External(t.Model)
 	if !ok {
-		return turn, nil, fmt.Errorf("the run is one of an external agent, and its model %s is not one: there are %s", visible.Quote(t.Model), w.externalNames())
+		return turn, nil, nil, fmt.Errorf("the run is one of an external agent, and its model %s is not one: there are %s", visible.Quote(t.Model), w.externalNames())
 	}
 	program, err := k.Find(w.env.Get("PATH"), w.Dir, w.copies(), t.Workspace)
 	if err != nil {
-		return turn, nil, err
+		return turn, nil, nil, err
 	}
 	s, err := w.load()
 	if err != nil {
-		return turn, nil, err
+		return turn, nil, nil, err
 	}
 	if err := w.checkObeyed(s.policy, k, t.Workspace); err != nil {
-		return turn, nil, err
+		return turn, nil, nil, err
 	}
 	left, err := w.EndLeftAgents(context.Background())
 	if err != nil {
-		return turn, nil, err
+		return turn, nil, nil, err
 	}
 	for _, id := range left {
 		t.Notice(fmt.Sprintf("ended the agent of run %s, which a killed process had left", id))
 	}
+	if err := os.RemoveAll(w.editsDir(t.Run)); err != nil { // of a turn that was cut off
+		return turn, nil, nil, err
+	}
 	token := rand.Text()
 	if err := atomicfile.Write(w.tokenFile(t.Run), []byte(tokenHash(token)), atomicfile.Durable); err != nil {
-		return turn, nil, err
+		return turn, nil, nil, err
 	}
 	git, remains := s.confinement.AgentGit(os.Environ(), t.Workspace)
 	if remains != "" {
-		return turn, nil, config.Errorf("the git of %s would run what the repository names: %s. Remove it, or check it and put it into your own configuration of git", k.Title, policy.Visible(remains))
+		return turn, nil, nil, config.Errorf("the git of %s would run what the repository names: %s. Remove it, or check it and put it into your own configuration of git", k.Title, policy.Visible(remains))
 	}
 	turn = external.Turn{Kind: k, Program: program, Env: append(os.Environ(), git...), Keys: s.shellOptions().KeyEnv, Run: t.Run, Workspace: t.Workspace,
 		State: w.externalState(), Model: model, Mode: t.Mode, System: t.System, Message: t.Message, Conversation: t.Conversation, Summary: t.Summary,
@@ -212,26 +224,26 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(
 	}
 	rules, err := s.rules(ToolNames())
 	if err != nil {
-		return turn, nil, err
+		return turn, nil, nil, err
 	}
 	b, err := json.Marshal(rules)
 	if err == nil {
 		err = atomicfile.Write(w.rulesFile(t.Run), b, atomicfile.NoSync)
 	}
 	if err != nil {
-		return turn, nil, err
+		return turn, nil, nil, err
 	}
 	turn.Server.Hook = []string{ownProgram(), "-C", w.Dir, "mcp", "hook", "--run", string(t.Run)}
 	_, state, err := w.Load(context.Background(), t.Run)
 	if err != nil {
-		return turn, nil, err
+		return turn, nil, nil, err
 	}
 	if err := w.checkReadAtStart(t, state, k); err != nil {
-		return turn, nil, err
+		return turn, nil, nil, err
 	}
 	tools, omitted, err := w.agentTools(s, state)
 	if err != nil {
-		return turn, nil, err
+		return turn, nil, nil, err
 	}
 	done = func() { _ = os.Remove(w.tokenFile(t.Run)) } // the next turn replaces it
 	if k.Described {
@@ -240,40 +252,38 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, done func(
 		}
 		open, err := w.confineProgram(s, &turn, state.Config.Dirs)
 		if err != nil {
-			return turn, nil, err
+			return turn, nil, nil, err
 		}
 		address, stop, err := mcp.Offer(func(token string) (*mcp.Server, error) { return w.AgentServer(t.Run, token, AgentPatience) })
 		if err != nil {
 			open()
-			return turn, nil, err
+			return turn, nil, nil, err
 		}
 		turn.Notice, turn.Server.Env[external.AddressVariable] = t.Notice, address
 		done = func() { stop(); open(); _ = os.Remove(w.tokenFile(t.Run)) }
 	}
 	if t.Conversation == "" && t.Summary == "" {
-		t.Notice(k.Bounds(turn.Mode))
+		notices = append(notices, k.Bounds(turn.Mode))
 		if files := k.OwnHooks(w.env.Get); len(files) > 0 {
-			t.Notice(fmt.Sprintf("%s runs your hooks in %s in this folder, outside of pawl's sandbox: "+
+			notices = append(notices, fmt.Sprintf("%s runs your hooks in %s in this folder, outside of pawl's sandbox: "+
 				"one that runs what a repository brings, such as npx or make, does so without a question", k.Title, strings.Join(files, " and ")))
 		}
 		if ids := k.PluginServers(w.env.Get); len(ids) > 0 {
-			t.Notice(fmt.Sprintf("%s does not start the MCP servers of your plugins %s, as it would do so in this folder, where a repository decides what npx or uvx run; "+
+			notices = append(notices, fmt.Sprintf("%s does not start the MCP servers of your plugins %s, as it would do so in this folder, where a repository decides what npx or uvx run; "+
 				"`claude mcp add` gives it a server that works elsewhere", k.Title, policy.Visible(strings.Join(ids, ", "))))
 		}
 		if untested := k.Untested(k.Installed(program)); untested != "" {
-			t.Notice(untested)
+			notices = append(notices, untested)
 		}
 	}
-	for _, note := range omitted {
-		t.Notice(note)
-	}
+	notices = append(notices, omitted...)
 	for _, tool := range tools {
 		turn.Server.Tools = append(turn.Server.Tools, tool.wire)
 		if tool.spec.Name == permissionName {
 			turn.Server.Permission = tool.wire
 		}
 	}
-	return turn, done, nil
+	return turn, notices, done, nil
 }
 
 func (w *Workspace) externalState() string { return external.State(w.State) }

@@ -262,8 +262,8 @@ func (w *Workspace) undo(ctx context.Context, id run.ID, to int64) (tool.UndoRep
 	// Edits that a fork has copied belong to the run that it was forked from.
 	to = max(to, s.Created.ForkedAt)
 	for _, e := range events {
-		if f, ok := e.Payload.(run.CallSettled); ok && e.Seq > to {
-			changes = append(changes, f.Files...)
+		if e.Seq > to {
+			changes = append(changes, run.ChangesOf(e.Payload)...)
 		}
 	}
 	if len(changes) == 0 {

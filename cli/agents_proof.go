@@ -197,8 +197,12 @@ func (p *prover) works(ctx context.Context, after int64, isExternal bool) {
 		if err != nil || u.Event == nil {
 			continue
 		}
-		switch u.Event.Payload.(type) {
-		case run.Observed, run.Replied, run.RequestFailed:
+		switch f := u.Event.Payload.(type) {
+		case run.Observed:
+			if len(f.Notices) == 0 { // it begins with those
+				return
+			}
+		case run.Replied, run.RequestFailed:
 			return
 		case run.RequestStarted:
 			if !isExternal {

@@ -241,7 +241,8 @@ func (t *transcript) item(i view.Item) {
 	case view.KindSubmission:
 		t.say("· result submitted: %s", view.SubmittedWords(i.Text))
 	case view.KindEnd:
-		t.say("— %s", i.Text)
+		e := i.End
+		t.say("— %s · %s", i.Text, console.SpentWords(e.Steps, e.Duration, e.Usage))
 	case view.KindNote:
 		t.say("· %s", noteLine(i))
 	}

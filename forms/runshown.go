@@ -73,6 +73,7 @@ type CallForm struct {
 	Files    []view.FileForm `json:"files"`
 	Child    run.ID          `json:"child,omitempty"`  // the run that it started
 	Result   string          `json:"result,omitempty"` // with --results
+	Diff     string          `json:"diff,omitempty"`   // with --results: how a tool of an external agent's has changed files
 }
 
 type DecisionForm struct {
@@ -159,7 +160,7 @@ func callFormOf(c *view.Call, results bool) *CallForm {
 		f.Stored = c.Size
 	}
 	if results {
-		f.Result = c.Result
+		f.Result, f.Diff = c.Result, c.Diff
 	}
 	return f
 }

@@ -37,13 +37,23 @@ func (s Style) diffLines(diff string, n, width int, whole bool) []string {
 	}
 	var parts []part
 	before, after, digits := 0, 0, 0
+	head := false // of a file among several
 	for line := range strings.SplitSeq(diff, "\n") {
+		if _, name, ok := strings.Cut(line, " b/"); ok && strings.HasPrefix(line, "diff --git a/") {
+			head, before, after = true, 0, 0
+			parts = append(parts, part{text: name})
+			continue
+		}
+		if head && (strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ")) {
+			continue
+		}
 		if m := hunkLine().FindStringSubmatch(line); m != nil {
-			if len(parts) > 0 {
+			if len(parts) > 0 && !head {
 				parts = append(parts, part{}) // lines that are the same are left out here
 			}
 			before, _ = strconv.Atoi(m[1])
 			after, _ = strconv.Atoi(m[2])
+			head = false
 			continue
 		}
 		if line == "" || line[0] == '@' {

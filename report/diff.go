@@ -42,11 +42,10 @@ func Diff(ctx context.Context, w *app.Workspace, id run.ID) (DiffForm, error) {
 	var changes []run.FileChange // one a file, in the order of their first edits
 	at := map[string]int{}
 	for _, e := range events {
-		settled, ok := e.Payload.(run.CallSettled)
-		if !ok || e.Seq <= s.Created.ForkedAt { // edits that a fork has copied are the other run's
+		if e.Seq <= s.Created.ForkedAt { // edits that a fork has copied are the other run's
 			continue
 		}
-		for _, c := range settled.Files {
+		for _, c := range run.ChangesOf(e.Payload) {
 			i, known := at[c.Path]
 			if !known {
 				at[c.Path] = len(changes)

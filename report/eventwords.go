@@ -122,6 +122,9 @@ func (w *EventWords) sentence(p run.Payload) string {
 	case run.Replied:
 		return w.replied(f)
 	case run.Observed:
+		if len(f.Notices) > 0 {
+			return "of the external agent: " + strings.Join(f.Notices, "; ")
+		}
 		if len(f.Parts) == 0 {
 			return "part of an answer has arrived"
 		}

@@ -269,6 +269,11 @@ func CallLine(c *view.Call) string {
 	if output.Delivery(c.Delivery).IsStored() {
 		line += " · " + text.Size(c.Size) + " stored"
 	}
+	for _, f := range c.Files {
+		if f.Counted {
+			line += fmt.Sprintf(" · +%d -%d", f.Added, f.Removed)
+		}
+	}
 	if c.Decision.Answer != "" {
 		line += " · " + view.DecisionWords(c.Decision)
 	}

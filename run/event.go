@@ -224,9 +224,11 @@ func (u Usage) Add(v Usage) Usage {
 // answer to the request in flight has arrived; it is recorded only after a process died
 // during the request, see [State.Recover].
 type Observed struct {
-	Conversation string `json:"conversation,omitempty"` // the agent's own id for it, as soon as it is known
-	Parts        []Part `json:"parts,omitempty"`
-	Usage        Usage  `json:"usage,omitzero"`
+	// Notices are what pawl says of the agent to people, a sentence each: what bounds it, and a version that pawl was not tested with.
+	Notices      []string `json:"notices,omitempty"`
+	Conversation string   `json:"conversation,omitempty"` // the agent's own id for it, as soon as it is known
+	Parts        []Part   `json:"parts,omitempty"`
+	Usage        Usage    `json:"usage,omitzero"`
 }
 
 // A Class says what a call may do to the world, and so what a kill in the middle
@@ -407,6 +409,26 @@ type FileChange struct {
 	Path   string `json:"path"` // relative to the workspace, slashes
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
+	// Added and Removed count lines, of a tool of an external agent's. Those of a call of pawl's are in its result.
+	Added   int `json:"added,omitempty"`
+	Removed int `json:"removed,omitempty"`
+}
+
+// ChangesOf returns what an event says that a call has changed.
+func ChangesOf(p Payload) []FileChange {
+	switch p := p.(type) {
+	case CallSettled:
+		return p.Files
+	case Observed:
+		var all []FileChange
+		for _, part := range p.Parts {
+			if part.Result != nil {
+				all = append(all, part.Result.Files...)
+			}
+		}
+		return all
+	}
+	return nil
 }
 
 // A ToolState is what the tools of a run remember between calls. It is part of the log, so

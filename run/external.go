@@ -185,13 +185,16 @@ func (s *State) applyObserved(p Observed) error {
 	switch t := &s.Turn; {
 	case !t.Open():
 		return refuse("observed while no turn is open")
-	case !s.Created.External && (t.Phase != Requesting || p.Conversation != "" || len(p.Parts) > 0 || p.Usage != Usage{}):
+	case !s.Created.External && (t.Phase != Requesting || p.Conversation != "" || len(p.Notices)+len(p.Parts) > 0 || p.Usage != Usage{}):
 		return refuse("a report of an external agent in a run without one")
 	}
 	if p.Conversation != "" {
 		s.Conversation = p.Conversation
 	}
 	r := &s.Turn.Request
+	if len(p.Notices) > 0 {
+		return nil // they are pawl's
+	}
 	r.observed, r.worked = true, r.worked || len(p.Parts) > 0 || p.Usage != Usage{}
 	return nil
 }

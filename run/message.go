@@ -121,6 +121,9 @@ type Result struct {
 	// Delivery is the form in which the model has a result that is stored under the
 	// call's id: inline, stored, forced, image. Empty: it is not stored.
 	Delivery string `json:"delivery,omitempty"`
+	// Files are what a tool of an external agent's has changed, and Diff how: of several files each with a head as git has it.
+	Files []FileChange `json:"files,omitempty"`
+	Diff  string       `json:"diff,omitempty"`
 	// Kept: what it says holds for the work that follows, as that of a skill. It stays when the context is compacted.
 	Kept bool `json:"kept,omitempty"`
 }

@@ -113,15 +113,15 @@ func (p *Projection) settle(e *entry, f run.CallSettled) {
 	}
 	c.State, c.Tail = Settled, ""
 	c.Outcome, c.IsError, c.ExitCode, c.Delivery, c.Size = f.Outcome, f.IsError, f.ExitCode, f.Delivery, f.Size
-	c.Result, c.Diff = run.PlainText(f.Content), p.diff
+	c.Result, c.Diff = run.PlainText(f.Content), cmp.Or(c.Diff, p.diff)
 	for _, part := range f.Content {
 		if part.Type == run.ImagePart {
 			c.Images++
 		}
 	}
 	for _, change := range f.Files {
-		file := File{Path: change.Path, Before: change.Before, After: change.After}
-		if len(f.Files) == 1 {
+		file := File{Path: change.Path, Before: change.Before, After: change.After, Added: change.Added, Removed: change.Removed, Counted: change.Added+change.Removed > 0}
+		if len(f.Files) == 1 && !file.Counted {
 			file.Added, file.Removed, file.Counted = changedLines(c.Result)
 		}
 		c.Files = append(c.Files, file)
@@ -150,7 +150,7 @@ func (c *Call) Reason() string {
 }
 
 // lineCounts are the counts in the first line of the results of edit and write. The log has
-// them nowhere else: a [run.FileChange] has hashes only.
+// them nowhere else: their [run.FileChange] has hashes only.
 var lineCounts = lazy.Regexp(`^(?:Edited|Replaced) .*: (\d+) lines? added, (\d+) lines? removed[.;]|^Made .*: (\d+) lines?,`)
 
 // changedLines returns how many lines a call has added and removed, from its result.
@@ -197,6 +197,9 @@ func (p *Projection) waiting(ids []run.CallID) {
 
 // observe shows what an external agent has reported.
 func (p *Projection) observe(f run.Observed) {
+	for i, notice := range f.Notices {
+		p.note(i+1, OneLine(notice, 4*MaxLine), Note{Kind: NoteNotice})
+	}
 	p.report(f.Parts, false)
 	for _, part := range f.Parts {
 		if part.Type != run.ResultPart || part.Result == nil {
@@ -208,8 +211,9 @@ func (p *Projection) observe(f run.Observed) {
 			if part.Result.IsError {
 				outcome = run.Failed
 			}
+			e.call().Diff = part.Result.Diff
 			p.settle(e, run.CallSettled{Call: part.Result.Call, Outcome: outcome, Content: part.Result.Content, IsError: part.Result.IsError,
-				ExitCode: part.Result.ExitCode})
+				ExitCode: part.Result.ExitCode, Files: part.Result.Files})
 		}
 	}
 }

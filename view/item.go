@@ -139,7 +139,7 @@ type Call struct {
 	Delivery string // as in [run.Result]
 	Size     int64  // of the stored output, in bytes
 	Files    []File // changed by the call
-	Diff     string // how it changed them, where the update that settled it said so
+	Diff     string // how it changed them, where the update that settled it said so, or its event
 	// Tail is the end of what the running call has printed, at most [MaxTail] bytes.
 	Tail string
 	// Child is the child run that the call has started, or starts; empty if it has none.
@@ -214,7 +214,7 @@ const (
 	NoteInterrupted  NoteKind = "interrupted"  // not final while the run is stopping
 	NoteInstructions NoteKind = "instructions" // a call has touched files that have instructions of their own
 	NoteHook         NoteKind = "hook"         // hooks have said something
-	NoteNotice       NoteKind = "notice"       // something does not work; not in the log
+	NoteNotice       NoteKind = "notice"       // something does not work, which is not in the log; or what is to be known of an external agent
 )
 
 // An End is the end of a turn.

@@ -45,7 +45,7 @@ function call(item, run, signal) {
 			c.input?.command && pre(c.input.command),
 			shown && h("details", null, h("summary", null, "arguments"), pre(JSON.stringify(shown, null, 2))),
 			c.child && h("div", "child", link("#/runs/" + c.child, "the run of the agent that it has started"), child),
-			c.result && (/^@@ /m.test(c.result) ? patch(c.result) : h("pre", { class: "output", tabIndex: 0 }, ansi(c.result))),
+			c.result && (/^@@ /m.test(c.diff ||= c.result) ? patch(c.diff) : h("pre", { class: "output", tabIndex: 0 }, ansi(c.result))),
 			c.stored_bytes > 0 && h("p", null, link(`#/runs/${run}/outputs/${encodeURIComponent(c.call)}`, `look into the whole result (${bytes(c.stored_bytes)})`)),
 			!c.result && c.state === "settled" && h("p", "quiet", "It printed nothing."));
 		if (c.child && !child.firstChild) transcript(child, c.child, signal);

@@ -120,6 +120,7 @@ func hide(v *secret.Values, parts []run.Part) {
 		p.Text = v.Hide(p.Text)
 		if p.Result != nil {
 			hide(v, p.Result.Content)
+			p.Result.Diff = v.Hide(p.Result.Diff)
 		}
 	}
 }

@@ -282,11 +282,7 @@ func (p *Printer) summary(s run.State, r Result, denials []approval.Denial, next
 			fmt.Fprintf(p.Stderr, "  - %s\n", command.Visible(o))
 		}
 	}
-	line := ended(s) + " · " + command.Plural(r.Steps, "step")
-	if r.Duration >= 1000 {
-		line += " · " + render.Clock(time.Duration(r.Duration)*time.Millisecond)
-	}
-	line += " · " + render.ShortCount(s.Turn.Usage.Total()) + " tokens · " + view.Money(s.Turn.Usage)
+	line := ended(s) + " · " + SpentWords(r.Steps, time.Duration(r.Duration)*time.Millisecond, s.Turn.Usage)
 	if words := deniedWords(denials); words != "" {
 		line += " · " + words
 	}
@@ -294,6 +290,15 @@ func (p *Printer) summary(s run.State, r Result, denials []approval.Denial, next
 	if next != "" {
 		fmt.Fprintln(p.Stderr, command.Visible(next))
 	}
+}
+
+// SpentWords says what a turn took.
+func SpentWords(steps int, took time.Duration, u run.Usage) string {
+	words := command.Plural(steps, "step")
+	if took >= time.Second {
+		words += " · " + render.Clock(took)
+	}
+	return words + " · " + render.ShortCount(u.Total()) + " tokens · " + view.Money(u)
 }
 
 // maxNamed is how many flags or commands are named that would allow refused calls.

@@ -1,0 +1,185 @@
+package app
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"pawl/external"
+	"pawl/internal/atomicfile"
+	"pawl/internal/text"
+	"pawl/run"
+	"pawl/tool"
+	"pawl/tool/journal"
+	"pawl/worker"
+)
+
+// The tools of external agents change files by themselves. Their hook, which is asked before each use, keeps how the files
+// are then; when a use has ended it is seen how it has changed them. So they are shown, and undone, like edits of pawl's tools.
+
+// maxEdited bounds a file of which that is kept, and maxEditDiff how much of a difference the log has, in bytes.
+const (
+	maxEdited   = 8 << 20
+	maxEditDiff = 32 << 10
+)
+
+// An edited is a file that a use of a tool is about to change.
+type edited struct {
+	Path   string `json:"path"` // relative to the workspace, slashes
+	Before string `json:"before,omitempty"`
+}
+
+func (w *Workspace) editsDir(id run.ID) string {
+	return filepath.Join(external.Folder(w.externalState(), id), "edits")
+}
+
+// keepEdited keeps the files of the workspace that a use of a tool is about to change.
+func (w *Workspace) keepEdited(id run.ID, state run.State, asked external.Asked) error {
+	args, err := json.Marshal(asked)
+	if err != nil {
+		return err
+	}
+	dir := state.Created.Workspace
+	in, err := permissionTool{}.Inspect(tool.Env{Workspace: dir, StateDir: w.State, Session: &tool.Session{}}, args)
+	if err != nil || in.As != "edit" && in.As != "write" {
+		return nil // which is judged elsewhere
+	}
+	for _, path := range in.Paths {
+		if filepath.IsAbs(path) {
+			path, _ = filepath.Rel(dir, path) // else it is not local
+		}
+		content, mode, err := contentIn(dir, path)
+		if err != nil {
+			continue // there is nothing that could be kept
+		}
+		path = filepath.ToSlash(filepath.Clean(path))
+		sum := sha256.Sum256([]byte(path))
+		name := hex.EncodeToString(sum[:12])
+		use := edited{Path: path}
+		if content != nil {
+			e, err := journal.In(w.State).Record(id, "edit-"+name+"-"+journal.Hash(content)[:24], journal.Entry{Path: path, Mode: fmt.Sprintf("%o", mode.Perm())}, content)
+			if err != nil {
+				return err
+			}
+			use.Before = e.Before
+		}
+		b, err := json.Marshal(use)
+		if err == nil {
+			err = os.MkdirAll(w.editsDir(id), 0o700)
+		}
+		if err == nil {
+			err = atomicfile.Write(filepath.Join(w.editsDir(id), name), b, atomicfile.NoSync)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contentIn returns the content of a file in a folder; nil: there is none.
+func contentIn(dir, path string) (content []byte, mode fs.FileMode, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer root.Close() // it was only read
+	info, err := root.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, 0, nil
+	case err != nil:
+		return nil, 0, err
+	case !info.Mode().IsRegular() || info.Size() > maxEdited:
+		return nil, 0, fmt.Errorf("%s is not a file of at most %s", path, text.Size(maxEdited))
+	}
+	f, err := root.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close() // likewise
+	content, err = io.ReadAll(io.LimitReader(f, maxEdited))
+	return append([]byte{}, content...), info.Mode(), err
+}
+
+// addEdits adds to the results of tools that an agent has reported what they have changed. uses are the arguments of those that have not
+// ended.
+func (w *Workspace) addEdits(t worker.AgentTurn, uses map[run.CallID]string, parts []run.Part) {
+	for _, p := range parts {
+		if p.Call != nil {
+			uses[p.Call.ID] = p.Call.Arguments
+		}
+		if p.Result == nil {
+			continue
+		}
+		arguments := uses[p.Result.Call]
+		delete(uses, p.Result.Call)
+		if p.Result.IsError {
+			continue
+		}
+		files, _ := os.ReadDir(w.editsDir(t.Run)) // without it nothing was edited
+		var diffs []string
+		for _, f := range files {
+			file := filepath.Join(w.editsDir(t.Run), f.Name())
+			var use edited
+			if b, err := os.ReadFile(file); err != nil || json.Unmarshal(b, &use) != nil || !mentions(arguments, filepath.Base(use.Path)) {
+				continue
+			}
+			change, diff, ok := w.editOf(t.Workspace, use)
+			if !ok {
+				continue
+			}
+			_ = os.Remove(file) // else it is found as it is now
+			p.Result.Files = append(p.Result.Files, change)
+			diffs = append(diffs, diff)
+		}
+		for i, diff := range diffs {
+			if len(diffs) > 1 && diff != "" {
+				path := p.Result.Files[i].Path
+				diff = fmt.Sprintf("diff --git a/%s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n%s", path, diff)
+			}
+			if len(p.Result.Diff)+len(diff) <= 2*maxEditDiff {
+				p.Result.Diff = strings.TrimPrefix(p.Result.Diff+"\n"+diff, "\n")
+			}
+		}
+	}
+}
+
+// mentions reports whether arguments, which are JSON, hold a name.
+func mentions(arguments, name string) bool {
+	quoted, _ := json.Marshal(name) // a string
+	return strings.Contains(arguments, name) || strings.Contains(arguments, strings.Trim(string(quoted), `"`))
+}
+
+// editOf returns how a file differs from what it was before a use; ok is false if it does not.
+func (w *Workspace) editOf(dir string, use edited) (c run.FileChange, diff string, ok bool) {
+	after, _, err := contentIn(dir, use.Path)
+	if err != nil {
+		return c, "", false
+	}
+	c = run.FileChange{Path: use.Path, Before: use.Before}
+	if after != nil {
+		c.After = journal.Hash(after)
+	}
+	if c.Before == c.After {
+		return c, "", false
+	}
+	var before []byte
+	if c.Before != "" {
+		if before, err = journal.In(w.State).Content(c.Before); err != nil {
+			return c, "", true // that it has changed is known
+		}
+	}
+	if utf8.Valid(before) && utf8.Valid(after) {
+		diff, c.Added, c.Removed = text.Diff(string(before), string(after), maxEditDiff)
+	}
+	return c, diff, true
+}
