@@ -54,6 +54,21 @@ var playedServers = map[string]func(){
 			os.Exit(1)
 		}
 	},
+	"leaves": func() { // while it lists its prompts for the second time
+		s, lists := goodServer(), 0
+		s.AddPrompt(&sdk.Prompt{Name: "review"}, nil)
+		s.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+			return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+				if method == "prompts/list" {
+					if lists++; lists == 2 {
+						os.Exit(0)
+					}
+				}
+				return next(ctx, method, req)
+			}
+		})
+		serveStdio(s)
+	},
 	"banner": func() {
 		fmt.Println("Server v1.2 is starting …")
 		serveStdio(goodServer())
@@ -420,6 +435,27 @@ func TestToolsAreRemembered(t *testing.T) {
 	other.Args = []string{"-other"}
 	if s := play(t, Options{Cache: cache}, other); s.Get("good").remembered() {
 		t.Error("the tools of another definition count")
+	}
+}
+
+// A list that a server or pawl did not get to the end of takes nothing away.
+func TestWhatAServerHasIsKeptWhenItLeavesBeforeItHasListedAll(t *testing.T) {
+	t.Parallel()
+	cache := t.TempDir()
+	s := play(t, Options{Cache: cache}, local(t, "leaves", "leaves"))
+	if err := s.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.call(t.Context(), "mcp__leaves__more", `{}`, tool.Call{})
+	l := s.Get("leaves").live()[0]
+	<-l.process.proc.Done()
+	l.listing.Lock() // it has been asked
+	l.listing.Unlock()
+	next := play(t, Options{Cache: cache}, local(t, "leaves", "leaves"))
+	for _, of := range []*scene{s, next} {
+		if of.Get("leaves").remembered(); len(of.Prompts()) != 1 {
+			t.Errorf("it has the prompts %v", of.Prompts())
+		}
 	}
 }
 

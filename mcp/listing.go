@@ -3,12 +3,14 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pawl/internal/atomicfile"
@@ -115,16 +117,22 @@ func (r *Remote) list(ctx context.Context, l *link) error {
 			return fmt.Errorf("the server %s lists more than %d tools, or has no last page of them", r.Name, maxTools)
 		}
 	}
-	if err := now.offers(ctx, l); err != nil && r.all.ctx.Err() == nil { // its tools can be used
+	err := now.offers(ctx, l)
+	if err != nil && r.all.ctx.Err() == nil { // its tools can be used
 		r.all.opt.notice(fmt.Sprintf("the server %s does not list its prompts and resources: %v", r.Name, inLine(err)))
 	}
+	refused, _ := errors.AsType[*jsonrpc.Error](err)
+	answered := err == nil || refused != nil && refused.Message != notSent || errors.Is(ctx.Err(), context.DeadlineExceeded)
 	now.choose(r)
 	r.mu.Lock()
 	was := r.listed
+	if !answered && was != nil { // pawl or the server ends: it has what it had
+		now.Prompts, now.Resources = was.Prompts, was.Resources
+	}
 	changed := was == nil || !reflect.DeepEqual(was.Tools, now.Tools)
 	r.listed = now
 	r.mu.Unlock()
-	if changed || !reflect.DeepEqual(was.Prompts, now.Prompts) || !reflect.DeepEqual(was.Resources, now.Resources) {
+	if answered && (changed || !reflect.DeepEqual(was.Prompts, now.Prompts) || !reflect.DeepEqual(was.Resources, now.Resources)) {
 		r.remember(now)
 	}
 	if changed {
