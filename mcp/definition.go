@@ -130,6 +130,20 @@ func (d Definition) String() string {
 	return visible.Escape(strings.Join(append([]string{d.Command}, d.Args...), " "))
 }
 
+// Relative returns what of the command of a server without a folder of its own is a relative path; empty if nothing is.
+func (d Definition) Relative() string {
+	if d.Dir != "" || d.Command == "" {
+		return ""
+	}
+	for i, s := range append([]string{d.Command}, d.Args...) {
+		own := i == 0 && strings.Contains(s, "/") && s[0] != '/' && s[0] != '$'
+		if first, _, _ := strings.Cut(s, "/"); first == "." || first == ".." || own {
+			return s
+		}
+	}
+	return ""
+}
+
 // offers reports whether a tool of the server is offered.
 func (d Definition) offers(name string) bool {
 	matches := func(pattern string) bool { ok, _ := path.Match(pattern, name); return ok }
@@ -204,17 +218,24 @@ func ParseFile(content []byte, source string) ([]Definition, error) {
 	}
 	var all []Definition
 	for _, name := range slices.Sorted(maps.Keys(file.Servers)) {
-		d, err := parseForeign(file.Servers[name])
+		d, err := ParseDefinition(name, file.Servers[name])
 		if err != nil {
-			return nil, fmt.Errorf("%s: server %s: %w", source, visible.Quote(name), err)
-		}
-		d.Name, d.Source = name, source
-		if err := d.Check(); err != nil {
 			return nil, fmt.Errorf("%s: %w", source, err)
 		}
+		d.Source = source
 		all = append(all, d)
 	}
 	return all, nil
+}
+
+// ParseDefinition returns the definition of a server in the form that those of a .mcp.json have.
+func ParseDefinition(name string, raw json.RawMessage) (Definition, error) {
+	d, err := parseForeign(raw)
+	if err != nil {
+		return d, fmt.Errorf("server %s: %w", visible.Quote(name), err)
+	}
+	d.Name = name
+	return d, d.Check()
 }
 
 func parseForeign(raw json.RawMessage) (Definition, error) {

@@ -484,8 +484,13 @@ func unknownFlag(inv *command.Invocation, cmd *cobra.Command, name string) error
 			}
 		}
 	}
-	if err := foreignFlagError(cmd, inv.Args, name, name); err != nil {
+	args := separated(cmd, inv.Args)
+	if err := foreignFlagError(cmd, args, name, name); err != nil {
 		return err
+	}
+	if len(args) > len(inv.Args) && !slices.ContainsFunc(args[:flagsEnd(args)], func(a string) bool { return a == name || strings.HasPrefix(a, name+"=") }) {
+		line, _ := lineOf(cmd, args)
+		return command.Usage("unknown flag %s: what belongs to another program's command stands after --. Use:\n  pawl %s", name, line)
 	}
 	if near := nearFlag(cmd, name); near == "" && nearForeign(cmd, name) != "" {
 		meant := slices.Clone(inv.Args)

@@ -523,7 +523,53 @@ func lineOf(cmd *cobra.Command, args []string) (line string, remarks []string) {
 			return line, nil
 		}
 	}
-	return lineFor(cmd.Root(), strings.Join(path, " "), without(args, path...))
+	return lineFor(cmd.Root(), strings.Join(path, " "), withoutPath(args, cmd))
+}
+
+// withoutPath returns args without the words that name cmd, by whatever name.
+func withoutPath(args []string, cmd *cobra.Command) []string {
+	if !cmd.HasParent() {
+		return args
+	}
+	args = withoutPath(args, cmd.Parent())
+	if i := slices.IndexFunc(args, func(a string) bool { return a == cmd.Name() || cmd.HasAlias(a) }); i >= 0 {
+		args = slices.Delete(slices.Clone(args), i, i+1)
+	}
+	return args
+}
+
+// separated returns args with -- before the command of another program that cmd takes after a name, where it is missing.
+func separated(cmd *cobra.Command, args []string) []string {
+	before, _, takes := strings.Cut(cmd.UseLine(), "-- COMMAND")
+	if !takes || slices.Contains(args, "--") {
+		return args
+	}
+	words := 0 // of pawl's
+	for w := range strings.FieldsSeq(before) {
+		if w[0] != '[' && w[0] != '(' && w != "|" && w != "URL" && w != "pawl" {
+			words++
+		}
+	}
+	for i := 0; i < len(args); i++ {
+		if flagForm().MatchString(args[i]) {
+			_, _, joined := strings.Cut(args[i], "=")
+			if own := flagOf(cmd, args[i]); own == nil {
+				if e, _, next := ForeignFlag(cmd, args, i); e != nil {
+					i = next - 1
+				}
+			} else if own.NoOptDefVal == "" && !joined {
+				i++
+			}
+			continue
+		}
+		if words--; words < 0 {
+			if strings.Contains(args[i], "://") {
+				return args
+			}
+			return slices.Insert(slices.Clone(args), i, "--")
+		}
+	}
+	return args
 }
 
 // removing are commands that are not shown with a run or a task that was not named.

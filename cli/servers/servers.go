@@ -235,10 +235,11 @@ type definitionFlags struct {
 func addCommand(inv *command.Invocation) *cobra.Command {
 	var f definitionFlags
 	cmd := &cobra.Command{
-		Use:   "add NAME (URL | -- COMMAND [ARGUMENT...])",
+		Use:   "add NAME (URL | JSON | -- COMMAND [ARGUMENT...])",
 		Short: "Add an MCP server to your configuration",
-		Long: `Adds an MCP server to your config.toml, for all folders. A server of a repository stands in its .mcp.json.
-Values of --env and --header may be ${VARIABLE}: it is looked up when the server is started, and the file
+		Long: `Adds an MCP server to your config.toml, for all folders. A server of a repository stands in its .mcp.json;
+JSON is a definition in the form that it has there. A server works in / unless it has --cwd, so give files and
+folders as absolute paths: ${PAWL_WORKSPACE} is the folder of the run. Values of --env and --header may be ${VARIABLE}: it is looked up when the server is started, and the file
 has no secret in it.`,
 		Example: `  pawl mcp add memory -- npx -y @modelcontextprotocol/server-memory
   pawl mcp add github -e 'TOKEN=${GITHUB_TOKEN}' -- github-mcp-server stdio
@@ -271,10 +272,18 @@ has no secret in it.`,
 		if *asJSON {
 			return inv.Encode(forms.ServerFileForm{Name: d.Name, File: path})
 		}
+		noteRelative(inv.Notice, d)
 		inv.Hint(fmt.Sprintf("added to %s; pawl mcp test %s tries it", path, d.Name))
 		return nil
 	}
 	return cmd
+}
+
+// noteRelative tells a person of a path that is another than they may mean.
+func noteRelative(notice func(string), d mcp.Definition) {
+	if path := d.Relative(); path != "" {
+		notice(fmt.Sprintf("the server %s works in /, and %s is a path there: make it absolute (${PAWL_WORKSPACE} is the folder of the run), or give the server a cwd", d.Name, command.Quoted(path)))
+	}
 }
 
 // definition returns the server that the command line describes.
@@ -284,6 +293,8 @@ func (f *definitionFlags) definition(args []string) (mcp.Definition, error) {
 	}
 	d := mcp.Definition{Name: args[0], URL: f.url, Dir: f.dir, SSE: f.sse, Closed: f.closed, Unconfined: f.unconfined, Required: f.required, Tools: f.tools, Hidden: f.hidden}
 	switch rest := args[1:]; {
+	case len(rest) == 1 && strings.HasPrefix(rest[0], "{"):
+		return f.fromJSON(d, rest[0])
 	case len(rest) == 1 && d.URL == "" && (strings.HasPrefix(rest[0], "https://") || strings.HasPrefix(rest[0], "http://")):
 		d.URL = rest[0]
 	case len(rest) > 0 && d.URL != "":
@@ -299,6 +310,22 @@ func (f *definitionFlags) definition(args []string) (mcp.Definition, error) {
 	}
 	if d.Headers, err = pairs(f.headers, ":", "--header takes 'NAME: VALUE'"); err != nil {
 		return d, err
+	}
+	return d, nil
+}
+
+// fromJSON returns the server that a definition in the form of .mcp.json describes.
+func (f *definitionFlags) fromJSON(flags mcp.Definition, text string) (mcp.Definition, error) {
+	if len(f.env)+len(f.headers) > 0 || flags.URL != "" || flags.Dir != "" || flags.SSE {
+		return flags, command.Usage("the JSON of a server has its url, env, headers, cwd and type: leave the flags for them out")
+	}
+	d, err := mcp.ParseDefinition(flags.Name, []byte(text))
+	if err != nil {
+		return d, command.Usage("%v", err)
+	}
+	d.Closed, d.Unconfined, d.Required, d.Hidden = flags.Closed, flags.Unconfined, flags.Required, flags.Hidden
+	if len(flags.Tools) > 0 {
+		d.Tools = flags.Tools
 	}
 	return d, nil
 }
