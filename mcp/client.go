@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -448,6 +449,11 @@ func (r *Remote) call(ctx context.Context, workspace, name string, c tool.Call) 
 			err = unreached.Err
 		}
 		return nil, notes, fmt.Errorf("the server %s has not answered the call: %w. Whether the call has done anything is unknown", r.Name, err)
+	case res.IsError && l.process != nil:
+		texts, _, _ := contents(ctx, res.Content)
+		if refusal := l.process.refusal(proc.Status{Code: 1}, strings.Join(texts, "\n")); refusal != "" {
+			notes = append(notes, "["+refusal+"]")
+		}
 	}
 	return res, notes, nil
 }

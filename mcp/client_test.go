@@ -78,6 +78,10 @@ var playedServers = map[string]func(){
 	},
 	"silent": func() { select {} },
 	"dies":   func() { fmt.Fprintln(os.Stderr, "no key \x1b[31mgiven\x1b[0m"); os.Exit(3) },
+	"script": func() {
+		fmt.Fprint(os.Stderr, "node:internal/modules/cjs/loader:1210\n\nError: Cannot find module '/x.js'\n"+strings.Repeat("    at Module._load\n", 6)+"\nNode.js v20\n")
+		os.Exit(1)
+	},
 	"flood": func() {
 		in := bufio.NewScanner(os.Stdin)
 		in.Scan()
@@ -199,6 +203,18 @@ func goodServer() *sdk.Server {
 			_, err = os.Stat(args.Path)
 		}
 		return text(fmt.Sprint(err == nil)), nil
+	})
+	add(&sdk.Tool{Name: "write"}, func(_ context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		var args struct{ Path string }
+		err := json.Unmarshal(req.Params.Arguments, &args)
+		r := text("written")
+		if err == nil {
+			if failed := os.WriteFile(args.Path, nil, 0o600); failed != nil {
+				r = text(failed.Error())
+				r.IsError = true
+			}
+		}
+		return r, err
 	})
 	add(&sdk.Tool{Name: "refused"}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no such repository"}
@@ -545,6 +561,9 @@ func TestServersThatCannotBeUsedSayWhy(t *testing.T) {
 		{local(t, "refuses", "refuses"), `the server refuses cannot be used: calling "initialize": no note: it is trusted`},
 		{silent, "the server silent did not list its tools within 10ms"},
 		{Definition{Name: "none", Command: "no-such-program-anywhere"}, `the server none cannot be used: there is no program "no-such-program-anywhere" in PATH`},
+		{Definition{Name: "near", Command: "./no-such-program", Dir: "/"}, `the server near cannot be used: there is no program "./no-such-program" in /, the folder that it works in`},
+		{Definition{Name: "win", Command: "cmd", Args: []string{"/c", "npx", "x"}}, `there is no program "cmd" in PATH: the definition is for Windows; here its command is "npx", without cmd /c`},
+		{local(t, "script", "script"), `it has ended with exit code 1; its last words: Error: Cannot find module '/x.js'`},
 		{needs, "the server needs cannot be used: it needs the variable PAWL_TEST_MISSING, which is not set"},
 		{Definition{Name: "away", URL: "http://127.0.0.1:1/mcp"}, "the server away cannot be used: http://127.0.0.1:1/mcp: dial tcp 127.0.0.1:1: connect: connection refused"},
 		{local(t, "flood", "flood"), "it sent a message of more than 64 MB"},

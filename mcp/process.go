@@ -7,14 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"pawl/internal/lazy"
 	"pawl/internal/proc"
 	"pawl/internal/visible"
 	"pawl/sandbox"
@@ -35,6 +38,7 @@ type process struct {
 	in      *os.File // what the server reads
 	out     *os.File // what it writes
 	errors  *lastLines
+	closed  bool // it has no network
 }
 
 // startProcess starts a server for a workspace. It ends with ctx.
@@ -48,9 +52,13 @@ func startProcess(ctx context.Context, d Definition, workspace string, o *Option
 	if !strings.ContainsRune(program, os.PathSeparator) {
 		found, err := proc.Find(program, pathOf(env), workspace)
 		if err != nil {
-			return nil, fmt.Errorf("there is no program %s in PATH", visible.Quote(program))
+			return nil, fmt.Errorf("there is no program %s in PATH%s", visible.Quote(program), ofWindows(d))
 		}
 		program = found
+	} else if !filepath.IsAbs(program) {
+		if _, err := os.Stat(filepath.Join(folder, program)); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("there is no program %s in %s, the folder that it works in", visible.Quote(program), folder)
+		}
 	}
 	shell, err := proc.Find("sh", os.Getenv("PATH"), workspace)
 	if err != nil {
@@ -67,7 +75,7 @@ func startProcess(ctx context.Context, d Definition, workspace string, o *Option
 		return nil, err
 	}
 	defer theirOut.Close()
-	p := &process{program: program, in: in, out: out, errors: &lastLines{}}
+	p := &process{program: program, in: in, out: out, errors: &lastLines{}, closed: d.Closed}
 	command := proc.Command{Argv: append([]string{shell, "-c", attach, "sh", program}, d.Args...), Dir: folder,
 		Env: env, Extra: []*os.File{theirIn, theirOut}, Output: p.errors}
 	if o.Confine != nil {
@@ -91,6 +99,15 @@ func startProcess(ctx context.Context, d Definition, workspace string, o *Option
 		}
 	}()
 	return p, nil
+}
+
+// ofWindows says what to write where a definition is for Windows alone; empty if it is not.
+func ofWindows(d Definition) string {
+	shell := strings.TrimSuffix(strings.ToLower(d.Command), ".exe")
+	if shell != "cmd" || len(d.Args) < 2 || !strings.EqualFold(d.Args[0], "/c") || runtime.GOOS == "windows" {
+		return ""
+	}
+	return fmt.Sprintf(": the definition is for Windows; here its command is %s, without cmd /c", visible.Quote(d.Args[1]))
 }
 
 func pathOf(env []string) (path string) {
@@ -170,13 +187,27 @@ func (p *process) ended() string {
 	if p.session != nil && (status.Code == 126 || status.Code == 127) { // of a shell that cannot execute its command
 		said += fmt.Sprintf("; the sandbox may not let it see %s (with sandbox = false the server has your own rights)", p.program)
 	}
-	if refusal := p.session.Refusal(status, last); refusal != "" {
+	if refusal := p.refusal(status, p.errors.All()); refusal != "" {
 		said += "; " + refusal
 	}
 	if last != "" {
 		said += "; its last words: " + last
 	}
 	return said
+}
+
+// refusal says how the sandbox refused what the server has printed, or answered, about, and what may be done; empty if
+// nothing points to it.
+func (p *process) refusal(status proc.Status, printed string) string {
+	why := p.session.Reason(status, printed)
+	if why == "" {
+		return ""
+	}
+	can := "a person can give the server another place in its definition, below the folder of the run or a cache, or sandbox = false"
+	if p.closed && strings.Contains(why, "refused the network") {
+		can = "its definition has network = false"
+	}
+	return why + " (" + can + ")"
 }
 
 // transport returns the transport over the server's pipes. What the server prints that is no
@@ -251,8 +282,23 @@ func (l *lastLines) All() string {
 	return visible.Escape(strings.ToValidUTF8(strings.TrimSpace(string(l.kept)), "\uFFFD"))
 }
 
-// String returns the last few lines, in one.
+// String returns the few lines that say most of why a server has ended, in one: the first that speak of an error, or
+// else the last.
 func (l *lastLines) String() string {
-	lines := strings.Split(l.All(), "\n")
-	return strings.TrimSpace(strings.Join(lines[max(0, len(lines)-shownOfErrors):], " / "))
+	var lines, wrong []string
+	for line := range strings.Lines(l.All()) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		lines = append(lines, line)
+		if errorWords().MatchString(line) {
+			wrong = append(wrong, line)
+		}
+	}
+	if len(wrong) > 0 {
+		return strings.Join(wrong[:min(len(wrong), shownOfErrors)], " / ")
+	}
+	return strings.Join(lines[max(0, len(lines)-shownOfErrors):], " / ")
 }
+
+var errorWords = lazy.Regexp(`(?i)error|panic:|fatal|exception`)

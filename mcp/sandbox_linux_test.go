@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"pawl/internal/proc"
@@ -45,6 +46,11 @@ func TestAServerRunsInTheSandbox(t *testing.T) {
 		if _, text := s.call(t.Context(), "mcp__good__look", fmt.Sprintf(`{"path":%q}`, path), tool.Call{}); text != fmt.Sprint(seen) {
 			t.Errorf("it sees %s: %s; told %q", path, text, s.told)
 		}
+	}
+	const place = "/usr/pawl-test"
+	if _, text := s.call(t.Context(), "mcp__good__write", fmt.Sprintf(`{"path":%q}`, place), tool.Call{}); !strings.Contains(text, "read-only") ||
+		!strings.Contains(text, "[the sandbox probably refused this") || !strings.Contains(text, "sandbox = false)]") || strings.Contains(text, "repeat the call") {
+		t.Errorf("of a file outside it says %q", text)
 	}
 	links := s.Get("good").live()
 	s.Close()

@@ -22,11 +22,31 @@ import (
 // filter refused. The others are read from what the command printed, with what the
 // policy says of the files it names, and are called probable.
 func (s *Session) Refusal(status proc.Status, printed string) string {
-	if s == nil || status.Code == 0 || status.Stopped != "" {
+	why, ask := s.refused(status, printed)
+	if why == "" {
 		return ""
 	}
-	const ask = "If it is needed, repeat the call with \"sandbox\": %q; a person decides that anew."
-	network := fmt.Sprintf(ask, run.WithNetwork)
+	return why + ". " + ask
+}
+
+// Reason says what [Session.Refusal] says of why, as the beginning of a sentence in the middle of another.
+func (s *Session) Reason(status proc.Status, printed string) string {
+	why, _ := s.refused(status, printed)
+	if why == "" {
+		return ""
+	}
+	return "t" + why[1:] // The sandbox
+}
+
+// refused returns why a command was refused, a sentence without its end, and what may be done.
+func (s *Session) refused(status proc.Status, printed string) (why, ask string) {
+	if s == nil || status.Code == 0 || status.Stopped != "" {
+		return "", ""
+	}
+	asking := func(what run.Confinement) string {
+		return fmt.Sprintf("If it is needed, repeat the call with \"sandbox\": %q; a person decides that anew.", what)
+	}
+	network := asking(run.WithNetwork)
 	switch {
 	case s.level.Hosts() != nil:
 		network = "It reaches " + strings.Join(s.level.Hosts(), ", ") + " by the proxy that HTTP_PROXY and HTTPS_PROXY name, and nothing else. " + network
@@ -35,10 +55,10 @@ func (s *Session) Refusal(status proc.Status, printed string) string {
 		network = fmt.Sprintf("If it is needed, repeat the call with \"hosts\": %s; a person decides that anew.", list)
 	}
 	if status.NoRoute {
-		return "The sandbox refused the network: something of the command tried to reach it. " + network
+		return "The sandbox refused the network: something of the command tried to reach it", network
 	}
 	if status.Code == 128+31 {
-		return "The sandbox refused this program: it uses system calls of another architecture. " + fmt.Sprintf(ask, run.Unconfined)
+		return "The sandbox refused this program: it uses system calls of another architecture", asking(run.Unconfined)
 	}
 	lines := strings.Split(strings.TrimSpace(printed), "\n")
 	protected := s.policy.guarded()
@@ -47,16 +67,16 @@ func (s *Session) Refusal(status proc.Status, printed string) string {
 			continue
 		}
 		if s.level != run.WithNetwork && networkWords().MatchString(line) {
-			return fmt.Sprintf("The sandbox probably refused the network (%q): the command has one of its own, with nothing on it but what it starts itself. ", excerpt(line)) + network
+			return fmt.Sprintf("The sandbox probably refused the network (%q): the command has one of its own, with nothing on it but what it starts itself", excerpt(line)), network
 		}
 		if why := s.refusedUnasked(line); why != "" {
-			return fmt.Sprintf("The sandbox refused this (%q): %s. ", excerpt(line), why) + fmt.Sprintf(ask, "write")
+			return fmt.Sprintf("The sandbox refused this (%q): %s", excerpt(line), why), asking("write")
 		}
 		if why := s.refusedFile(line, protected); why != "" {
-			return fmt.Sprintf("The sandbox probably refused this (%q): %s. ", excerpt(line), why) + fmt.Sprintf(ask, run.Unconfined)
+			return fmt.Sprintf("The sandbox probably refused this (%q): %s", excerpt(line), why), asking(run.Unconfined)
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // What of the output is looked at: the reason of a failure is near its end.
