@@ -9,8 +9,10 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -372,17 +374,30 @@ func inDialect(of, field, name string, member map[string]any) (string, map[strin
 	return cmp.Or(names[name], name), member
 }
 
-// payloads are the types of events.
-var payloads = []run.Payload{run.Created{}, run.Configured{}, run.Prompted{}, run.Said{}, run.Withdrawn{}, run.RequestStarted{}, run.RequestFailed{}, run.Replied{},
-	run.Observed{}, run.CallReceived{}, run.CallInspected{}, run.CallDecided{}, run.ApprovalInvalidated{}, run.CallStarted{}, run.CallAsked{}, run.CallAnswered{}, run.CallSettled{}, run.Resumed{},
-	run.Told{}, run.Submitted{}, run.Interrupted{}, run.Compacted{}, run.Synthesized{}, run.Ended{}, run.HookStarted{}, run.HookSettled{}}
+// payloads returns an event of each type, in the order of docs/events.md. A test of the repository sees to it that all are there.
+func payloads(t *testing.T) []run.Payload {
+	t.Helper()
+	page, err := os.ReadFile("../docs/events.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []run.Payload
+	for _, m := range regexp.MustCompile("(?m)^### `([a-z_]+)`$").FindAllStringSubmatch(string(page), -1) {
+		e, err := store.Decode(1, time.Time{}, m[1], 1, []byte("{}"))
+		if err != nil {
+			t.Fatalf("docs/events.md: %v", err)
+		}
+		all = append(all, e.Payload)
+	}
+	return all
+}
 
 // events adds the data of each type of event to the schema of its line.
 func (s schemas) events() {
 	s.stored = true
 	var names []string
 	var each []any
-	for _, p := range payloads {
+	for _, p := range payloads(s.t) {
 		name := store.Type(p)
 		data := s.object(reflect.TypeOf(p))
 		properties := data["properties"].(map[string]any)

@@ -1,10 +1,7 @@
 package cli
 
 import (
-	"os"
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -71,23 +68,9 @@ func TestEachEventIsASentence(t *testing.T) {
 			t.Errorf("%s:\n  got  %s\n  want %s", store.Type(c.event), got, c.want)
 		}
 	}
-	for _, p := range payloads {
+	for _, p := range payloads(t) {
 		if !slices.Contains(types, store.Type(p)) {
-			t.Errorf("there is no sentence for the event %s", store.Type(p))
-		}
-	}
-	if n := len(slices.Compact(types)); n != len(payloads) {
-		t.Errorf("%d types of events have a sentence, and %d a schema", n, len(payloads))
-	}
-	reference, err := os.ReadFile("../docs/events.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range regexp.MustCompile("(?m)^### (.*)$").FindAllStringSubmatch(string(reference), -1) {
-		for name := range strings.FieldsFuncSeq(m[1], func(r rune) bool { return r == '`' || r == ' ' || r == ',' }) {
-			if !slices.Contains(types, name) {
-				t.Errorf("there is no sentence for the event %s", name)
-			}
+			t.Errorf("there is no sentence for the event %s: add an example to this test, and its words to report/eventwords.go", store.Type(p))
 		}
 	}
 }

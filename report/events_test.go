@@ -64,18 +64,21 @@ func TestEveryEventIsHandledWhereverEventsAreRead(t *testing.T) {
 		}
 		name := reflect.TypeOf(e.Payload).String()
 		if words := new(EventWords).Of(e); words == m[1] || words == "" && m[1] != "turn_ended" {
-			t.Errorf("%s: EventWords says %q", name, words)
+			t.Errorf("%s: EventWords says %q: it needs a case in sentence (report/eventwords.go)", name, words)
 		}
 		for _, item := range new(view.Projection).Update(view.Update{Event: &e}) {
 			if item.Text == name {
-				t.Errorf("%s: view does not show it", name)
+				t.Errorf("%s: view does not show it: it needs a case in dispatch (view/projection.go), which may leave it out", name)
 			}
 		}
 		v := reflect.New(reflect.TypeOf(e.Payload)).Elem()
 		fill(v)
-		want, known := counted[m[1]]
-		if got := counters(v.Interface().(run.Payload)); !known || got != want {
-			t.Errorf("%s: it is counted in %q, and the table of this test says %q (in it: %t)", name, got, want, known)
+		got := counters(v.Interface().(run.Payload))
+		switch want, known := counted[m[1]]; {
+		case !known:
+			t.Errorf("%s: the table counted in report/events_test.go has no line for it. If it is counted where it should be, add\n\t%q: %q,", name, m[1], got)
+		case got != want:
+			t.Errorf("%s: it is counted in %q, and the table counted in report/events_test.go says %q", name, got, want)
 		}
 		v.SetZero()
 		if usage := v.FieldByName("Usage"); usage.IsValid() {

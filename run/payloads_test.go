@@ -24,7 +24,7 @@ func typesOf(payloads []Payload) []string {
 	return slices.Compact(names)
 }
 
-// The simulation and the tests over all payloads go through tables. A type that is new in event.go has to stand in each.
+// The simulation and the tests over all payloads have them from [moments]. A type that is new in event.go has to stand there.
 func TestTheVocabularyIsWhole(t *testing.T) {
 	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "event.go", nil, parser.SkipObjectResolution)
@@ -38,11 +38,8 @@ func TestTheVocabularyIsWhole(t *testing.T) {
 		}
 	}
 	slices.Sort(declared)
-	_, payloads := moments()
-	for table, got := range map[string][]Payload{"vocabulary (sim_test.go)": vocabulary, "moments (refusals_test.go)": payloads} {
-		if d := cmp.Diff(declared, typesOf(got)); d != "" {
-			t.Errorf("the types of event.go (-) and those of the table %s (+):\n%s", table, d)
-		}
+	if d := cmp.Diff(declared, typesOf(vocabulary())); d != "" {
+		t.Errorf("the types of event.go (-) and those of the payloads of moments in refusals_test.go (+), where each stands with what is taken and what is refused:\n%s", d)
 	}
 }
 
@@ -85,13 +82,13 @@ func TestTimeInWhichNoProcessDrivesARunIsNotCounted(t *testing.T) {
 				t.Fatalf("%s, killed, then %s: %v", m.name, name, err)
 			}
 			if got, rest := after.Driven(after.At), after.Deadline().Sub(after.At); got != want || rest != left {
-				t.Errorf("%s, killed, then %s: driven for %v and %v left, want %v and %v", m.name, name, got, rest, want, left)
+				t.Errorf("%s, killed, then %s: driven for %v and %v left, want %v and %v. A type that is recorded while no process drives the run stands beside Configured in transition (apply.go), every other in byDriver", m.name, name, got, rest, want, left)
 			}
 		}
 	}
-	for _, name := range typesOf(vocabulary) {
+	for _, name := range typesOf(vocabulary()) {
 		if !slices.Contains(driver, name) && !tried[name] {
-			t.Errorf("%s follows in no moment in which time counts: add one", name)
+			t.Errorf("%s follows in no moment in which time counts: add one to moments (refusals_test.go); if only the process that drives a run appends it, add it to byDriver", name)
 		}
 	}
 }
