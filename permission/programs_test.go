@@ -159,3 +159,39 @@ func TestWhatTheTablesSayOfEachProgram(t *testing.T) {
 	}
 	golden.Compare(t, "programs.golden", []byte(b.String()))
 }
+
+// Each option that the table calls a hazard needs a rule that spells it: an option that is written wrong in the table, or
+// in a form that is not read, is found here and needs no example of its own.
+func TestEachHazardOfTheTableNeedsARuleOfItsOwn(t *testing.T) {
+	t.Parallel()
+	tried := 0
+	for _, p := range table(t) {
+		var options []string
+		for fact := range strings.SplitSeq(p.facts, ", ") {
+			switch kind, words, _ := strings.Cut(strings.TrimSpace(fact), " "); kind {
+			case "short":
+				for _, letter := range words {
+					options = append(options, "-"+string(letter))
+				}
+			case "long":
+				options = append(options, strings.Fields(words)...)
+			case "single":
+				for word := range strings.FieldsSeq(words) {
+					options = append(options, "-"+word, "--"+word)
+				}
+			}
+		}
+		allow := rules(t, permission.Allow, p.name+" *")
+		for _, option := range options {
+			tried++
+			command := p.name + " " + option + " a"
+			r := permission.Request{Tool: "shell", Command: command, Workspace: "/work", Class: permission.Classify(command).Class, Sandboxed: true, EnforcesReadOnly: true}
+			if d := allow.Decide(r, permission.Default); d.Verdict == permission.Allow {
+				t.Errorf("%s runs where %s * is allowed, and permission/programs.txt says that %s is a hazard: %s", command, p.name, option, d.Reason)
+			}
+		}
+	}
+	if tried < 500 {
+		t.Errorf("only %d options were tried", tried)
+	}
+}
