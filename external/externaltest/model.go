@@ -16,6 +16,7 @@ import (
 type Request struct {
 	Program string   // the kind that has this wire format
 	Tools   []string // that are offered, by their names on the wire
+	Schemas []any    // of the arguments of each
 	Words   string   // of all of the user's messages
 	Results []string // of calls, in order
 	Body    string
@@ -176,15 +177,15 @@ func list(v any) []object {
 	return all
 }
 
-func (q *Request) offer(v any) {
+func (q *Request) offer(v, schema any) {
 	if name, ok := v.(string); ok {
-		q.Tools = append(q.Tools, name)
+		q.Tools, q.Schemas = append(q.Tools, name), append(q.Schemas, schema)
 	}
 }
 
 func (q *Request) anthropic(body object) {
 	for _, t := range list(body["tools"]) {
-		q.offer(t["name"])
+		q.offer(t["name"], t["input_schema"])
 	}
 	for _, msg := range list(body["messages"]) {
 		if msg["role"] != "user" {
@@ -228,15 +229,15 @@ func anthropicWhole(w http.ResponseWriter, r Reply, id string) {
 
 func (q *Request) responses(body object) {
 	for _, t := range list(body["tools"]) {
-		q.offer(t["name"])
+		q.offer(t["name"], t["parameters"])
 		for _, inner := range list(t["tools"]) {
-			q.offer(fmt.Sprint(t["name"], "__", inner["name"]))
+			q.offer(fmt.Sprint(t["name"], "__", inner["name"]), inner["parameters"])
 		}
 	}
 	for _, item := range list(body["input"]) {
 		for _, t := range list(item["tools"]) {
 			for _, inner := range list(t["tools"]) {
-				q.offer(inner["name"])
+				q.offer(inner["name"], inner["parameters"])
 			}
 		}
 		switch {
@@ -272,7 +273,7 @@ func responses(w http.ResponseWriter, r Reply, id string) {
 func (q *Request) chat(body object) {
 	for _, t := range list(body["tools"]) {
 		if f, ok := t["function"].(object); ok {
-			q.offer(f["name"])
+			q.offer(f["name"], f["parameters"])
 		}
 	}
 	for _, msg := range list(body["messages"]) {
@@ -303,7 +304,11 @@ func chat(w http.ResponseWriter, r Reply, id string) {
 func (q *Request) gemini(body object) {
 	for _, t := range list(body["tools"]) {
 		for _, f := range list(t["functionDeclarations"]) {
-			q.offer(f["name"])
+			schema := f["parametersJsonSchema"]
+			if schema == nil {
+				schema = f["parameters"]
+			}
+			q.offer(f["name"], schema)
 		}
 	}
 	for _, msg := range list(body["contents"]) {
