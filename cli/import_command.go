@@ -143,7 +143,11 @@ func broughtRules(inv *command.Invocation, p *policy.Policy, agents []string, ye
 // broughtServers is broughtRules for MCP servers.
 func broughtServers(inv *command.Invocation, agents []string, yes bool) (all []forms.BroughtForm, err error) {
 	env := config.Env(inv.Env)
-	found, notes := env.ForeignServers(agents...)
+	folder, err := config.Workspace(inv.Dir)
+	if err != nil {
+		return nil, err
+	}
+	found, notes := env.ForeignServers(folder, agents...)
 	for _, note := range notes {
 		inv.Notice(note)
 	}

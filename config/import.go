@@ -48,9 +48,9 @@ func (e Env) foreignFiles() []foreignFile {
 // ForeignAgents are the agents whose servers can be imported.
 var ForeignAgents = []string{"claude", "codex", "opencode", "gemini"}
 
-// ForeignServers returns the servers that the user has in the configuration of other agents; without names of all
-// that pawl knows. What one cannot be read from is in notes.
-func (e Env) ForeignServers(agents ...string) (all []ForeignServer, notes []string) {
+// ForeignServers returns the servers that the user has in the configuration of other agents, those of a folder alone
+// among them; without names of all that pawl knows. What one cannot be read from is in notes.
+func (e Env) ForeignServers(folder string, agents ...string) (all []ForeignServer, notes []string) {
 	for _, f := range e.foreignFiles() {
 		if len(agents) > 0 && !slices.Contains(agents, f.agent) {
 			continue
@@ -65,7 +65,7 @@ func (e Env) ForeignServers(agents ...string) (all []ForeignServer, notes []stri
 			}
 			var found []ForeignServer
 			if err == nil {
-				found, err = f.read(content, path)
+				found, err = f.read(content, path, folder)
 			}
 			if err != nil {
 				notes = append(notes, path+" cannot be read: "+err.Error())
@@ -77,7 +77,7 @@ func (e Env) ForeignServers(agents ...string) (all []ForeignServer, notes []stri
 	return all, notes
 }
 
-func (f foreignFile) read(content []byte, path string) ([]ForeignServer, error) {
+func (f foreignFile) read(content []byte, path, folder string) ([]ForeignServer, error) {
 	var file map[string]any
 	var err error
 	if strings.HasSuffix(path, ".toml") {
@@ -88,15 +88,24 @@ func (f foreignFile) read(content []byte, path string) ([]ForeignServer, error) 
 	if err != nil {
 		return nil, err
 	}
-	servers, _ := file[f.key].(map[string]any)
-	var all []ForeignServer
+	all := f.servers(file[f.key], path)
+	if folders, is := file["projects"].(map[string]any); is && f.agent == "claude" { // where `claude mcp add` writes without --scope
+		if local, is := folders[folder].(map[string]any); is {
+			all = append(f.servers(local[f.key], path+" (there for this folder alone)"), all...)
+		}
+	}
+	return all, nil
+}
+
+func (f foreignFile) servers(table any, source string) (all []ForeignServer) {
+	servers, _ := table.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		raw, err := json.Marshal(servers[name])
 		var s ForeignServer
 		if err == nil {
 			s, err = f.server(raw)
 		}
-		s.Name, s.Source, s.Agent = name, path, f.agent
+		s.Name, s.Source, s.Agent = name, source, f.agent
 		if err == nil && s.Why == "" {
 			err = s.Check()
 		}
@@ -105,7 +114,7 @@ func (f foreignFile) read(content []byte, path string) ([]ForeignServer, error) 
 		}
 		all = append(all, s)
 	}
-	return all, nil
+	return all
 }
 
 // server reads a server in the form of any of the agents: what they call the same means the same, but for a

@@ -25,7 +25,8 @@ func TestServersOfOtherAgentsAreRead(t *testing.T) {
 		}
 	}
 	write(".claude.json", `{"numStartups":7,"mcpServers":{"files":{"command":"npx","args":["-y","server-files","."],"env":{"KEY":"${KEY}"},"timeout":2000},
-		"web":{"type":"sse","url":"https://a.example/sse","headers":{"X":"1"}},"a b":{"command":"x"}}}`)
+		"web":{"type":"sse","url":"https://a.example/sse","headers":{"X":"1"}},"a b":{"command":"x"}},
+		"projects":{"/work/here":{"mcpServers":{"here":{"type":"stdio","command":"h"}}},"/work/there":{"mcpServers":{"there":{"command":"t"}}}}}`)
 	write(".codex/config.toml", "model = \"x\"\n[mcp_servers.gh]\ncommand = \"gh-server\"\nargs = [\"stdio\"]\nenv_vars = [\"TOKEN\"]\ndisabled_tools = [\"delete\"]\nstartup_timeout_sec = 3\ntool_timeout_sec = 4.5\n"+
 		"[mcp_servers.docs]\nurl = \"https://d.example/mcp\"\nbearer_token_env_var = \"DOCS\"\nenabled = false\n")
 	write(".config/opencode/opencode.jsonc", "{\n  // servers\n  \"mcp\": {\"local\": {\"type\": \"local\", \"command\": [\"npx\", \"server\"], \"environment\": {\"A\": \"{env:A}\"}, \"timeout\": 5000},\n"+
@@ -37,7 +38,7 @@ func TestServersOfOtherAgentsAreRead(t *testing.T) {
 		}
 		return "", false
 	})
-	all, notes := env.ForeignServers()
+	all, notes := env.ForeignServers("/work/here")
 	if len(notes) > 0 {
 		t.Errorf("notes %q", notes)
 	}
@@ -60,6 +61,7 @@ func TestServersOfOtherAgentsAreRead(t *testing.T) {
 	}
 	want := map[string]mcp.Definition{
 		"files": {Command: "npx", Args: []string{"-y", "server-files", "${PAWL_WORKSPACE}"}, Env: map[string]string{"KEY": "${KEY}"}, CallTimeout: 2 * time.Second},
+		"here":  {Command: "h"},
 		"web":   {URL: "https://a.example/sse", SSE: true, Headers: map[string]string{"X": "1"}},
 		"gh":    {Command: "gh-server", Args: []string{"stdio"}, Env: map[string]string{"TOKEN": "${TOKEN}"}, Hidden: []string{"delete"}, StartTimeout: 3 * time.Second, CallTimeout: 4500 * time.Millisecond},
 		"local": {Command: "npx", Args: []string{"server"}, Env: map[string]string{"A": "${A}"}, StartTimeout: 5 * time.Second},
@@ -75,11 +77,11 @@ func TestServersOfOtherAgentsAreRead(t *testing.T) {
 			t.Errorf("%s is taken", name)
 		}
 	}
-	if some, _ := env.ForeignServers("codex"); len(some) != 2 {
+	if some, _ := env.ForeignServers("", "codex"); len(some) != 2 {
 		t.Errorf("of Codex alone %d", len(some))
 	}
 	write(".claude.json", "{")
-	if _, notes := env.ForeignServers("claude"); len(notes) != 1 {
+	if _, notes := env.ForeignServers("", "claude"); len(notes) != 1 {
 		t.Errorf("of a file that is not JSON: %q", notes)
 	}
 }

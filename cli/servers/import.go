@@ -17,7 +17,8 @@ func importCommand(inv *command.Invocation) *cobra.Command {
 		Use:   "import [AGENT...]",
 		Short: "Take the MCP servers that you have in another agent",
 		Long: "Shows the MCP servers in your own files of other agents (" + agents + `), and with --yes adds those that pawl does
-not have to your config.toml. Servers of repositories are not among them: pawl reads .mcp.json itself.`,
+not have to your config.toml, for all folders. Those that Claude Code has for this folder alone are among them, and marked.
+Servers of repositories are not among them: pawl reads .mcp.json itself.`,
 		Example:   "  pawl mcp import\n  pawl mcp import claude --yes",
 		ValidArgs: config.ForeignAgents,
 	}
@@ -35,7 +36,11 @@ not have to your config.toml. Servers of repositories are not among them: pawl r
 			}
 		}
 		env := config.Env(inv.Env)
-		found, notes := env.ForeignServers(args...)
+		folder, err := config.Workspace(inv.Dir)
+		if err != nil {
+			return err
+		}
+		found, notes := env.ForeignServers(folder, args...)
 		for _, note := range notes {
 			inv.Notice(note)
 		}
