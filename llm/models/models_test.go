@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -268,7 +269,18 @@ func TestTheGuideNamesEveryProviderAndEveryKey(t *testing.T) {
 	}
 	var words []string
 	for _, p := range mustLoad(t, "").Providers() {
-		words = append(append(append(words, p.Name), p.KeyEnv...), p.BaseURLEnv...)
+		_, row, found := strings.Cut(string(content), "\n| `"+p.Name+"` | ")
+		row, _, _ = strings.Cut(row, "\n")
+		if !found {
+			t.Errorf("docs/models.md: the table under Providers has no row | `%s` | wire | key | address |", p.Name)
+		}
+		words = append(words, p.Name)
+		for _, variable := range slices.Concat(p.KeyEnv, p.BaseURLEnv) {
+			if found && !strings.Contains(row, "`"+variable+"`") {
+				t.Errorf("docs/models.md: the row of %s does not name %s", p.Name, variable)
+			}
+			words = append(words, variable)
+		}
 	}
 	for _, form := range []any{providerForm{}, modelForm{}, priceForm{}, longForm{}, laterForm{}} {
 		for field := range reflect.TypeOf(form).Fields() {
