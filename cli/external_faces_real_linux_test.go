@@ -73,7 +73,7 @@ func agentEdit(kind, file string) externaltest.Reply {
 // An agent works on a task once, and is stopped by a limit of its provider. What the terminal, the API that the board is made of, the
 // stream of JSON and `pawl runs show` say of it is the same: what bounds the program and that its version was not tested, once;
 // the calls with what they have printed and changed; the usage and the cost; and when the limit ends.
-func TestTheFacesOfARealAgentSayTheSame(t *testing.T) {
+func TestRealAgentsSayTheSameOnEveryFace(t *testing.T) {
 	t.Parallel()
 	withEach(t, func(t *testing.T, kind string) {
 		ends := time.Now().Add(2 * time.Hour)
