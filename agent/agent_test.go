@@ -137,7 +137,7 @@ func TestMistakesInAFileNameTheLineAndWhatWouldBeRight(t *testing.T) {
 		{"a.md", "---\nprovider: openai\n---\n", `line 2: a provider without a model`},
 		{"a.md", "---\ntools: [read, completion_report]\n---\n", "line 2: the tool completion_report cannot be granted: the kind of an agent decides whether it has it"},
 		{"a.md", "---\ntools:\n  - read(x)\n---\n", `line 3: "read(x)" is not the name of a tool`},
-		{"a.md", "---\npermissions:\n  mode: yolo\n---\n", `line 3: unknown mode "yolo": must be default, accept-edits, plan or bypass`},
+		{"a.md", "---\npermissions:\n  mode: yolo\n---\n", `line 3: unknown mode "yolo": must be default, accept-edits, auto, plan or bypass`},
 		{"a.md", "---\npermissions:\n  allow: shell\n---\n", `line 3: allow must be a list of strings`},
 		{"a.md", "---\npermissions:\n  deny: ['shell(rm']\n---\n", `line 3: rule "shell(rm": no closing parenthesis at its end; write Tool or Tool(pattern)`},
 		{"a.md", "---\npermissions:\n  forbid: []\n---\n", `line 3: there is no key "forbid"; there are mode, allow, ask, deny`},

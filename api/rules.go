@@ -159,7 +159,7 @@ type explainInput struct {
 	Body struct {
 		Call    string `json:"call" minLength:"1" doc:"A command, or with tool a path or an address"`
 		Tool    string `json:"tool,omitempty" doc:"shell unless it is given"`
-		Mode    string `json:"mode,omitempty" enum:"default,accept-edits,plan,bypass" doc:"That of the settings unless it is given"`
+		Mode    string `json:"mode,omitempty" enum:"default,accept-edits,plan,auto,bypass" doc:"That of the settings unless it is given"`
 		Sandbox string `json:"sandbox,omitempty" enum:"network,none"`
 		Run     run.ID `json:"run,omitempty" doc:"Include the rules of this run"`
 	}

@@ -132,7 +132,7 @@ type startRunInput struct {
 		Prompt string       `json:"prompt" minLength:"1" maxLength:"1000000" doc:"What is said to the agent"`
 		Agent  string       `json:"agent,omitempty" doc:"The agent that works; none: the tools and instructions of the settings"`
 		Model  string       `json:"model,omitempty" doc:"As provider/name; none: that of the agent, or of the settings"`
-		Mode   string       `json:"mode,omitempty" enum:"default,accept-edits,plan,bypass" doc:"The permission mode"`
+		Mode   string       `json:"mode,omitempty" enum:"default,accept-edits,plan,auto,bypass" doc:"The permission mode"`
 		Name   string       `json:"name,omitempty" doc:"What the run is called"`
 		Limits *LimitsInput `json:"limits,omitempty"`
 		// Output is kept as it was written: the order of its members is part of what the model reads.
@@ -236,7 +236,7 @@ type setRunInput struct {
 		Name   *string  `json:"name,omitempty" doc:"Empty: it has no name any more"`
 		Model  string   `json:"model,omitempty"`
 		Effort string   `json:"effort,omitempty" doc:"How much the model thinks"`
-		Mode   string   `json:"mode,omitempty" enum:"default,accept-edits,plan,bypass"`
+		Mode   string   `json:"mode,omitempty" enum:"default,accept-edits,plan,auto,bypass"`
 		Grant  []string `json:"grant,omitempty" doc:"Tools that it may call from now on"`
 		Revoke []string `json:"revoke,omitempty" doc:"Tools that it may not call any more"`
 	}

@@ -91,7 +91,7 @@ func (w *Workspace) begin(ctx context.Context, s *settings, a agent.Agent, t Tas
 		return run.Created{}, err
 	}
 	change := s.initial(model)
-	if err := w.checkFallback(s, change); err != nil {
+	if err := w.checkOtherModels(s, change); err != nil {
 		return run.Created{}, err
 	}
 	appended, err := s.appended(w.env)

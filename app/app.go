@@ -6,6 +6,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -442,6 +443,12 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 		},
 		Agent: externalAgents{w}, External: s.programs.Is, AgentTools: []tool.Tool{permissionTool{}},
 		Authorizer: s.policy,
+		JudgeModel: func(c run.Config) string {
+			if model := s.Get("judge_model"); model != "" || !s.programs.Is(c.Model) {
+				return cmp.Or(model, c.Model)
+			}
+			return "" // an external agent judges no calls, its own least of all
+		},
 		Check: func(c run.Config) error {
 			return mayBypass(permission.Mode(c.Mode), w.asRoot(), s.confinement)
 		},

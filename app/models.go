@@ -8,6 +8,7 @@ import (
 
 	"pawl/config"
 	"pawl/external"
+	"pawl/permission"
 	"pawl/provider"
 	"pawl/run"
 )
@@ -89,8 +90,14 @@ func modelChange(programs external.Registry, model, control string, ps *provider
 	return run.ConfigChange{Model: &model, Window: &window, Control: &control}
 }
 
-// checkFallback returns what is missing before the fallback model of a change can be used.
-func (w *Workspace) checkFallback(s *settings, c run.ConfigChange) error {
+// checkOtherModels returns what is missing before the judge model of the settings, in mode auto, and the fallback model of a
+// change can be used.
+func (w *Workspace) checkOtherModels(s *settings, c run.ConfigChange) error {
+	if model := s.Get("judge_model"); model != "" && s.Get("mode") == string(permission.Auto) {
+		if err := s.models.Check(model, w.Dir); err != nil {
+			return config.Errorf("the judge model: %w", err)
+		}
+	}
 	if c.Fallback == nil || c.Fallback.Model == "" {
 		return nil
 	}

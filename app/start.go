@@ -255,7 +255,7 @@ func (w *Workspace) wished(ctx context.Context, s run.State, t Task) (*run.Confi
 	if err := w.checkModel(set, c.Apply(wished).Model); err != nil {
 		return nil, err
 	}
-	if err := w.checkFallback(set, c); err != nil {
+	if err := w.checkOtherModels(set, c); err != nil {
 		return nil, err
 	}
 	// A wish may be refused: what is equal to one is still a change.

@@ -102,6 +102,9 @@ type PromptCommand struct{ Command, Reason string }
 // if one may not, the error says so and nothing is to be sent. The zero state is that of no run.
 func (w *Workspace) Parts(ctx context.Context, t Typed, of run.State, approve Approve) (Attachments, error) {
 	if parts, is, err := w.servedPrompt(ctx, t); is {
+		for i := range parts {
+			parts[i].Typed = t.Words
+		}
 		return Attachments{Parts: parts}, err
 	}
 	words, mentions := t.Words, t.Words
@@ -146,7 +149,11 @@ func (w *Workspace) Parts(ctx context.Context, t Typed, of run.State, approve Ap
 	served := w.served(ctx, mentions, of)
 	a.Parts, a.Notes = append(a.Parts, served.Parts...), append(a.Notes, served.Notes...)
 	if words != "" {
-		a.Parts = slices.Insert(a.Parts, 0, run.Text(words))
+		p := run.Text(words)
+		if t.Command != nil {
+			p.Typed = t.Words
+		}
+		a.Parts = slices.Insert(a.Parts, 0, p)
 	}
 	return a, err
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,7 +68,8 @@ func scriptedAgent() {
 		Say        string
 		Call       string
 		Args       json.RawMessage
-		Permission json.RawMessage // the input of Bash
+		Permission json.RawMessage // the input of Tool
+		Tool       string          // empty: Bash
 		Use        json.RawMessage // the input of the hook: its answer decides, or else the program allows it
 		Fail       string
 		Wait       bool
@@ -112,8 +114,8 @@ func scriptedAgent() {
 				fmt.Fprintf(log, "permission: %s\n", answer)
 			}
 		case len(s.Permission) > 0:
-			block("assistant", map[string]any{"type": "tool_use", "id": id, "name": "Bash", "input": s.Permission})
-			args, _ := json.Marshal(map[string]any{"tool_name": "Bash", "input": s.Permission, "tool_use_id": id}) // it was JSON
+			block("assistant", map[string]any{"type": "tool_use", "id": id, "name": cmp.Or(s.Tool, "Bash"), "input": s.Permission})
+			args, _ := json.Marshal(map[string]any{"tool_name": cmp.Or(s.Tool, "Bash"), "input": s.Permission, "tool_use_id": id}) // it was JSON
 			answer, err := tools("permission", args)
 			must(err)
 			allowed := strings.Contains(answer, `"behavior":"allow"`)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -43,6 +44,7 @@ func handIn(ctx context.Context, inv *command.Invocation, ws *app.Workspace, s *
 	switch {
 	case t.words == "":
 	case len(parts) > 0:
+		parts[0].Typed = cmp.Or(parts[0].Typed, parts[0].Text)
 		parts[0].Text += "\n\n" + text.Tagged("stdin", "", t.words)
 	default:
 		parts = []run.Part{run.Text(t.words)}

@@ -45,7 +45,7 @@ func Keys() []Key { return slices.Clone(keys) }
 
 // The values of keys that are words.
 var (
-	Modes    = []string{string(permission.Default), string(permission.AcceptEdits), string(permission.Plan), string(permission.Bypass)}
+	Modes    = []string{string(permission.Default), string(permission.AcceptEdits), string(permission.Plan), string(permission.Auto), string(permission.Bypass)}
 	Controls = []string{run.Native, run.Controller, run.Auto}
 	Efforts  = models.Levels()
 	// OnAsk are the values of on_ask; see worker.OnAsk.
@@ -59,6 +59,7 @@ var keys = []Key{
 	{Name: "fallback_model", Arg: "provider/name", Help: "the model to continue with when the provider is overloaded, limits the rate or cannot be reached and the retries are used up; none: no fallback"},
 	{Name: "append_system_prompt", Arg: "text", Help: "text that the model of a new run is told beside its instructions; @FILE: the text of a file"},
 	{Name: "mode", Arg: "mode", Help: "what runs without approval: " + list(Modes), Values: Modes, Default: string(permission.Default)},
+	{Name: "judge_model", Arg: "provider/name", Help: "in mode auto, the model that decides what would otherwise be asked (default: the model of the run; for an external agent none)"},
 	{Name: "allow", Arg: "rule", Help: `a permission rule, such as 'shell(go test *)'; repeatable`, List: true},
 	{Name: "ask", Arg: "rule", Help: "a rule for what always asks, whatever is allowed; repeatable", List: true},
 	{Name: "deny", Arg: "rule", Help: "a rule for what must not run; it always wins; repeatable", List: true},
@@ -118,7 +119,7 @@ func OneOf(names ...string) func(string) error {
 // foreignValues are words for values of settings that other programs have.
 var foreignValues = map[string]string{
 	"true": "on", "yes": "on", "1": "on", "enabled": "on", "false": "off", "no": "off", "0": "off", "disabled": "off",
-	"yolo": "bypass", "bypasspermissions": "bypass", "never": "bypass", "auto": "accept-edits", "auto_edit": "accept-edits", "edit": "accept-edits", "acceptedits": "accept-edits",
+	"yolo": "bypass", "bypasspermissions": "bypass", "never": "bypass", "auto_edit": "accept-edits", "edit": "accept-edits", "acceptedits": "accept-edits",
 	"readonly": "plan", "read-only": "plan", "ask": "default", "normal": "default", "manual": "default",
 	"minimal": "low", "ultra": "max", "maximum": "max", "off": "none", "reject": "deny", "block": "deny", "error": "fail",
 	"md": "markdown", "htm": "html", "bash": "shell",

@@ -127,7 +127,9 @@ func (j *Judgement) Granted() run.Confinement {
 
 // Explain returns how the rules decide, part by part.
 func (j *Judgement) Explain() (permission.Explanation, error) {
-	return j.judge.Rules.Explain(j.call.Run, j.Mode, j.Request)
+	e, err := j.judge.Rules.Explain(j.call.Run, j.Mode, j.Request)
+	e.Model = j.ForModel(e.Decision)
+	return e, err
 }
 
 // Propose returns the rules that an answer for good would store.

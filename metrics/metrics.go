@@ -176,7 +176,7 @@ func (r *Run) ended(at time.Time) {
 // in: the values of a label are few.
 func sourceClass(source string) string {
 	switch class, _, _ := strings.Cut(source, " "); class {
-	case "person", "mode", "default", "built-in", "policy", "configuration", "inspection", "flag", "environment",
+	case "person", "hook", "judge", "mode", "default", "built-in", "policy", "configuration", "inspection", "flag", "environment",
 		"run", "workspace", "repository", "user", "managed":
 		return class
 	}

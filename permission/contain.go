@@ -120,6 +120,16 @@ func (r Request) StaysInside() bool {
 		!slices.ContainsFunc(t.parts, func(p Part) bool { return p.Verdict != Allow && !p.bounded })
 }
 
+// RuleCouldAllow reports whether an ordinary rule could allow the call with all of the sandbox in place: one for all
+// calls of its tool, which names neither a secret, nor what decides what runs later, nor anything outside; of a
+// command, see [Request.StaysInside]. What is noted for later runs is never among it.
+func (r Request) RuleCouldAllow() bool {
+	if r.Command != "" || r.Tool == "shell" {
+		return r.StaysInside()
+	}
+	return r.Tool != MemoryTool && Rules{{Effect: Allow, Tool: r.Tool}}.Decide(r, AcceptEdits).Verdict == Allow
+}
+
 // isBounded says of the part that was added last whether the sandbox bounds what it asks about.
 func (t *evaluation) isBounded(is bool) { t.parts[len(t.parts)-1].bounded = is }
 

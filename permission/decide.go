@@ -53,6 +53,9 @@ type evaluation struct {
 
 // evaluate judges every part of a call.
 func (rs Rules) evaluate(r *Request, m Mode) *evaluation {
+	if m == Auto {
+		m = AcceptEdits
+	}
 	t := &evaluation{r: r, m: m, rules: rs, level: run.Unconfined,
 		deny: rs.about(Deny, r.Tool), ask: rs.about(Ask, r.Tool), allow: rs.of(Allow, r.Tool)}
 	switch {

@@ -45,6 +45,8 @@ type Explanation struct {
 	// Allowed says what would run without a question, for a model whose call was
 	// refused; empty if the call runs, or nothing near it would.
 	Allowed []string `json:"allowed,omitempty"`
+	// Model: in mode auto a model is asked, before a person.
+	Model bool `json:"model,omitempty"`
 }
 
 // stages are the names of the stages, in their order.
@@ -135,6 +137,9 @@ func (p Part) label() string {
 func (e Explanation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", e.Decision.Verdict, e.Decision.Reason)
+	if e.Model {
+		b.WriteString("mode auto: a model is asked, and a person only if it gives no answer\n")
+	}
 	fmt.Fprintf(&b, "call: %s %s (mode %s)\n", e.Tool, quote(e.Call), e.Mode)
 	for _, p := range e.Parts {
 		fmt.Fprintf(&b, "  %-5s %s\n        %s", p.Verdict, p.label(), p.Reason)

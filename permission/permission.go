@@ -12,6 +12,9 @@
 //	deny rules → mode plan or bypass → ask rules → mode accept-edits
 //	  → allow rules → the tool's own default → ask
 //
+// Mode auto decides as accept-edits does. What then asks a model may answer, within what
+// [Request.RuleCouldAllow] says; that is not of this package.
+//
 // The strictest answer over all parts counts. [Rules.Explain] shows them all,
 // [Rules.Propose] says what rule *Always* would store.
 //
@@ -32,12 +35,13 @@ type Mode string
 const (
 	Default     Mode = "default"      // reads in the workspace run, the rest asks
 	AcceptEdits Mode = "accept-edits" // edits inside the workspace run too
+	Auto        Mode = "auto"         // as AcceptEdits; a model answers what asks, where a rule could
 	Plan        Mode = "plan"         // reads only; anything else is refused
 	Bypass      Mode = "bypass"       // everything but what a deny rule names
 )
 
 // modes are all of them, that in which most asks or is refused first.
-var modes = []Mode{Plan, Default, AcceptEdits, Bypass}
+var modes = []Mode{Plan, Default, AcceptEdits, Auto, Bypass}
 
 // Stricter returns the one of two modes in which less runs without a question; an empty mode
 // is [Default].

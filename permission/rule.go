@@ -2,7 +2,6 @@ package permission
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -181,13 +180,13 @@ func CheckMode(m Mode, s Scope) error {
 	switch m {
 	case Default, AcceptEdits, Plan:
 		return nil
-	case Bypass:
+	case Auto, Bypass:
 		if s == FromRepository {
-			return errors.New("mode bypass is never taken from a repository; a person chooses it with --mode or in their own settings")
+			return fmt.Errorf("mode %s is never taken from a repository; a person chooses it with --mode or in their own settings", m)
 		}
 		return nil
 	}
-	return fmt.Errorf("unknown mode %q: must be default, accept-edits, plan or bypass", m)
+	return fmt.Errorf("unknown mode %q: must be default, accept-edits, auto, plan or bypass", m)
 }
 
 // of returns the rules with an effect for a tool.

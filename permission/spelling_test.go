@@ -79,7 +79,7 @@ func TestWhatAnExplanationSays(t *testing.T) {
 
 func TestTheStricterOfTwoModes(t *testing.T) {
 	t.Parallel()
-	order := []permission.Mode{permission.Plan, permission.Default, permission.AcceptEdits, permission.Bypass}
+	order := []permission.Mode{permission.Plan, permission.Default, permission.AcceptEdits, permission.Auto, permission.Bypass}
 	for i, m := range order {
 		for j, n := range order {
 			if got, want := permission.Stricter(m, n), order[min(i, j)]; got != want {
@@ -90,12 +90,12 @@ func TestTheStricterOfTwoModes(t *testing.T) {
 			t.Errorf("of %s and none: %s, want %s", m, got, want)
 		}
 		for _, s := range []permission.Scope{permission.FromRepository, permission.ForUser} {
-			if err := permission.CheckMode(m, s); (err != nil) != (m == permission.Bypass && s == permission.FromRepository) {
+			if err := permission.CheckMode(m, s); (err != nil) != ((m == permission.Auto || m == permission.Bypass) && s == permission.FromRepository) {
 				t.Errorf("%s of the %s: %v", m, s, err)
 			}
 		}
 	}
-	if err := permission.CheckMode("yolo", permission.ForUser); err == nil || err.Error() != `unknown mode "yolo": must be default, accept-edits, plan or bypass` {
+	if err := permission.CheckMode("yolo", permission.ForUser); err == nil || err.Error() != `unknown mode "yolo": must be default, accept-edits, auto, plan or bypass` {
 		t.Errorf("%v", err)
 	}
 	if permission.Stricter("", "") != permission.Default {

@@ -41,7 +41,7 @@ var counted = map[string]string{
 	"synthesized":          "",
 	"turn_ended":           "turn list stats",
 	"hook_started":         "",
-	"hook_settled":         "",
+	"hook_settled":         "turn list stats",
 }
 
 // TestEveryEventIsHandledWhereverEventsAreRead decodes an event of each documented type, so that a

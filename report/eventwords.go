@@ -152,9 +152,15 @@ func (w *EventWords) sentence(p run.Payload) string {
 	case run.CallSettled:
 		return w.callSettled(f)
 	case run.HookStarted:
+		if f.Point == run.JudgeModel {
+			return strings.Join(f.Hooks, ", ") + " judges" + strings.TrimPrefix(w.about(f.Call), " for")
+		}
 		return "hooks of " + string(f.Point) + w.about(f.Call) + ": " + strings.Join(f.Hooks, ", ")
 	case run.HookSettled:
 		about := "hooks of " + string(f.Point) + w.about(f.Call)
+		if f.Point == run.JudgeModel {
+			about = w.call(f.Call)
+		}
 		if lines := view.HookWords(f); len(lines) > 0 {
 			return about + ": " + strings.Join(lines, "; ")
 		}

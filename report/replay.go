@@ -223,7 +223,7 @@ const (
 // howDecided says how a call was decided on.
 func howDecided(d run.Decision) string {
 	switch {
-	case d.Source == "person":
+	case d.Source == "person", d.Source == run.ByModel: // the rules asked
 		return askedWord
 	case d.Allows():
 		return "allowed"

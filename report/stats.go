@@ -155,7 +155,11 @@ func (r *runTally) event(e run.Event) {
 	if _, child := e.Payload.(run.CallSettled); !child { // a child run is counted itself
 		spent := run.Spent(e.Payload)
 		day.Cost = view.Dollars(day.Cost + spent.Cost)
-		r.spend(cmp.Or(r.model, "external"), spent)
+		model := cmp.Or(r.model, "external")
+		if f, hook := e.Payload.(run.HookSettled); hook && len(f.Runs) > 0 {
+			model = f.Runs[0].Hook // that judged a call
+		}
+		r.spend(model, spent)
 	}
 	switch f := e.Payload.(type) {
 	case run.CallInspected:

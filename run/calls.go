@@ -107,6 +107,7 @@ func (s *State) applyCallDecided(e Event, p CallDecided) error {
 		return refuse("call %s decided while hooks look at it", p.Call)
 	}
 	c.Decision = p.Decision
+	t.countJudged(p.Decision)
 	if p.Decision.Allows() {
 		if i := slices.Index(s.late, c.Key); i >= 0 {
 			s.late = slices.Delete(slices.Clone(s.late), i, i+1)

@@ -31,6 +31,7 @@ type ledger struct {
 type callRecord struct {
 	class                    Class
 	allowed                  bool
+	judged                   HookAnswer
 	starts, settled, effects int
 }
 
@@ -54,6 +55,9 @@ func (l *ledger) add(e Event) error {
 		l.call(p.Call).class = p.Class
 	case CallDecided:
 		c := l.call(p.Call)
+		if p.Decision.Source == ByModel && c.judged != map[bool]HookAnswer{true: HookAllows, false: HookDenies}[p.Decision.Allows()] {
+			return fmt.Errorf("guarantee 6: %s was decided by a model that has said %q", p.Call, c.judged)
+		}
 		if c.allowed = p.Decision.Allows(); !c.allowed {
 			c.settled++
 		}
@@ -104,6 +108,9 @@ func (l *ledger) add(e Event) error {
 			l.unscreened = l.shown
 		}
 	case HookSettled:
+		if p.Point == JudgeModel {
+			l.call(p.Call).judged = p.Says
+		}
 		if p.Point == UserPromptSubmit && l.s.Turn.Phase != Interrupting {
 			if l.unscreened = nil; p.Says == HookDenies {
 				l.refused = append(l.refused, l.shown...)

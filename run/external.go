@@ -73,8 +73,9 @@ func (s State) nextOrphans() []Command {
 			}
 			late++
 		case c.Late && !over && c.Status == CallIsInspected && c.Problem == "":
-			owed = append(owed, Decide{*c})
-			late++
+			if late++; !t.Hooking(c.ID) { // a model that is asked about it is cancelled: the agent is away, and a person decides
+				owed = append(owed, Decide{*c})
+			}
 		case c.Status == CallRunning:
 		default:
 			owed = append(owed, Derive{settledAs(c.ID, NotRun, "The call was not run: the agent's turn was over before it started.")})

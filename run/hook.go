@@ -24,6 +24,10 @@ const (
 	TaskCompleted      HookPoint = "TaskCompleted"      // before the report that completes the task of a run is accepted
 	Notification       HookPoint = "Notification"       // when a call begins to wait for a person; nothing waits for it
 	SessionEnd         HookPoint = "SessionEnd"         // when a process lets go of the run; nothing waits for it
+
+	// JudgeModel is no moment of hooks, and no person can have a command there: a model is asked about a call before a
+	// person is, in permission mode auto. It answers once, after the hooks, and what it says counts as what they say.
+	JudgeModel HookPoint = "JudgeModel"
 )
 
 // HookPoints are all of them, in the order of a run.
@@ -40,6 +44,8 @@ type HookStarted struct {
 	Hooks []string  `json:"hooks"`          // what runs: where it stands, and its command
 	// Through is, of UserPromptSubmit, the last of the messages that they are shown.
 	Through string `json:"through,omitempty"`
+	// Digest identifies, of JudgeModel, what the model is asked about; see [Decision].
+	Digest string `json:"digest,omitempty"`
 }
 
 // HookSettled is what the hooks of a point came to, all of them together.
@@ -55,6 +61,8 @@ type HookSettled struct {
 	Context   string `json:"context,omitempty"` // what they tell the model
 	// Halt is why the turn has to end; empty: it goes on.
 	Halt string `json:"halt,omitempty"`
+	// Usage is what JudgeModel has used.
+	Usage Usage `json:"usage,omitzero"`
 }
 
 // A HookAnswer is what hooks say to what is about to happen.
@@ -100,6 +108,8 @@ type hookState struct {
 	done   bool
 	says   HookAnswer
 	reason string
+	digest string // of JudgeModel
+	deaths int    // of processes while JudgeModel was asked
 }
 
 // hooking is what a turn remembers of hooks.
@@ -111,6 +121,43 @@ type hooking struct {
 	blocks   int         // how often in a row Stop has let the turn go on
 	summary  string      // the message after which PreCompact has run
 	halt     Ended       // how the turn has to end, as a hook wants it
+	// disallowed is how often in a row JudgeModel has refused, since it allowed a call or a person decided on one.
+	disallowed int
+}
+
+// MaxDisallowed is how often in a row a model may refuse calls before the person is asked: the number of Claude Code's
+// auto mode (code.claude.com/docs/en/permission-modes, read 2026-11-29).
+const MaxDisallowed = 3
+
+// A ModelJudgement is what JudgeModel came to for a call.
+type ModelJudgement struct {
+	Model  string
+	Digest string // of what it was asked about
+	Says   HookAnswer
+	Reason string
+}
+
+// Judged returns which model was asked about a call and what it has said, if it has.
+func (t *Turn) Judged(call CallID) (j ModelJudgement, has bool) {
+	i := t.hook(JudgeModel, call)
+	if i < 0 {
+		return ModelJudgement{}, false
+	}
+	h := t.hooks[i]
+	return ModelJudgement{Model: h.hooks[0], Digest: h.digest, Says: h.says, Reason: h.reason}, h.done
+}
+
+// MayJudge reports whether a model may be asked about a call before a person is: it was not asked about it, nor is it
+// about another, its limits of tokens and cost are not used up, and it has not refused too often.
+func (s *State) MayJudge(call CallID) bool {
+	t := &s.Turn
+	atWork := t.Phase == Calling || t.Phase == Requesting // else nothing waits for what it says
+	return atWork && t.hook(JudgeModel, call) < 0 && t.disallowed < MaxDisallowed && s.overspent().End == ""
+}
+
+// Judging reports whether a model is asked about a call.
+func (t *Turn) Judging() bool {
+	return slices.ContainsFunc(t.hooks, func(h hookState) bool { return h.Point == JudgeModel && !h.done })
 }
 
 // MaxStopBlocks is how often in a row hooks may keep a turn from ending: the number of Claude Code (anthropics/claude-code
@@ -160,6 +207,30 @@ func (t *Turn) refused(call CallID) (reason string, yes bool) {
 	return "", false
 }
 
+// ByModel is the source of a decision of JudgeModel's.
+const ByModel = "judge"
+
+// refusal returns the decision on a call that hooks or a model refuse; nil: none does.
+func (t *Turn) refusal(call CallID) Payload {
+	if reason, refused := t.refused(call); refused {
+		return CallDecided{call, Decision{Answer: Deny, Source: "hook", Reason: "a hook refused it: " + reason}, refusedByHook + reason}
+	}
+	if j, asked := t.Judged(call); asked && j.Says == HookDenies {
+		return CallDecided{call, Decision{Answer: Deny, Source: ByModel, By: j.Model, Reason: "judged by " + j.Model + ": " + j.Reason, Digest: j.Digest}, refusedByModel + j.Reason}
+	}
+	return nil
+}
+
+// countJudged counts what JudgeModel refuses in a row.
+func (t *Turn) countJudged(d Decision) {
+	switch {
+	case d.Source == ByModel && !d.Allows():
+		t.disallowed++
+	case d.Source == ByModel, d.Source == "person":
+		t.disallowed = 0
+	}
+}
+
 // Unscreened returns the person's words that the next request would deliver and UserPromptSubmit has not let pass, and
 // the id of the last of them; "" if there are none. Prompts of turns that ended before a request are among them.
 func (s *State) Unscreened() (parts []Part, through string) {
@@ -189,18 +260,18 @@ func (s *State) applyHookStarted(p HookStarted) error {
 	c, isCall := t.Call(p.Call)
 	fits := !isCall && p.Call == "" && t.open == 0 && (t.Phase == Ready || t.Phase == Spoken || t.Phase == Ending)
 	switch p.Point {
-	case PreToolUse, PermissionRequest:
+	case PreToolUse, PermissionRequest, JudgeModel:
 		fits = isCall && c.Status == CallIsInspected && !c.Question && c.Problem == ""
 	case PostToolUse, PostToolUseFailure:
 		fits = isCall && c.Status == CallDone && c.Attempt > 0
 	case TaskCompleted: // an external agent submits during its turn
 		fits = isCall && c.Status == CallAllowed && c.Submits
 	}
-	during := p.Point == TaskCompleted
+	during := p.Point == TaskCompleted || p.Point == JudgeModel
 	switch {
 	case !t.Open() || t.Phase == Interrupting || !during && (t.Phase == Requesting || s.Created.External):
 		return refuse("hooks started outside of the steps of a turn")
-	case !slices.Contains(HookPoints, p.Point) || len(p.Hooks) == 0:
+	case !slices.Contains(HookPoints, p.Point) && p.Point != JudgeModel || len(p.Hooks) == 0:
 		return refuse("hooks without a point or a name")
 	case !fits:
 		return refuse("hooks of %s started where they have no place", p.Point)
@@ -208,7 +279,7 @@ func (s *State) applyHookStarted(p HookStarted) error {
 		return refuse("the hooks of %s %s have run", p.Point, p.Call)
 	}
 	t.hooked++
-	t.hooks = append(slices.Clip(t.hooks), hookState{Hook: Hook{p.Point, p.Call, p.Through, t.hooked}, hooks: p.Hooks})
+	t.hooks = append(slices.Clip(t.hooks), hookState{Hook: Hook{p.Point, p.Call, p.Through, t.hooked}, hooks: p.Hooks, digest: p.Digest})
 	return nil
 }
 
@@ -372,11 +443,16 @@ func joined(texts ...string) string {
 	return all
 }
 
+// asksAgain reports whether JudgeModel is asked again after the death of a process that asked it: that changes nothing.
+func (t *Turn) asksAgain(h hookState) bool {
+	return h.Point == JudgeModel && t.Phase == Calling && h.deaths+1 < maxDeaths
+}
+
 // lostHooks returns what settles the hooks that ran when a process died. What may have been refused is: a call is asked
 // about, and words do not go out.
 func (s *State) lostHooks(problem string) (events []Payload) {
 	for _, h := range slices.Concat(s.Turn.hooks, s.aside) {
-		if h.done {
+		if h.done || s.Turn.asksAgain(h) {
 			continue
 		}
 		p := HookSettled{Point: h.Point, Call: h.Call}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -77,6 +78,9 @@ type Part struct {
 	// Attached is what a person attached and this is the content of, such as the path of a
 	// file; empty: words. Faces show it instead of the content.
 	Attached string `json:"attached,omitempty"`
+	// Typed is what a person typed, where Text has more: what a command made of it, or standard input. Empty: all of
+	// Text, if it is words.
+	Typed string `json:"typed,omitempty"`
 
 	// Signature is what the provider wants back with the part as it came: over
 	// thinking, and on some wires on text and calls too.
@@ -150,6 +154,17 @@ type Image struct {
 
 // Text returns a text part.
 func Text(s string) Part { return Part{Type: TextPart, Text: s} }
+
+// TypedText returns what a person typed of parts that are words of theirs.
+func TypedText(parts []Part) string {
+	var typed []string
+	for _, p := range parts {
+		if words := cmp.Or(p.Typed, p.Text); p.Type == TextPart && p.Attached == "" && (len(typed) == 0 || p.Typed == "" || words != typed[len(typed)-1]) {
+			typed = append(typed, words)
+		}
+	}
+	return strings.Join(typed, "\n")
+}
 
 // ShownText returns the text parts of a person's message, joined by newlines, with the names of
 // what is attached in place of its content: what a face shows of it.

@@ -121,7 +121,7 @@ func (s State) nextCalls() []Command {
 			before.named = true
 		case CallIsInspected:
 			left--
-			reason, refused := t.refused(c.ID)
+			refusal := t.refusal(c.ID)
 			switch {
 			case c.Problem != "":
 				owed = append(owed, Derive{settledAs(c.ID, Invalid, c.Problem)})
@@ -130,8 +130,8 @@ func (s State) nextCalls() []Command {
 			case t.Hooking(c.ID):
 			case t.halt.End != "":
 				owed = append(owed, Derive{settledAs(c.ID, NotRun, notAfterHook)})
-			case refused:
-				owed = append(owed, Derive{CallDecided{c.ID, Decision{Answer: Deny, Source: "hook", Reason: "a hook refused it: " + reason}, refusedByHook + reason}})
+			case refusal != nil:
+				owed = append(owed, Derive{refusal})
 			case !c.Question:
 				owed = append(owed, Decide{*c})
 			}
@@ -168,6 +168,9 @@ func (s State) nextCalls() []Command {
 const (
 	notAfterHook  = "The call was not run: a hook of the person has stopped the turn."
 	refusedByHook = "Not allowed: a hook of the person refused this call: "
+	// What a model refuses is no rule: the person has not been asked.
+	refusedByModel = "Not allowed: in permission mode auto another model judges what would need the person's approval, and it refused this call. " +
+		"Do it another way, or say what you would need and why. It says: "
 )
 
 const notAfterResult = "The call was not run: the result had been submitted before it, and no further work is needed."

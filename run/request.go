@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pawl/internal/digest"
@@ -188,6 +189,10 @@ func (s *State) applyResumed(p Resumed) error {
 	}
 	for _, id := range p.Calls {
 		t.advance(t.own(t.find(id)), CallAllowed)
+	}
+	if i := slices.IndexFunc(t.hooks, func(h hookState) bool { return !h.done && t.asksAgain(h) }); i >= 0 {
+		t.hooks = slices.Clone(t.hooks)
+		t.hooks[i].deaths++
 	}
 	if !p.Request {
 		return nil

@@ -434,7 +434,8 @@ func (m *maker) perform(c Command) error {
 		}
 		return m.begin(c, started)
 	case Hook:
-		if c.Point == SessionEnd && !m.r.ops[c.Key()] && !m.starting(c.Key()) { // the driver has recorded its start
+		// The driver has recorded its start, or a process before this one has.
+		if (c.Point == SessionEnd || c.Point == JudgeModel && !m.in.Closed) && !m.r.ops[c.Key()] && !m.starting(c.Key()) {
 			m.start(c)
 		}
 	case Request:

@@ -123,12 +123,16 @@ const (
 	sawHookReport   = "a report that hooks looked at"
 	sawNotified     = "a person who was notified"
 	sawSessionEnd   = "hooks at the end of a session"
+	sawJudged       = "a call that a model judged"
+	sawUnjudged     = "a call that a model may not judge"
+	sawJudgedAgain  = "a model that was asked again after its process had died"
 )
 
 var reached = []string{
 	sawParked, sawUnparked, sawLeft, sawTakenBack, sawThen, sawQueued, sawAnswered, sawSummaryDied, sawSummary, sawBySummary, sawAgentKilled, sawBoth, sawLate,
 	sawWaited, sawGaveUp, sawTooLongWait, sawBegun, sawReconciled, sawOtherTurn, sawHandover, sawBusyOutput, sawUnusable, sawOverspent, sawStepAttempts,
 	sawKept, sawDecidedIdle, sawHookDied, sawHookRefused, sawHookChanged, sawHookWords, sawHookBlocked, sawHookHalted, sawHookReport, sawNotified, sawSessionEnd,
+	sawJudged, sawUnjudged, sawJudgedAgain,
 }
 
 // A tally sums up lives.
@@ -205,6 +209,7 @@ type life struct {
 	killed bool     // the last external turn was, and the agent has not been told
 	outage bool     // the provider answers no request
 	hooks  bool     // there are some
+	judges bool     // a model judges calls
 }
 
 // An operation is under way in the process.
@@ -248,7 +253,7 @@ func newLife(seed uint64, sum *tally) *life {
 	case 1:
 		c.Output = Output{Schema: "{}"}
 	}
-	l.hooks = l.rnd.IntN(4) == 0
+	l.hooks, l.judges = l.rnd.IntN(4) == 0, l.rnd.IntN(3) == 0
 	l.first = Created{Run: "r", Config: c, External: l.rnd.IntN(6) == 0}
 	return l
 }
@@ -558,6 +563,9 @@ func (l *life) checkGate(before int) error {
 
 // start starts an operation whose start is durable.
 func (l *life) start(c Command, closed bool) error {
+	if h, ok := c.(Hook); ok && h.Point == JudgeModel && l.r.State.Turn.hooks[l.r.State.Turn.hook(h.Point, h.Call)].deaths > 0 {
+		l.saw(sawJudgedAgain)
+	}
 	if l.find(c.Key()) >= 0 {
 		return fmt.Errorf("%s was started twice", c.Key())
 	}
@@ -1045,6 +1053,19 @@ func (l *life) Decide(s State, c CallState) Payload {
 		}
 	}
 	p := l.decision(c, true)
+	if l.judges && p == nil && s.Turn.Open() {
+		j, asked := s.Turn.Judged(c.ID)
+		switch {
+		case asked && j.Says == HookAllows:
+			return CallDecided{Call: c.ID, Decision: Decision{Answer: Allow, Source: ByModel, By: j.Model, Digest: j.Digest}}
+		case s.Turn.Judging():
+			return nil
+		case s.MayJudge(c.ID):
+			return HookStarted{Point: JudgeModel, Call: c.ID, Hooks: []string{"model"}, Digest: "d"}
+		case !asked:
+			l.saw(sawUnjudged)
+		}
+	}
 	if p == nil && l.hooks && s.Turn.Open() && !s.Notified(c.ID) && l.chance(0.5) {
 		l.saw(sawNotified)
 		return HookStarted{Point: Notification, Call: c.ID, Hooks: []string{"h"}}
@@ -1068,6 +1089,13 @@ func (l *life) Hooks(s State, at Hook) []string {
 func (l *life) hookSays(c Hook, stopped bool) HookSettled {
 	p := HookSettled{Point: c.Point, Call: c.Call, Runs: []HookRun{{Hook: "h"}, {Hook: "i"}}}
 	if stopped {
+		return p
+	}
+	if c.Point == JudgeModel {
+		p.Usage = Usage{Input: 1}
+		if p.Says = []HookAnswer{HookAllows, HookDenies, HookDenies, HookPasses}[l.rnd.IntN(4)]; p.Says != HookPasses {
+			p.Reason = "so it is"
+		}
 		return p
 	}
 	switch n := l.rnd.IntN(12); {
@@ -1096,6 +1124,7 @@ func (l *life) sawHook(p HookSettled) {
 		sawHookWords:   p.Says == HookDenies && words,
 		sawHookBlocked: p.Says == HookDenies && p.Point == Stop,
 		sawHookHalted:  p.Halt != "",
+		sawJudged:      p.Point == JudgeModel && p.Says != HookPasses,
 	} {
 		if yes {
 			l.saw(what)

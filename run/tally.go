@@ -83,8 +83,8 @@ func (t *TurnSummary) Add(p Payload) {
 	t.Tally.Add(p)
 }
 
-// Spent returns the usage that an event reports: of a model request, an external agent, or the
-// child run of a call. A cached answer has used nothing, which is known.
+// Spent returns the usage that an event reports: of a model request, an external agent, the
+// child run of a call, or a model that judged one. A cached answer has used nothing, which is known.
 func Spent(p Payload) Usage {
 	switch f := p.(type) {
 	case Replied:
@@ -99,6 +99,8 @@ func Spent(p Payload) Usage {
 	case CallSettled:
 		return f.Usage
 	case Interrupted:
+		return f.Usage
+	case HookSettled:
 		return f.Usage
 	}
 	return Usage{}

@@ -37,7 +37,7 @@ import (
 //	interrupt [CAUSE] ["words that had streamed"] [tokens=N] [TOOL(ARGS)]
 //	leave                            what still runs after an interrupt is left behind
 //	crash                            the process dies; the next one takes the run up
-//	hook POINT [c_1] [allow|ask|deny REASON] [args=X] [context=WORD] [halt=WORD]  its hooks have ended
+//	hook POINT [c_1] [allow|ask|deny REASON] [args=X] [context=WORD] [halt=WORD] [tokens=N]  its hooks have ended
 //	job COMMAND                      a background job begins
 //	observed [WORDS] | driven [WORDS] | received TOOL(ARGS) [KEY]
 //	sleep 5s                         time passes
@@ -228,6 +228,15 @@ func (p *player) Decide(s State, c CallState) Payload {
 			return HookStarted{Point: point, Call: c.ID, Hooks: []string{"check"}}
 		}
 	}
+	if j, asked := s.Turn.Judged(c.ID); asked && j.Says == HookAllows {
+		return CallDecided{Call: c.ID, Decision: Decision{Answer: Allow, Source: ByModel, By: j.Model, Digest: j.Digest}}
+	}
+	if slices.Contains(p.hooks, string(JudgeModel)) && !s.Turn.Hooking(c.ID) && s.MayJudge(c.ID) {
+		if s.Turn.Judging() {
+			return nil
+		}
+		return HookStarted{Point: JudgeModel, Call: c.ID, Hooks: []string{"model"}, Digest: "d"}
+	}
 	if slices.Contains(p.hooks, string(Notification)) && !s.Notified(c.ID) {
 		return HookStarted{Point: Notification, Call: c.ID, Hooks: []string{"check"}}
 	}
@@ -384,7 +393,7 @@ func (p *player) line(line string) {
 	case "allow", "deny":
 		var all []Payload
 		for _, id := range words {
-			f := CallDecided{Call: CallID(id), Decision: Decision{Answer: Allow}}
+			f := CallDecided{Call: CallID(id), Decision: Decision{Answer: Allow, Source: "person"}}
 			if verb == "deny" {
 				f.Decision.Answer, f.Content = Deny, "Not allowed."
 			}
@@ -502,6 +511,10 @@ func (p *player) hook(words []string) {
 			f.Context = v
 		case k == "halt":
 			f.Halt = v
+		case k == "tokens":
+			if _, err := fmt.Sscan(v, &f.Usage.Input); err != nil {
+				p.t.Fatal(err)
+			}
 		case is:
 			p.t.Fatalf("unknown word %q of a hook", w)
 		case f.Says == "" && slices.Contains([]HookAnswer{HookAllows, HookAsks, HookDenies}, HookAnswer(w)):

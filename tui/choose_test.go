@@ -245,3 +245,36 @@ func TestWhatUndoingDidIsSaid(t *testing.T) {
 		t.Errorf("of one and one that was left: %q", got)
 	}
 }
+
+// A mode in which not only the person says yes is chosen by its name: shift+tab leads to none, and out of one.
+func TestShiftTabLeadsToNoModeInWhichOthersDecide(t *testing.T) {
+	t.Parallel()
+	c := newScene(t, 80, 24, render.Style{})
+	for range 2 * len(allModes) {
+		c.nextMode()
+		if mode := c.mode(); mode == "auto" || mode == "bypass" {
+			t.Errorf("shift+tab leads to %s", mode)
+		}
+	}
+	for _, mode := range []string{"auto", "bypass"} {
+		if c.command("/mode " + mode); c.mode() != mode {
+			t.Errorf("/mode %s leads to %s", mode, c.mode())
+		}
+		if c.nextMode(); c.mode() != "default" {
+			t.Errorf("from %s shift+tab leads to %s", mode, c.mode())
+		}
+	}
+}
+
+// In mode auto no dialog opens for what a model judges, and what it said is on the screen.
+func TestWhatAModelJudgesIsShown(t *testing.T) {
+	t.Parallel()
+	p := sit(t, `{"when":{"system":"You decide whether"},"text":"{\"reason\":\"nobody spoke of it\",\"allow\":false}"}
+{"calls":[{"tool":"fetch","args":{"url":"https://example.invalid/"}}]}
+{"text":"Then not."}`, setting{})
+	p.says("/mode auto")
+	p.sees("mode auto")
+	p.says("look it up")
+	p.sees("refused", "judged by", "nobody spoke of it", "Then not.")
+	p.leaves()
+}

@@ -348,9 +348,9 @@ func (m *model) modeCommand(args string) []effect {
 // answerFirst says why the mode stays while a dialog is open.
 const answerFirst = "answer first: a wider mode would allow what is asked about"
 
-// allModes are the permission modes; shift+tab goes through modes.
+// allModes are the permission modes; shift+tab goes through modes, in all of which no one but the person says yes.
 var (
-	allModes = []string{string(permission.Default), string(permission.AcceptEdits), string(permission.Plan), string(permission.Bypass)}
+	allModes = []string{string(permission.Default), string(permission.AcceptEdits), string(permission.Plan), string(permission.Auto), string(permission.Bypass)}
 	modes    = allModes[:3]
 )
 

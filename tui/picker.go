@@ -241,7 +241,8 @@ func pickModel() effect {
 func (m *model) pickMode() []effect {
 	more := map[string]string{
 		string(permission.Default): "reading needs no question, everything else asks", string(permission.AcceptEdits): "edits in the folder need no question either",
-		string(permission.Plan): "reads only, and ends with a plan", string(permission.Bypass): "everything runs except what a deny rule covers",
+		string(permission.Plan): "reads only, and ends with a plan", string(permission.Auto): "as accept-edits; a model answers in your place what a rule could allow",
+		string(permission.Bypass): "everything runs except what a deny rule covers",
 	}
 	var entries []entry
 	for _, mode := range allModes {

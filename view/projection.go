@@ -312,7 +312,11 @@ func (p *Projection) dispatch(e run.Event, first run.Interrupted) {
 		if f.Says == run.HookDenies && (f.Point == run.PreToolUse || f.Point == run.PermissionRequest) {
 			f.Says = run.HookPasses // the call says that it was refused, and why
 		}
-		for i, line := range HookWords(f) {
+		lines := HookWords(f)
+		if f.Says == run.HookDenies && f.Point == run.JudgeModel {
+			lines = nil // so does it then
+		}
+		for i, line := range lines {
 			p.note(i+1, about+line, Note{Kind: NoteHook, Call: f.Call})
 		}
 	case run.Resumed:

@@ -96,6 +96,8 @@ func DecisionWords(d run.Decision) string {
 	}
 	who := d.Source
 	switch {
+	case d.Source == run.ByModel:
+		who = "the model " + visible.Escape(d.By) + " (mode auto)"
 	case d.By != "":
 		who = d.By
 	case d.Rule != "":
@@ -255,6 +257,9 @@ func failureWords(f run.RequestFailed) string {
 // HookWords says what the hooks of a point came to: what they say together, then what each says to a person and why one
 // does not count, each on one line. They are empty if a person need not read anything.
 func HookWords(f run.HookSettled) (lines []string) {
+	if f.Point == run.JudgeModel {
+		return judgeWords(f)
+	}
 	var together []string
 	turns := f.Point == run.Stop || f.Point == run.SubagentStop
 	switch {
@@ -290,4 +295,20 @@ func HookWords(f run.HookSettled) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// judgeWords says what a model has said of a call, in mode auto.
+func judgeWords(f run.HookSettled) []string {
+	model, problem := "a model", ""
+	if len(f.Runs) > 0 {
+		model, problem = f.Runs[0].Hook, f.Runs[0].Problem
+	}
+	words := "not judged by " + model + ": " + problem
+	switch f.Says {
+	case run.HookAllows:
+		words = "judged by " + model + ": allowed: " + f.Reason
+	case run.HookDenies:
+		words = "judged by " + model + ": refused: " + f.Reason
+	}
+	return []string{OneLine(words, 3*MaxLine)}
 }

@@ -67,7 +67,7 @@ export async function agentPage(place, name, signal) {
 		description: { label: "What it is for", of: a?.description || "", e: h("input", { size: 60 }) },
 		kind: { label: "Kind", of: a?.kind || "worker", e: h("select", null, h("option", null, "worker"), h("option", null, "planner")) },
 		model: { label: "Model, as provider/name; empty: that of the settings", of: a?.model || "", e: h("input", { size: 40 }) },
-		mode: { label: "Mode; empty: that of the settings", of: p.mode || "", e: h("select", null, ["", "default", "accept-edits", "plan", "bypass"].map((m) => h("option", null, m))) },
+		mode: { label: "Mode; empty: that of the settings", of: p.mode || "", e: h("select", null, ["", "default", "accept-edits", "plan", "auto", "bypass"].map((m) => h("option", null, m))) },
 		tools: { label: "Tools, one a line; * is all", of: a?.no_tools ? "" : a?.tools?.join("\n") || "*", e: h("textarea", { rows: 3 }) },
 		allow: { label: "Rules that allow, one a line", of: (p.allow || []).join("\n"), e: h("textarea", { rows: 2 }) },
 		deny: { label: "Rules that deny, one a line", of: (p.deny || []).join("\n"), e: h("textarea", { rows: 2 }) },

@@ -75,27 +75,12 @@ func byHooks(s run.State, id run.CallID, j *judge.Judgement) permission.Decision
 		switch {
 		case says == run.HookAsks && d.Verdict == permission.Allow:
 			d = permission.Decision{Verdict: permission.Ask, Source: byHook, Sandbox: d.Sandbox, Reason: "a hook asks: " + reason}
-		case says == run.HookAllows && isQuestion(d) && staysInside(j):
+		case says == run.HookAllows && j.ForHooks(d):
 			reason = cmp.Or(reason, "a hook allows it")
 			d = permission.Decision{Verdict: permission.Allow, Source: byHook, Reason: reason}
 		}
 	}
 	return d
-}
-
-// isQuestion reports whether a call is asked about because nothing allows it, and it stays in the sandbox.
-func isQuestion(d permission.Decision) bool {
-	return d.Verdict == permission.Ask && d.Source == "default" && (d.Sandbox == run.Confined || d.Sandbox.Hosts() != nil)
-}
-
-// staysInside reports whether a hook may answer the question about a call. What is asked about with hosts that it could do
-// without runs without.
-func staysInside(j *judge.Judgement) bool {
-	r := j.Request
-	if j.Intent.Sandbox == run.Confined && r.Sandbox.Hosts() != nil && !permission.NeedsNetwork(r.Command) {
-		r.Sandbox = run.Confined
-	}
-	return r.StaysInside()
 }
 
 // byHook is the source of a decision of hooks.

@@ -440,6 +440,10 @@ func (r *Runner) follow(b run.Batch, in run.Input, cancel []string, env tool.Env
 			op.leads, op.args, op.result = r.leads(c.Call.ID), r.arguments(c.Call.Call), r.resultWriter(c.Call)
 			go r.perform(ctx, env.ForCall(), op, c.Call)
 		case run.Hook:
+			if c.Point == run.JudgeModel {
+				r.judgeCall(ctx, op, c)
+				break
+			}
 			go r.runHooks(ctx, op, c, r.moment(*s, c))
 		case run.Request:
 			clear(r.resolved) // the calls before it are settled

@@ -59,6 +59,8 @@ type Config struct {
 	// Effort returns how a level of effort is asked of a model, and what a person has to
 	// know of it; nil: it is never sent.
 	Effort func(model, level string) (e llm.Effort, note string)
+	// JudgeModel returns the model that answers in mode auto what a run would ask; empty: none does. nil: its own.
+	JudgeModel func(c run.Config) string
 	// Check returns an error if a configuration cannot be used on this machine (a mode
 	// that needs a sandbox, a model without a key); nil: all can.
 	Check func(c run.Config) error

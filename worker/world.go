@@ -56,6 +56,9 @@ func (w world) Decide(s run.State, c run.CallState) run.Payload {
 		return run.CallDecided{Call: c.ID, Decision: run.Decision{Answer: run.Allow, Source: byPerson,
 			Reason: "a person allowed it when the agent's turn had ended", Digest: j.Digest()}}
 	}
+	if p, waits := w.byModel(s, c, j, v); p != nil || waits {
+		return p
+	}
 	switch v.Verdict {
 	case permission.Allow:
 		d := v.Answer()
@@ -90,6 +93,8 @@ func (w world) Recheck(s run.State, c run.CallState) run.Payload {
 		return run.CallDecided{Call: c.ID, Decision: v.Answer(), Content: refusal(j.Intent, v)}
 	case c.Decision.Digest != "" && !strings.HasPrefix(j.Digest(), c.Decision.Digest):
 		return run.ApprovalInvalidated{Call: c.ID, Reason: "what the call would do has changed since it was allowed"}
+	case c.Decision.Source == run.ByModel && !modelStillDecides(j):
+		return run.ApprovalInvalidated{Call: c.ID, Reason: "a person has to decide: " + v.Reason}
 	case c.Decision.Digest == "" && !stillHolds(c.Decision, v):
 		return run.ApprovalInvalidated{Call: c.ID, Reason: "the rules have changed: " + v.Reason}
 	}
