@@ -70,7 +70,7 @@ var playedServers = map[string]func(){
 		serveStdio(s)
 	},
 	"banner": func() {
-		fmt.Println("Server v1.2 is starting …")
+		fmt.Println("Server v1.2 is starting …\n[INFO] listens\n{bad\n{\"level\":30,\"msg\":\"ready\"}\n[]\n{\"jsonrpc\"")
 		serveStdio(goodServer())
 	},
 	"twice": func() {

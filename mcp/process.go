@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -220,7 +221,7 @@ func (p *process) transport(strange func(line string)) sdk.Transport {
 			line, err := readLine(lines)
 			switch {
 			case len(bytes.TrimSpace(line)) == 0:
-			case line[0] == '{' || line[0] == '[':
+			case isMessage(line):
 				if _, gone := w.Write(append(line, '\n')); gone != nil {
 					return
 				}
@@ -237,6 +238,13 @@ func (p *process) transport(strange func(line string)) sdk.Transport {
 		}
 	}()
 	return &sdk.IOTransport{Reader: r, Writer: p.in, MaxLineLength: maxIncoming}
+}
+
+// isMessage reports whether a line is a message of the protocol, or several. Lines of a log may begin like one, or be
+// JSON of their own; what is long is not looked at whole.
+func isMessage(line []byte) bool {
+	const looked = 64 << 10
+	return (line[0] == '{' || line[0] == '[') && bytes.Contains(line, []byte(`"jsonrpc"`)) && (len(line) > looked || json.Valid(line))
 }
 
 // readLine reads a line without its end. One beyond maxIncoming is an error.
