@@ -451,17 +451,18 @@ func (s *Server) forkRun(ctx context.Context, in *forkInput) (forms.ForkForm, er
 type undoInput struct {
 	RunInput
 	Body *struct {
-		To int64 `json:"to,omitempty" minimum:"0" doc:"Undo what was done after this event; 0: all"`
+		To     int64 `json:"to,omitempty" minimum:"0" doc:"Undo what was done after this event; 0: all"`
+		DryRun bool  `json:"dry_run,omitempty" doc:"Restore nothing; the answer has what would be restored"`
 	}
 }
 
 func (s *Server) undoRun(ctx context.Context, in *undoInput) (forms.UndoForm, error) {
-	to := int64(0)
+	to, dry := int64(0), false
 	if in.Body != nil {
-		to = in.Body.To
+		to, dry = in.Body.To, in.Body.DryRun
 	}
-	report, err := s.ws.Undo(ctx, in.Run, to)
-	return forms.UndoFormOf(in.Run, report), err
+	report, err := s.ws.Undo(ctx, in.Run, to, dry)
+	return forms.UndoFormOf(in.Run, report, dry), err
 }
 
 func (s *Server) diffRun(ctx context.Context, in *RunInput) (report.DiffForm, error) {

@@ -120,6 +120,7 @@ func Example() {
 	// Based on the tool executions:
 	// - shell touch note: (no output)
 	// - shell echo working; sleep 60: stopped while it ran
+	// Files changed: note
 	// -- interrupted
 	// > (continue)
 	// The note is there.

@@ -231,10 +231,10 @@ func (w *Workspace) stopHere(ctx context.Context, id run.ID, cause run.Cause, by
 	return errors.Join(err, r.Close())
 }
 
-// Undo restores the files that a run's edits changed after event to (0: all of them) to
-// their content before. No process may drive the run meanwhile. The report has what was
-// restored and what was not, because it was changed since.
-func (w *Workspace) Undo(ctx context.Context, id run.ID, to int64) (tool.UndoReport, error) {
+// Undo restores the files that a run's edits and commands changed after event to (0: all of them) to
+// what they were before. No process may drive the run meanwhile. The report has what was
+// restored and what was not, because it was changed since or is not covered. If dry, nothing is restored.
+func (w *Workspace) Undo(ctx context.Context, id run.ID, to int64, dry bool) (tool.UndoReport, error) {
 	st, err := w.writing()
 	if err != nil {
 		return tool.UndoReport{}, err
@@ -243,11 +243,11 @@ func (w *Workspace) Undo(ctx context.Context, id run.ID, to int64) (tool.UndoRep
 	if err != nil {
 		return tool.UndoReport{}, owned(err)
 	}
-	report, err := w.undo(ctx, id, to)
+	report, err := w.undo(ctx, id, to, dry)
 	return report, errors.Join(err, lease.Release())
 }
 
-func (w *Workspace) undo(ctx context.Context, id run.ID, to int64) (tool.UndoReport, error) {
+func (w *Workspace) undo(ctx context.Context, id run.ID, to int64, dry bool) (tool.UndoReport, error) {
 	events, s, err := w.Load(ctx, id)
 	if err != nil {
 		return tool.UndoReport{}, err
@@ -258,18 +258,26 @@ func (w *Workspace) undo(ctx context.Context, id run.ID, to int64) (tool.UndoRep
 	if to < 0 || to > s.Seq {
 		return tool.UndoReport{}, config.Errorf("run %s has the events 1 to %d, and none with number %d", id, s.Seq, to)
 	}
-	var changes []run.FileChange
-	// Edits that a fork has copied belong to the run that it was forked from.
-	to = max(to, s.Created.ForkedAt)
-	for _, e := range events {
-		if e.Seq > to {
-			changes = append(changes, run.ChangesOf(e.Payload)...)
-		}
+	env := w.ToolEnv(s)
+	// Changes that a fork has copied belong to the run that it was forked from.
+	changed := tool.ChangedBy(env, events, max(to, s.Created.ForkedAt), true)
+	report := tool.UndoReport{}
+	if dry {
+		report = tool.PlanUndo(env, changed.Files)
+	} else if len(changed.Files) > 0 {
+		report, err = tool.Undo(env, changed.Files)
 	}
-	if len(changes) == 0 {
-		return tool.UndoReport{}, nil
+	if err != nil {
+		return report, err
 	}
-	return tool.Undo(tool.Env{Workspace: s.Created.Workspace, Dirs: s.Config.Dirs, StateDir: w.State, Run: id, Session: &tool.Session{}}, changes)
+	report.Skipped = append(report.Skipped, changed.Left...)
+	report.Uncovered = changed.Uncovered
+	return report, nil
+}
+
+// ToolEnv returns where a run's changes of files are.
+func (w *Workspace) ToolEnv(s run.State) tool.Env {
+	return tool.Env{Workspace: s.Created.Workspace, Dirs: s.Config.Dirs, StateDir: w.State, Run: s.Created.Run, Session: &tool.Session{}}
 }
 
 // owned adds to an [*store.OwnedError] what the user can do.

@@ -31,7 +31,7 @@ it is complete, while a process drives the run.`,
 	}
 	results := cmd.Flags().Bool("results", false, "also show the results of calls")
 	follow := cmd.Flags().BoolP("follow", "f", false, "show what is new while a process drives the run")
-	diff := cmd.Flags().Bool("diff", false, "show what its edits changed, as a unified diff; not what commands changed")
+	diff := cmd.Flags().Bool("diff", false, "show what its edits and commands changed, as a unified diff")
 	plan := cmd.Flags().Bool("plan", false, "show the steps of a run in controller mode: what each was for, why, and its calls")
 	asJSON := command.JSONFlag(cmd)
 	return oneRun(inv, cmd, func(ctx context.Context, ws *app.Workspace, id run.ID) error {
@@ -91,8 +91,7 @@ func tellByHand(ws *app.Workspace, s run.State, out io.Writer) error {
 	return err
 }
 
-// showDiff prints what the edits of a run have changed, from before the first to after the last of a
-// file.
+// showDiff prints what a run has changed, from before the first to after the last change of a file.
 func showDiff(ctx context.Context, inv *command.Invocation, ws *app.Workspace, id run.ID, asJSON bool) error {
 	form, err := report.Diff(ctx, ws, id)
 	switch {
@@ -101,7 +100,7 @@ func showDiff(ctx context.Context, inv *command.Invocation, ws *app.Workspace, i
 	case asJSON:
 		return inv.Encode(form)
 	case len(form.Files) == 0:
-		fmt.Fprintf(inv.Stderr, "the edits of run %s changed no files\n", id)
+		fmt.Fprintf(inv.Stderr, "run %s changed no files\n", id)
 		return nil
 	}
 	var out bytes.Buffer
@@ -114,8 +113,14 @@ func showDiff(ctx context.Context, inv *command.Invocation, ws *app.Workspace, i
 		case "deleted":
 			after = "/dev/null"
 		}
+		if was, is, changed := strings.Cut(f.Mode, " to "); changed {
+			fmt.Fprintf(&out, "old mode %s\nnew mode %s\n", was, is)
+		}
 		if f.Problem != "" {
 			fmt.Fprintf(&out, "# not shown: %s\n", command.Visible(f.Problem))
+			continue
+		}
+		if f.Diff == "" {
 			continue
 		}
 		fmt.Fprintf(&out, "--- %s\n+++ %s\n%s\n", before, after, strings.TrimRight(command.Visible(f.Diff), "\n"))

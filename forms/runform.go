@@ -58,9 +58,9 @@ func ForkFormOf(s run.State) ForkForm {
 // UndoneWords says what undo did to a file.
 func UndoneWords(c run.FileChange) string {
 	switch {
-	case c.After == "":
+	case c.After == "" && c.AfterMode == "":
 		return "removed"
-	case c.Before == "":
+	case c.Before == "" && c.BeforeMode == "":
 		return "created again"
 	}
 	return "restored"
@@ -71,6 +71,9 @@ type UndoForm struct {
 	Run     run.ID        `json:"run"`
 	Files   []UndoneForm  `json:"files"`
 	Skipped []SkippedForm `json:"skipped"`
+	// Uncovered says what commands may have changed that undoing does not look at.
+	Uncovered []string `json:"uncovered"`
+	DryRun    bool     `json:"dry_run"` // nothing was restored
 }
 
 type UndoneForm struct {
@@ -84,12 +87,13 @@ type SkippedForm struct {
 }
 
 // UndoFormOf returns what was undone in that form.
-func UndoFormOf(id run.ID, r tool.UndoReport) UndoForm {
+func UndoFormOf(id run.ID, r tool.UndoReport, dry bool) UndoForm {
 	return UndoForm{id,
 		Forms(r.Changes, func(c run.FileChange) UndoneForm {
 			return UndoneForm{c.Path, strings.ReplaceAll(UndoneWords(c), " ", "_")}
 		}),
-		Forms(r.Skipped, func(s tool.Skipped) SkippedForm { return SkippedForm{s.Change.Path, s.Reason} })}
+		Forms(r.Skipped, func(s tool.Skipped) SkippedForm { return SkippedForm{s.Change.Path, s.Reason} }),
+		append([]string{}, r.Uncovered...), dry}
 }
 
 // A VerifyForm says that a log is complete and unchanged, as JSON; one that is not is an error.

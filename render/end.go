@@ -29,7 +29,7 @@ type End struct {
 // were changed in them.
 func (t *Transcript) Tally() (took time.Duration, files []view.File) {
 	took, files = t.took, t.files
-	t.took, t.files, t.commands = 0, nil, false
+	t.took, t.files = 0, nil
 	return took, files
 }
 
@@ -38,9 +38,7 @@ func (t *Transcript) Tally() (took time.Duration, files []view.File) {
 // ended since it was called last.
 func (t *Transcript) PrintEnd(e End) {
 	if e.Undo != "" {
-		if e.Undo = "undo: " + e.Undo; t.commands {
-			e.Undo += " (not what commands changed)"
-		}
+		e.Undo = "undo: " + e.Undo
 	}
 	took, files := t.Tally()
 	t.later(func(width int) []string { return t.endLines(e, took, files, width) })

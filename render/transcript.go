@@ -55,7 +55,6 @@ type Transcript struct {
 	interrupted bool                       // the turn was
 	took        time.Duration              // of the turns that have ended
 	files       []view.File                // changed in them
-	commands    bool                       // that may have changed files ran in them
 }
 
 // A printed is what a finished line is, for the line after it.
@@ -269,7 +268,6 @@ func (t *Transcript) take(i view.Item) {
 			silent := *call
 			silent.Outcome, call = run.Cut, &silent // why is in the note above
 		}
-		t.commands = t.commands || call.Attempt > 0 && call.Class == run.Writes && Command(call) != ""
 		call = t.named(call)
 		before := t.tasks
 		if items, ok := todoItems(call); ok {

@@ -12,6 +12,7 @@ import (
 	"pawl/app"
 	"pawl/internal/text"
 	"pawl/run"
+	"pawl/tool"
 	"pawl/tool/journal"
 	"pawl/view"
 )
@@ -29,42 +30,42 @@ type DiffForm struct {
 type DiffFile struct {
 	view.FileForm
 	Diff    string `json:"diff,omitempty"`
+	Mode    string `json:"mode,omitempty"`    // kind and permission bits before and after, where they differ: 100644 to 100755
 	Problem string `json:"problem,omitempty"` // why there is no difference
 }
 
-// Diff returns how each file was before the first edit of a run and is after its last one. What
-// commands did is not part of it.
+// Diff returns how each file was before the first edit or command of a run that changed it and is after the last one.
 func Diff(ctx context.Context, w *app.Workspace, id run.ID) (DiffForm, error) {
 	events, s, err := w.Load(ctx, id)
 	if err != nil {
 		return DiffForm{}, err
 	}
-	var changes []run.FileChange // one a file, in the order of their first edits
+	var changes []run.FileChange // one a file, in the order of their first changes
 	at := map[string]int{}
-	for _, e := range events {
-		if e.Seq <= s.Created.ForkedAt { // edits that a fork has copied are the other run's
+	// Changes that a fork has copied are the other run's.
+	changed := tool.ChangedBy(w.ToolEnv(s), events, s.Created.ForkedAt, false)
+	for _, c := range changed.Files {
+		i, known := at[c.Path]
+		if !known {
+			at[c.Path] = len(changes)
+			changes = append(changes, c)
 			continue
 		}
-		for _, c := range run.ChangesOf(e.Payload) {
-			i, known := at[c.Path]
-			if !known {
-				at[c.Path] = len(changes)
-				changes = append(changes, c)
-				continue
-			}
-			changes[i].After = c.After
-		}
+		changes[i].After, changes[i].AfterMode = c.After, c.AfterMode
 	}
 	form := DiffForm{id, []DiffFile{}}
 	for _, c := range changes {
-		if c.Before != c.After {
-			form.Files = append(form.Files, diffFile(w, c))
+		if c.Before != c.After || c.BeforeMode != c.AfterMode && c.BeforeMode != "" && c.AfterMode != "" {
+			form.Files = append(form.Files, diffFile(w, s.Created.Workspace, c))
 		}
+	}
+	for _, l := range changed.Left {
+		form.Files = append(form.Files, DiffFile{FileForm: view.FileForm{Path: l.Change.Path, Action: "edited"}, Problem: l.Reason})
 	}
 	return form, nil
 }
 
-func diffFile(w *app.Workspace, c run.FileChange) DiffFile {
+func diffFile(w *app.Workspace, dir string, c run.FileChange) DiffFile {
 	f := DiffFile{FileForm: view.FileForm{Path: c.Path, Action: "edited"}}
 	switch {
 	case c.After == "":
@@ -72,13 +73,16 @@ func diffFile(w *app.Workspace, c run.FileChange) DiffFile {
 	case c.Before == "":
 		f.Action = "created"
 	}
+	if c.BeforeMode != c.AfterMode && c.BeforeMode != "" && c.AfterMode != "" {
+		f.Mode = c.BeforeMode + " to " + c.AfterMode
+	}
 	kept := journal.In(w.State)
-	before, err := contentOf(c.Before, kept.Content)
+	before, err := contentOf(c.Before, func(string) ([]byte, error) { return tool.ContentBefore(w.State, dir, c) })
 	if err == nil {
 		var after []byte
 		after, err = contentOf(c.After, func(hash string) ([]byte, error) {
 			// What the last edit has written is the file, unless it was changed since.
-			if now, err := readFile(w.Dir, c.Path); err == nil && journal.Hash(now) == hash {
+			if now, err := readFile(dir, c.Path); err == nil && journal.Hash(now) == hash {
 				return now, nil
 			}
 			return kept.Content(hash)
@@ -109,7 +113,7 @@ func WithDiff(w *app.Workspace, u view.Update) view.Update {
 	if !ok || len(f.Files) != 1 || f.Files[0].Before == "" || f.Files[0].After == "" || strings.Contains(run.PlainText(f.Content), "\n@@ ") {
 		return u
 	}
-	u.Diff = diffFile(w, f.Files[0]).Diff
+	u.Diff = diffFile(w, w.Dir, f.Files[0]).Diff
 	return u
 }
 
@@ -126,7 +130,15 @@ const maxDiffed = 10 << 20
 
 // readFile reads a file of a folder by its path in it.
 func readFile(dir, path string) ([]byte, error) {
-	f, err := os.OpenInRoot(dir, filepath.FromSlash(path))
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	if to, err := root.Readlink(filepath.FromSlash(path)); err == nil {
+		return []byte(filepath.ToSlash(to)), nil // the content of a link
+	}
+	f, err := root.Open(filepath.FromSlash(path))
 	if err != nil {
 		return nil, err
 	}

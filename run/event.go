@@ -404,7 +404,7 @@ type Instructions struct {
 }
 
 // A FileChange is one file's content before and after a call, by SHA-256 (hex);
-// empty means that the file did not exist.
+// empty means that the file did not exist. That of a symbolic link is where it leads.
 type FileChange struct {
 	Path   string `json:"path"` // relative to the workspace, slashes
 	Before string `json:"before,omitempty"`
@@ -412,6 +412,13 @@ type FileChange struct {
 	// Added and Removed count lines, of a tool of an external agent's. Those of a call of pawl's are in its result.
 	Added   int `json:"added,omitempty"`
 	Removed int `json:"removed,omitempty"`
+	// BeforeMode and AfterMode are the kind and the permission bits in octal, as in git: 100644,
+	// 120777, 040755. Empty: an edit, which changes neither; or the path did not exist. A folder has
+	// no content.
+	BeforeMode string `json:"before_mode,omitempty"`
+	AfterMode  string `json:"after_mode,omitempty"`
+	// Git is the object of the repository that has the content before, where no copy of it was kept.
+	Git string `json:"git,omitempty"`
 }
 
 // ChangesOf returns what an event says that a call has changed.

@@ -53,6 +53,7 @@ func (c *change) do(env Env, id run.ID, call string) (run.FileChange, error) {
 		info, _ := c.at.stat()
 		env.saw(c.at.rel, view(c.after, info))
 	}
+	env.wrote(c.at.rel, c.entry.After)
 	return run.FileChange{Path: c.entry.Path, Before: c.entry.Before, After: c.entry.After}, nil
 }
 
@@ -66,7 +67,9 @@ func (c *change) keep(env Env, id run.ID, call string) error {
 	c.entry = journal.Entry{Path: c.at.rel, Temp: tempPrefix + rand.Text()}
 	var before []byte
 	if c.old != nil {
-		c.mode = c.old.Mode().Perm()
+		if c.mode == 0 {
+			c.mode = c.old.Mode().Perm()
+		}
 		if before = c.before; before == nil {
 			before = []byte{} // an empty file is not a missing one
 		}

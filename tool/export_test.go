@@ -1,7 +1,10 @@
 package tool
 
 import (
+	"context"
 	"os"
+	"path/filepath"
+	"time"
 
 	"pawl/run"
 	"pawl/tool/journal"
@@ -59,12 +62,25 @@ func ChangeAndDie(env Env, c Call, path string, after []byte, at Kill) error {
 // doing.
 func UndoDisturbed(env Env, changes []run.FileChange, disturb func()) error {
 	todo, _ := planUndo(env, changes)
-	for _, c := range todo {
-		defer c.at.Close()
-	}
 	disturb()
-	_, err := doAll(env, todo)
+	_, _, err := doAll(env, todo)
 	return err
+}
+
+// BeginAndDie begins a command as a call of env.Run; what it returns is the kill of the process.
+func BeginAndDie(ctx context.Context, env Env, call string) (kill func()) {
+	c := env.tracker().begin(ctx, env.Run, call, false)
+	return func() {
+		c.t.mu.Lock()
+		defer c.t.mu.Unlock()
+		c.t.running = nil
+		close(c.t.beating)
+	}
+}
+
+// DiedAt says when the process of a command was last known to be alive.
+func DiedAt(env Env, call string, at time.Time) error {
+	return os.Chtimes(filepath.Join(env.journal().RunDir(env.Run), call+".json"), at, at)
 }
 
 // ShellKeeping is Shell, where a command may print so many bytes to Call.Output.

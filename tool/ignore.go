@@ -138,8 +138,13 @@ func readIgnore(f io.Reader) []pattern {
 // with returns r with a folder's own ignore files before it: .ignore counts more
 // than .gitignore, as with ripgrep.
 func (r *rules) with(dir *os.Root, rel string) *rules {
+	return r.withFiles(dir, rel, ".gitignore", ".ignore")
+}
+
+// withFiles returns r with files of a folder before it, the last one first.
+func (r *rules) withFiles(dir *os.Root, rel string, names ...string) *rules {
 	var ps []pattern
-	for _, name := range []string{".gitignore", ".ignore"} {
+	for _, name := range names {
 		if f, _, err := openRegular(dir, name); err == nil {
 			ps = append(ps, readIgnore(f)...)
 			f.Close()

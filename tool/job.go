@@ -23,6 +23,7 @@ type job struct {
 	printed printed.Text
 	told    bool // its end has been told to the model; guarded by the shellState
 	process *proc.Process
+	tracked *tracked
 }
 
 // start starts the job's command. It runs until it ends, is stopped, or limit

@@ -15,6 +15,9 @@ type Session struct {
 	seen map[string]sighting // by path relative to the workspace: files as last read or written here
 
 	shell shellState
+
+	tracker *tracker // of what commands change; nil: none has run yet
+	closed  bool
 }
 
 // NewSession returns the session of a run as its log has it. Background jobs do not

@@ -124,7 +124,14 @@ func (preparedShell) Expected() Intent {
 	return Intent{Class: run.Reads, Command: "ls"}
 }
 
+// Reconcile says in the journal what a command has changed whose process died. What became of it nobody knows.
+func (s preparedShell) Reconcile(env Env, c Call) (Result, bool) {
+	recoverChanges(env, c.Run, string(c.ID))
+	return Result{}, false
+}
+
 func (s preparedShell) Prepare(ctx context.Context, env Env, level run.Confinement) {
+	env.tracker().prepare()
 	env.Sandbox.Prepare(ctx, level, s.options.fence(env, permission.Classification{}))
 }
 
@@ -376,18 +383,25 @@ func (a *shellArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 	openHosts(&command, session, c.Sandbox.Hosts(), a.shell.options.Lookup)
 	var r Result
 	var started bool
+	var tracked *tracked
+	if change == run.MayChange && c.Sandbox != run.ReadOnly {
+		tracked = env.tracker().begin(ctx, c.Run, string(c.ID), a.Background)
+	}
 	if a.Background {
-		r, started = runJob(ctx, state, &job{command: a.Command}, command, session, a.limit)
+		r, started = runJob(ctx, state, &job{command: a.Command, tracked: tracked}, command, session, a.limit)
 		env.startedJob()
 	} else {
 		kept := a.shell.kept
 		if c.Sandbox == run.ReadOnly || c.Sandbox == run.Trial || c.Sandbox == run.Inside {
 			kept = min(kept, maxKeptReading)
 		}
+		defer tracked.end() // of a panic
 		r, started = runHere(ctx, env, command, session, a.limit, kept, is.Class, c)
+		r.Files = tracked.end()
 	}
 	if r.Change = change; !started {
-		r.Change = run.NoChange
+		r.Change, r.Files = run.NoChange, nil
+		tracked.end()
 	}
 	return withNotes(r, append(bracketed(turn.Notes()...), note)...), nil
 }

@@ -127,6 +127,8 @@ func (s *shellState) launch(j *job, c proc.Command, session *sandbox.Session, li
 		}
 		s.sessions[j] = session
 		session.StopOn(j.process.Stop)
+	}
+	if session != nil || j.tracked != nil {
 		go func() {
 			<-j.process.Done()
 			s.leave(j)
@@ -151,6 +153,7 @@ func (s *shellState) leave(j *job) {
 	session := s.sessions[j]
 	s.mu.Unlock()
 	told := bracketed(session.End()...)
+	j.tracked.end()
 	s.mu.Lock()
 	s.remarks = append(s.remarks, told...)
 	s.mu.Unlock()
@@ -264,4 +267,9 @@ func (s *Session) Close() {
 	s.shell.closed = true
 	s.shell.mu.Unlock()
 	s.StopJobs("the run was closed")
+	s.mu.Lock()
+	t := s.tracker
+	s.tracker, s.closed = nil, true
+	s.mu.Unlock()
+	t.release()
 }

@@ -1,14 +1,21 @@
 package tool
 
 import (
+	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"pawl/run"
+	"pawl/tool/journal"
 )
 
 // An UndoReport says what came of an [Undo].
@@ -18,6 +25,8 @@ type UndoReport struct {
 	Changes []run.FileChange
 	// Skipped are the changes that were left alone.
 	Skipped []Skipped
+	// Uncovered says, for people, what commands may have changed that undoing does not look at.
+	Uncovered []string
 }
 
 // A Skipped change was not undone.
@@ -26,11 +35,12 @@ type Skipped struct {
 	Reason string // for people
 }
 
-// Undo puts files back to how they were before the given changes, which are in
+// Undo puts paths back to how they were before the given changes, which are in
 // the order they were made; it goes from the last to the first. A change whose
-// file is not as the change left it is skipped and reported: somebody has
+// path is not as the change left it is skipped and reported: somebody has
 // changed it since, and that is not thrown away. The rest is done wholly, or,
-// with an error, not at all. Folders that were made stay.
+// with an error, not at all. Of folders only those that a command has made are removed, if
+// nothing is in them.
 //
 // Contents replaced are kept, so an undo can be undone. It journals as run
 // env.Run. It may be repeated, also after a kill.
@@ -39,16 +49,21 @@ func Undo(env Env, changes []run.FileChange) (UndoReport, error) {
 	defer replacing.Unlock()
 	removeLeftovers(env)
 	todo, skipped := planUndo(env, changes)
-	defer func() {
-		for _, c := range todo {
-			c.at.Close()
-		}
-	}()
-	done, err := doAll(env, todo)
+	done, left, err := doAll(env, todo)
 	if err != nil {
 		return UndoReport{}, fmt.Errorf("undo: %w", err)
 	}
-	return UndoReport{Changes: done, Skipped: skipped}, nil
+	return UndoReport{Changes: done, Skipped: append(skipped, left...)}, nil
+}
+
+// PlanUndo returns what Undo would do, and does nothing.
+func PlanUndo(env Env, changes []run.FileChange) UndoReport {
+	todo, skipped := planUndo(env, changes)
+	r := UndoReport{Skipped: skipped}
+	for _, s := range todo {
+		r.Changes = append(r.Changes, s.change())
+	}
+	return r
 }
 
 // removeLeftovers removes the temporary files of an undo that was killed.
@@ -59,41 +74,125 @@ func removeLeftovers(env Env) {
 		if err != nil {
 			continue
 		}
-		if at, err := locate(env, e.Path); err == nil {
-			if at.rel == e.Path {
-				at.removeLeft(e)
-			}
+		if at, err := placeOf(env, e.Path); err == nil {
+			at.removeLeft(e)
 			at.Close()
 		}
 	}
 }
 
-// planUndo works out what is to be done to each file, and what not. It looks at
-// everything that could be in the way before anything is touched.
-func planUndo(env Env, changes []run.FileChange) (todo []*change, skipped []Skipped) {
-	for _, path := range pathsOf(changes) {
-		c, s := planFile(env, path, changes)
-		skipped = append(skipped, s...)
-		if c != nil {
-			todo = append(todo, c)
+// A condition is what a path is: nothing, a folder, or a file or a link with a content.
+type condition struct {
+	kind uint32 // 0: nothing
+	perm fs.FileMode
+	any  bool // the permission bits are not known
+	hash string
+}
+
+// conditionOf returns the condition that a side of a change describes.
+func conditionOf(hash, mode string) condition {
+	if mode == "" {
+		if hash == "" {
+			return condition{}
+		}
+		return condition{kind: kindFile, any: true, hash: hash}
+	}
+	m, _ := strconv.ParseUint(mode, 8, 32)
+	return condition{kind: uint32(m) & kindMask, perm: fs.FileMode(m).Perm(), hash: hash}
+}
+
+func before(c run.FileChange) condition { return conditionOf(c.Before, c.BeforeMode) }
+
+func after(c run.FileChange) condition { return conditionOf(c.After, c.AfterMode) }
+
+// mode returns a condition as a change has it; what an edit has left unsaid stays so.
+func (c condition) mode() string {
+	if c.kind == 0 || c.any {
+		return ""
+	}
+	return octal(c.kind | uint32(c.perm))
+}
+
+// is reports whether a path in condition c is what was left there. Permission bits that
+// somebody has changed since are not a reason to leave it.
+func (c condition) is(left condition) bool { return c.kind == left.kind && c.hash == left.hash }
+
+// A step is what undoing does to one path.
+type step struct {
+	path     string
+	now, to  condition
+	git      string // the object with the content of to, where it is not in the journal
+	original run.FileChange
+}
+
+func (s step) change() run.FileChange {
+	c := run.FileChange{Path: s.path, Before: s.now.hash, After: s.to.hash}
+	if s.now.kind != kindFile || s.to.kind != kindFile || !s.to.any && s.now.perm != s.to.perm {
+		c.BeforeMode, c.AfterMode = s.now.mode(), s.to.mode()
+		if s.to.any {
+			c.BeforeMode = ""
 		}
 	}
+	return c
+}
+
+// planUndo works out what is to be done to each path, and what not. It looks at
+// everything that could be in the way before anything is touched.
+func planUndo(env Env, changes []run.FileChange) (todo []step, skipped []Skipped) {
+	chains := map[string][]run.FileChange{} // by path, last first
+	for _, c := range slices.Backward(changes) {
+		chains[c.Path] = append(chains[c.Path], c)
+	}
+	for _, path := range pathsOf(changes) {
+		s, left := planPath(env, path, chains[path])
+		skipped = append(skipped, left...)
+		if s.now != s.to {
+			todo = append(todo, s)
+		}
+	}
+	// What is removed makes room for what was there, from the leaves on; then folders come before what is in them.
+	slices.SortStableFunc(todo, func(a, b step) int {
+		ra, rb := a.removes(), b.removes()
+		if ra != rb {
+			return rb - ra
+		}
+		if ra > 0 {
+			return cmp.Compare(depth(b.path), depth(a.path))
+		}
+		return cmp.Compare(depth(a.path), depth(b.path))
+	})
 	return todo, skipped
 }
 
-// doAll makes all changes, or none.
-func doAll(env Env, todo []*change) (done []run.FileChange, err error) {
-	for i, c := range todo {
-		d, err := c.do(env, env.Run, "undo-"+rand.Text())
-		if err != nil {
-			return nil, errors.Join(err, takeBack(env, todo[:i]))
-		}
-		done = append(done, d)
+// removes is 1 if the step takes away what is there before it puts something in its place, or nothing.
+func (s step) removes() int {
+	if s.to.kind == 0 || s.now.kind != 0 && s.now.kind != s.to.kind {
+		return 1
 	}
-	return done, nil
+	return 0
 }
 
-// pathsOf returns the files of changes, each once, in their order.
+func depth(path string) int { return strings.Count(path, "/") }
+
+// doAll makes all changes, or none. Folders that are not empty stay.
+func doAll(env Env, todo []step) (done []run.FileChange, left []Skipped, err error) {
+	var made []step
+	for _, s := range todo {
+		err := s.do(env)
+		if errors.Is(err, errNotEmpty) {
+			left = append(left, Skipped{s.original, s.path + " is not empty: something in it was not made by the run, or was changed since"})
+			continue
+		}
+		if err != nil {
+			return nil, nil, errors.Join(err, takeBack(env, made))
+		}
+		made = append(made, s)
+		done = append(done, s.change())
+	}
+	return done, left, nil
+}
+
+// pathsOf returns the paths of changes, each once, in their order.
 func pathsOf(changes []run.FileChange) []string {
 	var paths []string
 	seen := map[string]bool{}
@@ -106,87 +205,268 @@ func pathsOf(changes []run.FileChange) []string {
 	return paths
 }
 
-// planFile works out what is to be done to one file: nil for nothing. The place
-// of a change it returns is open.
-func planFile(env Env, path string, changes []run.FileChange) (plan *change, skipped []Skipped) {
-	var chain []run.FileChange // of this file, last first
-	for i := len(changes) - 1; i >= 0; i-- {
-		if changes[i].Path == path {
-			chain = append(chain, changes[i])
-		}
-	}
-	skipAll := func(reason string) []Skipped {
-		var s []Skipped
+// planPath works out what is to be done to one path.
+func planPath(env Env, path string, chain []run.FileChange) (plan step, skipped []Skipped) {
+	skipAll := func(reason string) (step, []Skipped) {
+		var all []Skipped
 		for _, c := range chain {
-			s = append(s, Skipped{c, reason})
+			all = append(all, Skipped{c, reason})
 		}
-		return s
+		return step{}, all
 	}
-	at, err := locate(env, path)
+	now, err := conditionAt(env, path)
 	if err != nil {
-		return nil, skipAll(err.Error())
+		return skipAll(err.Error())
 	}
-	defer func() {
-		if plan == nil {
-			at.Close()
-		}
-	}()
-	if at.rel != path {
-		return nil, skipAll(fmt.Sprintf("%s leads to %s now", path, at.rel))
+	oldest := chain[len(chain)-1]
+	if now.is(before(oldest)) && !now.is(after(chain[0])) {
+		return skipAll(fmt.Sprintf("%s is already restored", path))
 	}
-	content, info, err := at.read()
-	exists := err == nil
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, skipAll(err.Error())
-	}
-	now := ""
-	if exists {
-		now = hashOf(content)
-	}
-	if oldest := chain[len(chain)-1]; now == oldest.Before && now != chain[0].After {
-		return nil, skipAll(fmt.Sprintf("%s is already restored", path))
-	}
-	goal := now
+	to, git := now, ""
 	for _, c := range chain {
-		if c.After != goal {
+		if !to.is(after(c)) {
 			skipped = append(skipped, Skipped{c, fmt.Sprintf("%s was changed after this", path)})
 			continue
 		}
-		goal = c.Before
+		is, was := after(c), before(c)
+		if was.kind == to.kind && (was.any || is.any || to.perm != is.perm) {
+			was.perm, was.any = to.perm, false // they were not changed, or by somebody else since
+		}
+		to, git = was, c.Git
+		plan.original = c
 	}
-	if goal == now {
-		return nil, skipped
-	}
-	c := &change{at: at, before: content, remove: goal == ""}
-	if exists {
-		c.old = info
-	} else {
-		c.mode = env.journal().KeptPerm(env.Run, path, goal)
-	}
-	if goal != "" {
-		if c.after, err = env.journal().Content(goal); err != nil {
-			return nil, skipAll(err.Error())
+	if to.kind == kindFile && now.kind == 0 && to.any {
+		if perm := env.journal().KeptPerm(env.Run, path, to.hash); perm != 0 {
+			to.perm, to.any = perm, false
 		}
 	}
-	return c, skipped
+	plan.path, plan.now, plan.to, plan.git = path, now, to, git
+	if to.hash != "" && to.hash != now.hash {
+		if _, err := contentOf(env, to.hash, git); err != nil {
+			return skipAll(fmt.Sprintf("%s: %v", path, err))
+		}
+	}
+	return plan, skipped
 }
 
-// takeBack reverses changes that were made, last first.
-func takeBack(env Env, made []*change) error {
-	var errs []error
-	for i := len(made) - 1; i >= 0; i-- {
-		c := made[i]
-		back := &change{at: c.at, before: c.after, after: c.before, remove: c.old == nil, mode: c.mode}
-		if !c.remove {
-			info, err := c.at.stat()
-			if err != nil {
-				errs = append(errs, fmt.Errorf("%s stays changed: %w", c.at.rel, inWords(err)))
-				continue
-			}
-			back.old = info
+// contentOf returns a content of a change, from the journal or from git.
+func contentOf(env Env, hash, git string) ([]byte, error) {
+	content, err := env.journal().Content(hash)
+	if err == nil || git == "" {
+		return content, err
+	}
+	return journalOrGit(trackerKey{env.StateDir, env.Workspace}, hash, git, err)
+}
+
+// ContentBefore returns the content that a path had before a change of a run that worked in a workspace.
+func ContentBefore(stateDir, workspace string, c run.FileChange) ([]byte, error) {
+	return contentOf(Env{StateDir: stateDir, Workspace: workspace}, c.Before, c.Git)
+}
+
+func journalOrGit(key trackerKey, hash, git string, missing error) ([]byte, error) {
+	content, err := gitContent(context.Background(), key, git)
+	if err != nil || journal.Hash(content) != hash {
+		return nil, missing
+	}
+	return content, nil
+}
+
+// errNoFolder says that a path is in something that is no folder: nothing is there.
+var errNoFolder = errors.New("what it is in is no folder")
+
+// placeOf opens the folder that a path of a change is in, no link on the way; what it is itself is not followed.
+func placeOf(env Env, path string) (*place, error) {
+	root, _, rest, err := env.rootOf(path)
+	if err != nil {
+		return nil, err
+	}
+	names := strings.Split(rest, "/")
+	if slices.ContainsFunc(names, func(name string) bool { return name == "" || name == "." || name == ".." }) {
+		return nil, fmt.Errorf("%s names no file", path)
+	}
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, fmt.Errorf("the workspace %s cannot be opened: %w", root, inWords(err))
+	}
+	p := &place{rel: path, dir: dir, name: names[len(names)-1]}
+	for i, name := range names[:len(names)-1] {
+		next, err := descend(p.dir, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			p.missing = names[i : len(names)-1]
+			break
 		}
-		if _, err := back.do(env, env.Run, "undo-"+rand.Text()); err != nil {
-			errs = append(errs, fmt.Errorf("%s stays changed: %w", c.at.rel, err))
+		p.dir.Close()
+		switch {
+		case errors.Is(err, errSwapped):
+			return nil, fmt.Errorf("%s leads elsewhere now: %s became a link", path, strings.Join(names[:i+1], "/"))
+		case errors.Is(err, syscall.ENOTDIR):
+			return nil, errNoFolder
+		case err != nil:
+			return nil, fmt.Errorf("%s cannot be opened: %w", path, inWords(err))
+		}
+		p.dir = next
+	}
+	return p, nil
+}
+
+// conditionAt looks at a path. The error is a sentence.
+func conditionAt(env Env, path string) (condition, error) {
+	at, err := placeOf(env, path)
+	if errors.Is(err, errNoFolder) {
+		return condition{}, nil
+	} else if err != nil {
+		return condition{}, err
+	}
+	defer at.Close()
+	return at.condition()
+}
+
+func (p *place) condition() (condition, error) {
+	info, err := p.stat()
+	if errors.Is(err, fs.ErrNotExist) {
+		return condition{}, nil
+	} else if err != nil {
+		return condition{}, fmt.Errorf("%s cannot be looked at: %w", p.rel, inWords(err))
+	}
+	c := condition{kind: modeOf(info) & kindMask, perm: info.Mode().Perm()}
+	switch c.kind {
+	case kindLink:
+		c.perm = 0o777
+		to, err := p.dir.Readlink(p.name)
+		if err != nil {
+			return c, fmt.Errorf("%s cannot be read: %w", p.rel, inWords(err))
+		}
+		c.hash = hashOf([]byte(filepath.ToSlash(to)))
+	case kindFile:
+		content, _, err := p.read()
+		if err != nil {
+			return c, err
+		}
+		c.hash = hashOf(content)
+	case 0:
+		return c, fmt.Errorf("%s is %w", p.rel, &notRegularError{info.Mode()})
+	}
+	return c, nil
+}
+
+// errNotEmpty says that a folder stays.
+var errNotEmpty = errors.New("the folder is not empty")
+
+// do makes a path that is in condition now what it is to be.
+func (s step) do(env Env) error {
+	at, err := placeOf(env, s.path)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	now, err := at.condition()
+	if err != nil {
+		return err
+	}
+	if now != s.now {
+		return fmt.Errorf("%s was changed by another process just now, and was not touched: look at it again", s.path)
+	}
+	if s.now.kind == kindFile && s.to.kind == kindFile || s.now.kind == kindFile && s.to.kind == 0 || s.now.kind == 0 && s.to.kind == kindFile {
+		return s.file(env, at)
+	}
+	if s.now.kind != 0 && s.now.kind != s.to.kind || s.now.kind == kindLink {
+		if err := s.remove(env, at); err != nil || s.to.kind == 0 {
+			return err
+		}
+		s.now = condition{}
+	}
+	switch s.to.kind {
+	case kindFile:
+		return s.file(env, at)
+	case kindDir:
+		if s.now.kind == 0 {
+			if err := at.makeFolders(); err != nil {
+				return err
+			}
+			if err := at.dir.Mkdir(at.name, 0o777); err != nil {
+				return fmt.Errorf("the folder %s cannot be made: %w", s.path, inWords(err))
+			}
+		}
+		if err := at.dir.Chmod(at.name, s.to.perm); err != nil {
+			return fmt.Errorf("the mode of %s cannot be changed: %w", s.path, inWords(err))
+		}
+	case kindLink:
+		target, err := contentOf(env, s.to.hash, s.git)
+		if err == nil {
+			err = at.makeFolders()
+		}
+		if err == nil {
+			err = at.dir.Symlink(filepath.FromSlash(string(target)), at.name)
+		}
+		if err != nil {
+			return fmt.Errorf("the link %s cannot be made: %w", s.path, inWords(err))
+		}
+	}
+	at.sync()
+	return nil
+}
+
+// remove takes away what is at a path; where a link led is kept.
+func (s step) remove(env Env, at *place) error {
+	if s.now.kind == kindFile {
+		gone := s
+		gone.to = condition{}
+		return gone.file(env, at)
+	}
+	if s.now.kind == kindLink {
+		target, err := at.dir.Readlink(at.name)
+		if err == nil {
+			_, err = env.journal().Record(env.Run, "undo-"+rand.Text(), journal.Entry{Path: s.path, Mode: octal(kindLink | 0o777)}, []byte(filepath.ToSlash(target)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	err := at.dir.Remove(at.name)
+	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
+		return errNotEmpty
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be removed: %w", s.path, inWords(err))
+	}
+	at.sync()
+	return nil
+}
+
+// file makes, replaces or removes a file.
+func (s step) file(env Env, at *place) error {
+	c := &change{at: at, remove: s.to.kind == 0}
+	content, info, err := at.read()
+	if err == nil && s.now.kind == kindFile {
+		c.before, c.old = content, info
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !c.remove {
+		if c.after = content; s.to.hash != s.now.hash {
+			if c.after, err = contentOf(env, s.to.hash, s.git); err != nil {
+				return fmt.Errorf("%s: %w", s.path, err)
+			}
+		}
+		if !s.to.any {
+			c.mode = s.to.perm
+		}
+	}
+	_, err = c.do(env, env.Run, "undo-"+rand.Text())
+	return err
+}
+
+// takeBack reverses what was done, last first.
+func takeBack(env Env, made []step) error {
+	var errs []error
+	for _, s := range slices.Backward(made) {
+		back := step{path: s.path, to: s.now}
+		var err error
+		if back.now, err = conditionAt(env, s.path); err == nil {
+			err = back.do(env)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s stays changed: %w", s.path, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -438,7 +438,7 @@ func (m *model) undo(string) []effect {
 		var report tool.UndoReport
 		var problem error
 		for i := len(prompts) - 1; i >= 0 && problem == nil && len(report.Changes)+len(report.Skipped) == 0; i-- {
-			if report, problem = b.ws.Undo(ctx, id, prompts[i].after); i < len(prompts)-1 && len(report.Changes) > 0 {
+			if report, problem = b.ws.Undo(ctx, id, prompts[i].after, false); i < len(prompts)-1 && len(report.Changes) > 0 {
 				b.post(notice{"changed after the prompt: " + view.OneLine(prompts[i].text, view.MaxLine)})
 			}
 		}
@@ -464,7 +464,7 @@ func (m *model) rewind(p prompt, conversation, files bool) []effect {
 		to := id
 		var problems error
 		if files {
-			report, err := b.ws.Undo(ctx, id, p.after)
+			report, err := b.ws.Undo(ctx, id, p.after, false)
 			problems = err
 			for _, line := range undoWords(report) {
 				b.post(notice{line})

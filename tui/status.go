@@ -285,7 +285,7 @@ func undoWords(r tool.UndoReport) []string {
 	if len(lines) == 0 {
 		lines = append(lines, "no files were changed")
 	}
-	return lines
+	return append(lines, r.Uncovered...)
 }
 
 // writeNew writes a file in dir that does not exist yet, and returns its path.

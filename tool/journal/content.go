@@ -37,26 +37,32 @@ func (j Journal) blobs() string { return filepath.Join(j.dir, "blobs") }
 // trash has contents that a sweep is about to remove. Until then they can be read.
 func (j Journal) trash() string { return filepath.Join(j.blobs(), ".trash") }
 
-// store durably stores content under e.Before unless it is stored already.
-func (j Journal) store(e Entry, content []byte) error {
-	if j.stored(e.Before) {
+// Keep stores the content of a path for a command that may change it; see [Journal.RecordCommand].
+func (j Journal) Keep(path string, content []byte) error {
+	return j.store(path, content, atomicfile.NoSync)
+}
+
+// store stores the content of a path under its hash unless it is stored already.
+func (j Journal) store(path string, content []byte, sync atomicfile.Sync) error {
+	hash := Hash(content)
+	if j.stored(hash) && (!bool(sync) || j.synced(hash)) {
 		return nil
 	}
-	baseFile := filepath.Join(j.blobs(), basePrefix+Hash([]byte(e.Path))[:32])
+	baseFile := filepath.Join(j.blobs(), basePrefix+Hash([]byte(path))[:32])
 	if len(content) >= minDelta {
 		if delta := j.delta(baseFile, content); delta != nil {
-			return atomicfile.Write(filepath.Join(j.blobs(), e.Before+deltaEnding), delta, atomicfile.Durable)
+			return atomicfile.Write(filepath.Join(j.blobs(), hash+deltaEnding), delta, sync)
 		}
 	}
 	whole, err := compress(content)
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(filepath.Join(j.blobs(), e.Before+wholeEnding), whole, atomicfile.Durable); err != nil {
+	if err := atomicfile.Write(filepath.Join(j.blobs(), hash+wholeEnding), whole, sync); err != nil {
 		return err
 	}
 	if len(content) >= minDelta {
-		_ = atomicfile.Write(baseFile, []byte(e.Before), atomicfile.NoSync) // see basePrefix
+		_ = atomicfile.Write(baseFile, []byte(hash), atomicfile.NoSync) // see basePrefix
 	}
 	return nil
 }
@@ -92,7 +98,7 @@ func (j Journal) delta(baseFile string, content []byte) []byte {
 func (j Journal) stored(hash string) bool {
 	name := filepath.Join(j.blobs(), fileName(hash))
 	for _, file := range []string{name + wholeEnding, name} { // without an ending: stored by an earlier pawl
-		if _, err := os.Lstat(file); err == nil {
+		if info, err := os.Lstat(file); err == nil && (info.Size() > 0 || file == name) { // see Keep: a loss of power empties it
 			return true
 		}
 	}
@@ -102,6 +108,28 @@ func (j Journal) stored(hash string) bool {
 	}
 	_, err = os.Lstat(filepath.Join(j.blobs(), fileName(base)+wholeEnding))
 	return err == nil
+}
+
+// synced makes what was stored for a command durable. It reports false if that cannot be.
+func (j Journal) synced(hash string) bool {
+	name := filepath.Join(j.blobs(), fileName(hash))
+	files := []string{name + wholeEnding, name + deltaEnding}
+	if base, err := baseOf(files[1]); err == nil {
+		files = append(files, filepath.Join(j.blobs(), fileName(base)+wholeEnding))
+	}
+	for _, file := range files {
+		f, err := os.Open(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = errors.Join(f.Sync(), f.Close())
+		}
+		if err != nil {
+			return false
+		}
+	}
+	return atomicfile.SyncDir(j.blobs()) == nil
 }
 
 // Content returns a stored content by its hash. An error is a sentence about "its content",

@@ -7,7 +7,12 @@
 //	blobs/<sha256>.zst         a content that a call replaced, compressed with zstd
 //	blobs/<sha256>.delta       the same, as a difference to another one
 //
-// Both are durable before the file is changed. The content that a call writes is not
+// and, for commands, whose changes are found when they have ended:
+//
+//	files/<workspace>          the paths of a workspace as they were last looked at: [Files]
+//	journal/<run>/<call>.files the same, as they were before a command that runs
+//
+// What an edit needs is durable before the file is changed; what commands need is not synced. The content that a call writes is not
 // stored: it is in the file, and the next change of the file stores it as the content it
 // replaces. A content is stored once per workspace, whichever runs refer to it, and its
 // hash is verified when it is read.
@@ -23,9 +28,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"pawl/internal/atomicfile"
 	"pawl/internal/inside"
@@ -48,6 +55,24 @@ type Entry struct {
 	After  string `json:"after"`  // likewise
 	Mode   string `json:"mode"`   // permission bits in octal, of the file before the change or as it will be created; empty: the default
 	Temp   string `json:"temp"`   // name of the temporary file beside it, to be removed after a kill
+	// Command is what a command has changed, if the call is one; then the fields above are empty.
+	Command *Command `json:"command,omitempty"`
+}
+
+// A Command is what a command has changed.
+type Command struct {
+	Began     time.Time        `json:"began"`
+	Ended     time.Time        `json:"ended,omitzero"` // zero: it runs, or its process was killed; see [Journal.Alive]
+	Workspace string           `json:"workspace"`
+	Files     []run.FileChange `json:"files,omitempty"`
+	Left      []Left           `json:"left,omitempty"`    // what undo leaves alone, and why
+	Outside   []string         `json:"outside,omitempty"` // what it has changed of what is not covered at all, such as ignored files
+}
+
+// Left is a path that a command may have changed, and that undo leaves alone.
+type Left struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"` // for people: what follows the path
 }
 
 // Perm returns the entry's permission bits; 0 if it has none.
@@ -92,7 +117,7 @@ func fileName(s string) string {
 func (j Journal) Record(id run.ID, call string, e Entry, before []byte) (Entry, error) {
 	if before != nil {
 		e.Before = Hash(before)
-		if err := j.store(e, before); err != nil {
+		if err := j.store(e.Path, before, atomicfile.Durable); err != nil {
 			return e, fmt.Errorf("store the content of %s: %w", e.Path, err)
 		}
 	}
@@ -100,14 +125,42 @@ func (j Journal) Record(id run.ID, call string, e Entry, before []byte) (Entry, 
 	if err == nil {
 		err = atomicfile.Write(j.entry(id, call), append(b, '\n'), atomicfile.Durable)
 	}
-	if err == nil && before != nil {
+	if err == nil && before != nil && !j.stored(e.Before) {
 		// A sweep that began before the entry was written may have removed the content.
-		err = j.store(e, before)
+		err = j.store(e.Path, before, atomicfile.Durable)
 	}
 	if err != nil {
 		return e, fmt.Errorf("write the journal entry of %s: %w", e.Path, err)
 	}
 	return e, nil
+}
+
+// RecordCommand writes the entry of a command. Neither it nor the contents that it refers to are synced: after a loss of
+// power the call is one that nobody knows anything of, and before that every process sees them.
+func (j Journal) RecordCommand(id run.ID, call string, c Command) error {
+	b, err := json.Marshal(Entry{Command: &c})
+	if err == nil {
+		err = atomicfile.Write(j.entry(id, call), append(b, '\n'), atomicfile.NoSync)
+	}
+	if err != nil {
+		return fmt.Errorf("write the journal entry of %s: %w", call, err)
+	}
+	return nil
+}
+
+// Alive notes that the process of a command that runs is alive; LastAlive returns when it last was.
+func (j Journal) Alive(id run.ID, call string) {
+	now := time.Now()
+	_ = os.Chtimes(j.entry(id, call), now, now)
+}
+
+// LastAlive returns when the process of a command last was alive.
+func (j Journal) LastAlive(id run.ID, call string) time.Time {
+	info, err := os.Lstat(j.entry(id, call))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 // Entry returns the entry of a call; fs.ErrNotExist if there is none.

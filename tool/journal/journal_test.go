@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"pawl/internal/atomicfile"
 	"pawl/internal/diskuse"
 	"pawl/run"
 )
@@ -285,7 +286,7 @@ func TestAnEntryWrittenAfterItsContentWasSweptStoresItAgain(t *testing.T) {
 	content := random(1, 100_000)
 	// As Record does, with a whole sweep between its first and its second step.
 	e := Entry{Path: "f", Before: Hash(content)}
-	if err := j.store(e, content); err != nil {
+	if err := j.store("f", content, atomicfile.Durable); err != nil {
 		t.Fatal(err)
 	}
 	sweep(t, j)

@@ -136,11 +136,12 @@ func (j Journal) referred(ctx context.Context) (map[string]bool, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		err := j.eachEntry(filepath.Join(j.entries(), name), func(e Entry, _ fs.FileInfo) { referred[e.Before] = true })
+		err := j.eachEntry(filepath.Join(j.entries(), name), func(e Entry, _ fs.FileInfo) { e.addContents(referred) })
 		if err != nil {
 			return nil, err
 		}
 	}
+	j.addKnown(referred)
 	return referred, j.addBases(referred)
 }
 
@@ -161,6 +162,16 @@ func (j Journal) addBases(contents map[string]bool) error {
 		contents[base] = true
 	}
 	return nil
+}
+
+// addContents adds the contents that an entry refers to.
+func (e Entry) addContents(contents map[string]bool) {
+	contents[e.Before] = true
+	if e.Command != nil {
+		for _, f := range e.Command.Files {
+			contents[f.Before] = true
+		}
+	}
 }
 
 // eachEntry calls do with every entry of a run's folder. A folder or an entry that is
@@ -220,7 +231,7 @@ func (j Journal) UsageOf(ctx context.Context, ids ...run.ID) (u Usage, err error
 		if err := ctx.Err(); err != nil {
 			return u, err
 		}
-		if err := j.eachEntry(filepath.Join(j.entries(), name), func(e Entry, _ fs.FileInfo) { contents[e.Before] = true }); err != nil {
+		if err := j.eachEntry(filepath.Join(j.entries(), name), func(e Entry, _ fs.FileInfo) { e.addContents(contents) }); err != nil {
 			return u, err
 		}
 	}

@@ -1,0 +1,490 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/run"
+	"pawl/tool/journal"
+)
+
+const (
+	// maxKnownFiles is how many paths of a workspace are known, at some 300 bytes each. In a larger workspace nothing that
+	// commands change is: half of it would make undo restore halves.
+	maxKnownFiles = 100_000
+	// justNow is how old a change has to be for a later one to have another time: kernels count in ticks of up to 10 ms.
+	justNow = 20 * time.Millisecond
+)
+
+// Kinds of paths, as in stat(2).
+const (
+	kindMask = 0o170000
+	kindDir  = 0o040000
+	kindFile = 0o100000
+	kindLink = 0o120000
+)
+
+// modeOf returns the kind and the permission bits of a path, as git has them; 0 for what is none of the three kinds.
+func modeOf(info fs.FileInfo) uint32 {
+	perm := uint32(info.Mode().Perm())
+	switch info.Mode().Type() {
+	case 0:
+		return kindFile | perm
+	case fs.ModeDir:
+		return kindDir | perm
+	case fs.ModeSymlink:
+		return kindLink | 0o777
+	}
+	return 0
+}
+
+// A look looks at a part of the workspace and collects what is there.
+type look struct {
+	t       *tracker
+	ctx     context.Context
+	files   journal.Files
+	outside map[string]string
+	shared  map[uint64]bool // inodes that have several names
+}
+
+// at looks at one name of an open folder, and at what is below it.
+func (l *look) at(dir *os.Root, r *rules, rel, name string) {
+	info, err := dir.Lstat(name)
+	if err != nil || l.ctx.Err() != nil || l.isFull() {
+		return
+	}
+	mode := modeOf(info)
+	switch {
+	case strings.EqualFold(name, ".git"):
+		return // the repository's own
+	case mode == 0:
+		l.outside[rel] = "it is no file, folder or link"
+		return
+	case name == "node_modules" && info.IsDir():
+		l.outside[rel] = "it holds packages"
+		return
+	case r.ignores(rel, info.IsDir()):
+		l.outside[rel] = "git ignores it"
+		return
+	}
+	f := fileOf(info, mode)
+	if mode&kindMask != kindDir {
+		if namesOf(info) > 1 && mode&kindMask == kindFile {
+			l.t.linked[rel] = true
+			l.shared[f.Inode] = true
+		}
+		l.files[rel] = f
+		return
+	}
+	below, err := descend(dir, name)
+	if err != nil {
+		l.files[rel] = f
+		return
+	}
+	defer below.Close()
+	_, err = below.Lstat(".git")
+	switch {
+	case err == nil:
+		l.outside[rel] = "it is a repository of its own"
+	case deviceOf(info) != l.t.device:
+		l.outside[rel] = "it is on another file system"
+	default:
+		l.files[rel] = f
+		l.below(below, r.withFiles(below, rel, ".gitignore"), rel)
+	}
+}
+
+func (l *look) isFull() bool { return len(l.files)+len(l.outside) >= maxKnownFiles }
+
+// below looks at what is in an open folder.
+func (l *look) below(dir *os.Root, r *rules, rel string) {
+	l.t.dirs[rel] = r
+	l.t.watch.add(rel)
+	d, err := dir.Open(".")
+	if err != nil {
+		l.outside[rel] = "it cannot be read"
+		return
+	}
+	defer d.Close()
+	for !l.isFull() {
+		names, err := d.Readdirnames(1000)
+		for _, name := range names {
+			l.at(dir, r, path.Join(rel, name), name)
+		}
+		if err == io.EOF {
+			return
+		} else if err != nil {
+			l.outside[rel] = "it cannot be read"
+			return
+		}
+	}
+}
+
+// fileOf returns what is known of a path without its content.
+func fileOf(info fs.FileInfo, mode uint32) journal.File {
+	f := journal.File{Mode: mode, Ctime: changedOf(info).UnixNano()}
+	if mode&kindMask != kindDir {
+		f.Size, f.Mtime, f.Inode = info.Size(), info.ModTime().UnixNano(), inodeOf(info)
+	}
+	return f
+}
+
+// same reports whether a path is as it was, as far as that can be seen without its content.
+func same(a, b journal.File) bool {
+	if a.Mode&kindMask == kindDir {
+		return a.Mode == b.Mode
+	}
+	return a.Mode == b.Mode && a.Size == b.Size && a.Mtime == b.Mtime && a.Ctime == b.Ctime && a.Inode == b.Inode
+}
+
+// refresh looks at what may have changed, takes it in and returns it. Without a command that runs, what has changed is
+// nobody's.
+func (t *tracker) refresh(ctx context.Context) (all []difference) {
+	if t.full {
+		return nil
+	}
+	first := t.files == nil
+	if first || t.outside == nil {
+		t.unkept, t.own, t.toKeep = map[string]string{}, map[string]string{}, map[string]bool{}
+		t.all = true
+	}
+	if first {
+		t.files = t.journal.ReadFiles(t.key.workspace)
+		if !t.recovers {
+			t.watch = newChangesWatch(t.key.workspace)
+		}
+	}
+	touched, ok := t.watch.drain()
+	if t.all = t.all || !ok || slices.ContainsFunc(slices.Collect(maps.Keys(touched)), func(p string) bool { return path.Base(p) == ".gitignore" }); t.all {
+		return t.refreshAll(ctx)
+	}
+	for rel := range t.linked {
+		touched[rel] = true
+	}
+	l := &look{t: t, ctx: ctx, files: journal.Files{}, outside: map[string]string{}, shared: map[uint64]bool{}}
+	dirs := openDirs{workspace: t.key.workspace}
+	defer dirs.close()
+	var tops []string
+	visit := func(rel string) {
+		if len(tops) > 0 && isUnder(rel, tops[len(tops)-1]) {
+			return // it is looked at with the folder that it is in
+		}
+		parent, name := path.Split(rel)
+		parent = cmp.Or(strings.TrimSuffix(parent, "/"), ".")
+		r, known := t.dirs[parent]
+		if !known {
+			return // of a folder that is gone, or not covered
+		}
+		if dir := dirs.open(parent); dir != nil {
+			l.at(dir, r, rel, name)
+		}
+		if f, is := l.files[rel]; is && f.Mode&kindMask == kindDir || t.files[rel].Mode&kindMask == kindDir {
+			tops = append(tops, rel) // a folder came or went
+		}
+	}
+	for _, rel := range slices.Sorted(maps.Keys(touched)) {
+		visit(rel)
+	}
+	if len(l.shared) > 0 { // what was written under one name has changed under the others
+		for rel, f := range t.files {
+			if l.shared[f.Inode] && f.Mode&kindMask == kindFile && !touched[rel] {
+				touched[rel] = true
+				visit(rel)
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		t.all = true
+		return nil
+	}
+	was, wasOutside := journal.Files{}, map[string]string{}
+	for rel := range touched {
+		if f, ok := t.files[rel]; ok {
+			was[rel] = f
+		}
+		if reason, ok := t.outside[rel]; ok {
+			wasOutside[rel] = reason
+		}
+	}
+	for _, top := range tops {
+		for rel, f := range t.files {
+			if isUnder(rel, top) {
+				was[rel] = f
+			}
+		}
+		for rel := range t.dirs {
+			if _, is := l.files[rel]; !is && isUnder(rel, top) {
+				delete(t.dirs, rel)
+			}
+		}
+	}
+	for rel, reason := range l.outside { // what is written in it is seen
+		if t.outside[rel] == reason && touched[rel] {
+			wasOutside[rel] = ""
+		}
+	}
+	all = t.compare(was, l.files, wasOutside, l.outside, touched)
+	for rel := range was {
+		delete(t.files, rel)
+	}
+	maps.Copy(t.files, l.files)
+	for rel := range wasOutside {
+		delete(t.outside, rel)
+	}
+	maps.Copy(t.outside, l.outside)
+	return all
+}
+
+// refreshAll looks at all of the workspace.
+func (t *tracker) refreshAll(ctx context.Context) (all []difference) {
+	t.dirs, t.linked = map[string]*rules{}, map[string]bool{}
+	l := &look{t: t, ctx: ctx, files: journal.Files{}, outside: map[string]string{}, shared: map[uint64]bool{}}
+	root, err := os.OpenRoot(t.key.workspace)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	if info, err := root.Lstat("."); err == nil {
+		t.device = deviceOf(info)
+		l.files["."] = fileOf(info, modeOf(info))
+		l.below(root, outerRules(t.key.workspace).withFiles(root, ".", ".gitignore"), ".")
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	if t.full = l.isFull(); t.full {
+		l.files, l.outside = journal.Files{}, map[string]string{}
+		t.watch.close()
+		t.watch = nil
+	}
+	outside := t.outside
+	if outside == nil {
+		outside = l.outside // what was not covered before is not known
+	}
+	all = t.compare(t.files, l.files, outside, l.outside, nil)
+	t.files, t.outside = l.files, l.outside
+	t.all = t.watch == nil
+	return all
+}
+
+// isUnder reports whether a path is another one or below it.
+func isUnder(rel, top string) bool {
+	return rel == top || strings.HasPrefix(rel, top) && rel[len(top)] == '/'
+}
+
+// compare takes what is known of contents over to paths that have not changed, and returns those that have. Of files that
+// were touched the content is looked at whatever their times.
+func (t *tracker) compare(was, is journal.Files, wasOutside, isOutside map[string]string, touched map[string]bool) (all []difference) {
+	dirs := openDirs{workspace: t.key.workspace}
+	defer dirs.close()
+	isCovered := func(rel string) bool {
+		for dir := rel; dir != "."; dir = path.Dir(dir) {
+			if isOutside[dir] != "" || t.outside[dir] != "" {
+				return false
+			}
+		}
+		return true
+	}
+	attributed := len(t.running) > 0 || t.recovers
+	for _, rel := range slices.Sorted(maps.Keys(is)) {
+		now, old, existed := is[rel], was[rel], false
+		if _, existed = was[rel]; existed && same(old, now) && !touched[rel] {
+			now.Hash, now.Git, now.Kept = old.Hash, old.Git, old.Kept
+			is[rel] = now
+			if !isKept(now) {
+				t.toKeep[rel] = true
+			}
+			continue
+		}
+		left := ""
+		if attributed && now.Mode&kindMask != kindDir {
+			var content []byte
+			if content, left = dirs.read(rel, now); left == "" {
+				now.Hash = journal.Hash(content)
+			}
+		}
+		if existed && now.Hash != "" && now.Hash == old.Hash {
+			now.Git, now.Kept = old.Git, old.Kept
+		}
+		if touched == nil && time.Since(time.Unix(0, now.Ctime)) < justNow {
+			now.Mtime = 0 // it may change again without another time: it is looked at again
+		}
+		is[rel] = now
+		t.written = nil
+		if !isKept(now) {
+			t.toKeep[rel] = true
+		}
+		if !attributed || rel == "." || existed && old.Mode == now.Mode && (now.Hash != "" && now.Hash == old.Hash || now.Mode&kindMask == kindDir) {
+			continue
+		}
+		f := difference{FileChange: run.FileChange{Path: rel, After: now.Hash, AfterMode: octal(now.Mode)}, left: left}
+		if existed {
+			t.hadBefore(&f, rel, old)
+		}
+		f.foreign = now.Mode&kindMask == kindFile && dirs.bornBefore(rel, t.commandsBegan().Add(-justNow)) && !t.knows(now.Inode, was)
+		all = append(all, f)
+	}
+	for _, rel := range slices.Sorted(maps.Keys(was)) {
+		if _, still := is[rel]; still || rel == "." {
+			continue
+		}
+		t.written = nil
+		if attributed && isCovered(rel) {
+			f := difference{FileChange: run.FileChange{Path: rel}}
+			t.hadBefore(&f, rel, was[rel])
+			all = append(all, f)
+		}
+	}
+	all = append(all, differOutside(wasOutside, isOutside)...)
+	return all
+}
+
+// differOutside returns what has changed of what is not covered.
+func differOutside(was, is map[string]string) (all []difference) {
+	for rel, reason := range is {
+		if was[rel] != reason {
+			all = append(all, difference{FileChange: run.FileChange{Path: rel}, left: reason, outside: true})
+		}
+	}
+	for rel, reason := range was {
+		if is[rel] == "" {
+			all = append(all, difference{FileChange: run.FileChange{Path: rel}, left: reason, outside: true})
+		}
+	}
+	return all
+}
+
+// hadBefore takes in what a path was that has changed.
+func (t *tracker) hadBefore(f *difference, rel string, old journal.File) {
+	f.Before, f.BeforeMode, f.Git = old.Hash, octal(old.Mode), old.Git
+	if !isKept(old) && f.left == "" {
+		f.left = cmp.Or(t.unkept[rel], "was not kept in time")
+	}
+}
+
+// isKept reports whether a path can be restored.
+func isKept(f journal.File) bool {
+	return f.Mode&kindMask == kindDir || f.Hash != "" && (f.Kept || f.Git != "")
+}
+
+func octal(mode uint32) string { return fmt.Sprintf("%06o", mode) }
+
+// commandsBegan returns when the first of the commands that run began.
+func (t *tracker) commandsBegan() time.Time {
+	began := t.began
+	for _, c := range t.running {
+		if began.IsZero() || c.began.Before(began) {
+			began = c.began
+		}
+	}
+	return began
+}
+
+// knows reports whether an inode was that of a path that was covered.
+func (t *tracker) knows(inode uint64, was journal.Files) bool {
+	for _, files := range []journal.Files{was, t.files} {
+		for _, f := range files {
+			if f.Inode == inode && f.Inode != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// openDirs opens folders of a workspace, no link on the way. It keeps the last one open.
+type openDirs struct {
+	workspace string
+	rel       string
+	dir       *os.Root
+}
+
+func (d *openDirs) close() {
+	if d.dir != nil {
+		d.dir.Close()
+		d.dir = nil
+	}
+}
+
+// open returns a folder; nil if it is none.
+func (d *openDirs) open(rel string) *os.Root {
+	if d.dir != nil && d.rel == rel {
+		return d.dir
+	}
+	d.close()
+	dir, err := os.OpenRoot(d.workspace)
+	if err != nil {
+		return nil
+	}
+	if rel != "." {
+		for name := range strings.SplitSeq(rel, "/") {
+			next, err := descend(dir, name)
+			dir.Close()
+			if err != nil {
+				return nil
+			}
+			dir = next
+		}
+	}
+	d.dir, d.rel = dir, rel
+	return dir
+}
+
+// read returns the content of a path that is as f says; of a link, where it leads. Or it says why not.
+func (d *openDirs) read(rel string, f journal.File) (content []byte, left string) {
+	dir := d.open(path.Dir(rel))
+	if dir == nil {
+		return nil, "cannot be read"
+	}
+	if f.Mode&kindMask == kindLink {
+		target, err := dir.Readlink(path.Base(rel))
+		if err != nil {
+			return nil, "cannot be read"
+		}
+		return []byte(filepath.ToSlash(target)), ""
+	}
+	if f.Size > maxFile {
+		return nil, "is larger than " + size(maxFile)
+	}
+	file, _, err := openRegular(dir, path.Base(rel))
+	if err != nil {
+		return nil, "cannot be read"
+	}
+	defer file.Close()
+	content, err = io.ReadAll(io.LimitReader(file, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, "cannot be read"
+	case len(content) > maxFile:
+		return nil, "is larger than " + size(maxFile)
+	}
+	if content == nil {
+		content = []byte{}
+	}
+	return content, ""
+}
+
+// bornBefore reports whether the file at a path was made before a time, as far as the file system says.
+func (d *openDirs) bornBefore(rel string, at time.Time) bool {
+	dir := d.open(path.Dir(rel))
+	if dir == nil {
+		return false
+	}
+	f, _, err := openRegular(dir, path.Base(rel))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	born, ok := bornAt(f)
+	return ok && born.Before(at)
+}

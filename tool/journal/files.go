@@ -1,0 +1,141 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pawl/internal/atomicfile"
+	"pawl/internal/inside"
+	"pawl/run"
+)
+
+// Files are the paths of a workspace as they were last looked at, relative to it, with slashes.
+type Files map[string]File
+
+// A File is a path of [Files].
+type File struct {
+	Mode  uint32 // kind and permission bits, as in git: 0o100644
+	Size  int64
+	Mtime int64 // in nanoseconds, as the next
+	Ctime int64
+	Inode uint64
+	Hash  string // of the content; of a link, of where it leads. Empty: it is not known, or there is none
+	// Git is the object of the repository that has the content; Kept: it is in the journal. Where
+	// neither is so it cannot be restored.
+	Git  string
+	Kept bool
+}
+
+// filesVersion is that of the form of [Files] on disk; another one is not read.
+const filesVersion = 1
+
+type filesForm struct {
+	Version   int
+	Workspace string
+	Files     Files
+}
+
+func (j Journal) files() string { return filepath.Join(j.dir, "files") }
+
+func (j Journal) filesOf(workspace string) string {
+	return filepath.Join(j.files(), Hash([]byte(workspace))[:32])
+}
+
+// filesEnding ends the names of files in the folder of a run with [Files] as they were before a command.
+const filesEnding = ".files"
+
+func (j Journal) before(id run.ID, call string) string {
+	return filepath.Join(j.RunDir(id), fileName(call)+filesEnding)
+}
+
+// WriteFiles stores what is known of a workspace, and returns the file it is in. It is not synced: without it everything is looked at again.
+func (j Journal) WriteFiles(workspace string, files Files) (fs.FileInfo, error) {
+	var b bytes.Buffer
+	err := gob.NewEncoder(&b).Encode(filesForm{filesVersion, workspace, files})
+	if err == nil {
+		err = atomicfile.Write(j.filesOf(workspace), b.Bytes(), atomicfile.NoSync)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store what is known of %s: %w", workspace, err)
+	}
+	return j.StatFiles(workspace)
+}
+
+// StatFiles returns the file that WriteFiles has last written, by whichever process.
+func (j Journal) StatFiles(workspace string) (fs.FileInfo, error) {
+	return os.Lstat(j.filesOf(workspace))
+}
+
+// ReadFiles returns what is known of a workspace; nil if nothing.
+func (j Journal) ReadFiles(workspace string) Files { return readFiles(j.filesOf(workspace)).Files }
+
+func readFiles(file string) (f filesForm) {
+	b, err := atomicfile.Read(file)
+	if err != nil || gob.NewDecoder(bytes.NewReader(b)).Decode(&f) != nil || f.Version != filesVersion {
+		return filesForm{}
+	}
+	return f
+}
+
+// KeepFiles keeps what WriteFiles has last written as what was before a command.
+func (j Journal) KeepFiles(workspace string, id run.ID, call string) error {
+	file := j.before(id, call)
+	err := os.Link(j.filesOf(workspace), file)
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
+	} else if err != nil { // some file systems have no links
+		var b []byte
+		if b, err = atomicfile.Read(j.filesOf(workspace)); err == nil {
+			err = atomicfile.Write(file, b, atomicfile.NoSync)
+		}
+	}
+	return err
+}
+
+// FilesBefore returns the paths as they were before a command; nil if that is not known.
+func (j Journal) FilesBefore(id run.ID, call string) Files {
+	return readFiles(j.before(id, call)).Files
+}
+
+// ForgetFiles removes what was kept for a command.
+func (j Journal) ForgetFiles(id run.ID, call string) { _ = inside.Remove(j.dir, j.before(id, call)) }
+
+// knownFor is how long what is known of a workspace is kept when it is not used: contents that only it
+// refers to are kept as long.
+const knownFor = 7 * 24 * time.Hour
+
+// addKnown adds the contents that what is known of workspaces refers to, and removes what was not used for long.
+func (j Journal) addKnown(contents map[string]bool) {
+	var files []string
+	known, _ := j.readDir(j.files())
+	for _, f := range known {
+		if info, err := f.Info(); err == nil && time.Since(info.ModTime()) > knownFor {
+			_ = inside.Remove(j.dir, filepath.Join(j.files(), f.Name()))
+			continue
+		}
+		files = append(files, filepath.Join(j.files(), f.Name()))
+	}
+	runs, _ := j.runs()
+	for _, name := range runs {
+		entries, _ := j.readDir(filepath.Join(j.entries(), name))
+		for _, f := range entries {
+			if strings.HasSuffix(f.Name(), filesEnding) {
+				files = append(files, filepath.Join(j.entries(), name, f.Name()))
+			}
+		}
+	}
+	for _, file := range files {
+		for _, f := range readFiles(file).Files {
+			if f.Kept {
+				contents[f.Hash] = true
+			}
+		}
+	}
+}
