@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/atomicfile"
 	"pawl/internal/owngit"
 	"pawl/internal/proc"
 	"pawl/permission/filenames"
@@ -218,18 +219,16 @@ func objectsOf(workspace string) (string, error) {
 	}
 }
 
-// readSmall returns the first line of a regular file.
+// readSmall returns the first line of a regular file. It waits for nobody: a pipe may stand in the place of any file or folder.
 func readSmall(file string) (string, error) {
-	dir, err := os.OpenRoot(filepath.Dir(file))
+	f, err := atomicfile.Open(file)
 	if err != nil {
 		return "", err
 	}
-	defer dir.Close()
-	f, _, err := openRegular(dir, filepath.Base(file))
-	if err != nil {
-		return "", err
+	defer f.Close() // it was only read
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file", file)
 	}
-	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxPath))
 	line, _, _ := strings.Cut(string(b), "\n")
 	return line, err
