@@ -215,7 +215,7 @@ func TestAPersonIsAskedAtTheTerminal(t *testing.T) {
 	s.typed("2\n")
 	s.see("It is **blue** then.")
 	s.see("completed")
-	s.see("1 file changed")
+	s.see("2 files changed")
 	s.exits(command.ExitDone)
 	for name, want := range map[string]bool{"one": true, "two": false, "three": true} {
 		if got := s.exists(name); got != want {
@@ -665,7 +665,7 @@ func TestWatchingAllTasksSaysWhatTheyNeed(t *testing.T) {
 	if n := strings.Count(text, "planner-output · ok"); n != 2 {
 		t.Errorf("two calls are shown %d times:\n%s", n, text)
 	}
-	if !strings.Contains(text, "  I look.") {
+	if !strings.Contains(text, "  | I look.") {
 		t.Errorf("what the agent says has no task:\n%s", text)
 	}
 }

@@ -27,7 +27,8 @@ func mcpCommand(inv *command.Invocation) *cobra.Command {
 		Long: `Works with MCP servers: programs and addresses with tools for agents, over the Model Context Protocol. They
 stand in config.toml, as tables [mcp.NAME], and in a repository's .mcp.json, which needs trust. What their tools
 may do is decided like any call; rules name them mcp__SERVER__TOOL.`,
-		Example: `  pawl mcp add files -- npx -y @modelcontextprotocol/server-filesystem '${PAWL_WORKSPACE}'
+		Example: `  pawl mcp add files -- \
+      npx -y @modelcontextprotocol/server-filesystem '${PAWL_WORKSPACE}'
   pawl mcp test files
   pawl run -p "which files are here?" --allow mcp__files__list_directory`,
 	})

@@ -540,16 +540,12 @@ func withoutPath(args []string, cmd *cobra.Command) []string {
 
 // separated returns args with -- before the command of another program that cmd takes after a name, where it is missing.
 func separated(cmd *cobra.Command, args []string) []string {
-	before, _, takes := strings.Cut(cmd.UseLine(), "-- COMMAND")
-	if !takes || slices.Contains(args, "--") {
+	use := cmd.UseLine() // pawl mcp add NAME (URL | -- COMMAND [ARGUMENT...])
+	if !strings.Contains(use, "-- COMMAND") || slices.Contains(args, "--") {
 		return args
 	}
-	words := 0 // of pawl's
-	for w := range strings.FieldsSeq(before) {
-		if w[0] != '[' && w[0] != '(' && w != "|" && w != "URL" && w != "pawl" {
-			words++
-		}
-	}
+	before, _, _ := strings.Cut(strings.ReplaceAll(use, "[", "("), "(")
+	words := len(strings.Fields(before)) - 1 // of pawl's, behind its name
 	for i := 0; i < len(args); i++ {
 		if flagForm().MatchString(args[i]) {
 			_, _, joined := strings.Cut(args[i], "=")

@@ -45,8 +45,8 @@ const manyFlags = 15
 // listed before them.
 var flagGroups = []struct{ title, flags string }{
 	{"Model", "model effort fallback-model control window append-system-prompt idle-timeout retry reminder-timeout wait-for-limit cache"},
-	{"Permissions", "mode allow ask deny network on-ask pass-env add-dir mcp-config trust"},
-	{"Limits of a turn", "max-steps max-calls max-tokens max-cost timeout parallel min-memory"},
+	{"Permissions", "mode judge-model allow ask deny network on-ask pass-env add-dir mcp-config trust"},
+	{"Limits of a turn", "max-steps max-calls max-tokens max-cost timeout parallel min-memory command-memory min-disk"},
 	{"Context and storage", "compact-at inline inline-asked memory nudge outputs-max-age outputs-max-size runs-max-age"},
 	{"Display", "screen-reader"},
 }
