@@ -254,7 +254,8 @@ func TestUndoGoesByStepOverEditsAndCommands(t *testing.T) {
 func TestWhatThereWasOrCameByAnotherHandStays(t *testing.T) {
 	t.Parallel()
 	s := newStory(t, map[string]string{"f": "1\n", "g": "1\n", ".gitignore": "hidden*\n", "hidden": "mine\n", "hidden-dir/x": "mine\n"})
-	s.shell(t, "echo 2 >f; mkdir d; echo made >d/made; echo 2 >g")
+	// The clock of files counts in ticks: what was made in the tick of a command is taken for the command's.
+	s.shell(t, "sleep 0.1; echo 2 >f; mkdir d; echo made >d/made; echo 2 >g")
 	s.write(t, "g", "a person's\n")
 	s.write(t, "d/mine", "a person's\n")
 	s.shell(t, "echo 3 >>f; mv hidden seen; mv hidden-dir d/shown")

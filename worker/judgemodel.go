@@ -74,7 +74,10 @@ func (r *Runner) judgeCall(ctx context.Context, op *operation, at run.Hook) {
 		p := run.HookSettled{Point: at.Point, Call: at.Call, Runs: []run.HookRun{{Hook: asked.Model}}}
 		var given, answer string
 		if err == nil {
-			given, err = j.ForTheModel(r.personsWords(s, card))
+			var words []string
+			if words, err = r.personsWords(s, card); err == nil {
+				given, err = j.ForTheModel(words)
+			}
 		}
 		if err == nil {
 			answer, p.Usage, err = r.askJudge(ctx, asked.Model, given)
@@ -148,10 +151,10 @@ func (r *Runner) askJudge(ctx context.Context, model, given string) (answer stri
 // answers, and what they said when they refused a call. Nothing of a model's is among it, nor what was attached, what
 // standard input had or what a command made of what they typed. Of a
 // task it is the card, unless another program added it.
-func (r *Runner) personsWords(s run.State, card *task.State) (words []string) {
+func (r *Runner) personsWords(s run.State, card *task.State) (words []string, err error) {
 	if card != nil {
 		if card.Created.Source.Kind == "mcp" {
-			return nil
+			return nil, nil
 		}
 		words = append(words, card.Description)
 		for _, q := range card.Questions {
@@ -160,13 +163,15 @@ func (r *Runner) personsWords(s run.State, card *task.State) (words []string) {
 			}
 		}
 		for _, m := range card.Messages {
-			words = append(words, m.Text)
+			if m.State != task.MessageIsWithdrawn {
+				words = append(words, m.Text)
+			}
 		}
-		return words
+		return words, nil
 	}
 	for e, err := range r.w.Store.Events(context.Background(), s.Created.Conversation(), 0) {
 		if err != nil {
-			break // what is missing allows nothing
+			return nil, err // what is missing may forbid the call
 		}
 		var typed []run.Part
 		switch p := e.Payload.(type) {
@@ -185,5 +190,5 @@ func (r *Runner) personsWords(s run.State, card *task.State) (words []string) {
 			words = append(words, said)
 		}
 	}
-	return words
+	return words, nil
 }

@@ -14,6 +14,7 @@ import (
 	"pawl/llm"
 	"pawl/permission"
 	"pawl/run"
+	"pawl/task"
 	"pawl/view"
 )
 
@@ -256,8 +257,27 @@ func TestAChildsCallsAreJudgedByThePersonsWords(t *testing.T) {
 	r, _ := judged(t, `{"text":"done"}`, always(yes))
 	r.run(r.createWith(inAuto()), prompt("clean up"))
 	child := &Runner{w: r.w, id: "r-c1"}
-	words := child.personsWords(run.State{Created: run.Created{Run: "r-c1", Parent: "r", Root: "r"}}, nil)
-	if len(words) != 1 || words[0] != "clean up" {
+	state := run.State{Created: run.Created{Run: "r-c1", Parent: "r", Root: "r"}}
+	if words, err := child.personsWords(state, nil); err != nil || len(words) != 1 || words[0] != "clean up" {
+		t.Errorf("%q, %v", words, err)
+	}
+	// Words that cannot be read may be those that forbid the call.
+	state.Created.Root = "gone"
+	if words, err := child.personsWords(state, nil); err == nil {
+		t.Errorf("words of a log that cannot be read: %q", words)
+	}
+}
+
+// What a person has taken back is none of their words, nor is the card of a task that another program has added.
+func TestTheCardOfATaskIsThePersonsWords(t *testing.T) {
+	t.Parallel()
+	card := task.State{Description: "Clean up.", Messages: []task.Message{{Text: "All of it."}, {Text: "And the disk.", State: task.MessageIsWithdrawn}}}
+	words, err := (&Runner{}).personsWords(run.State{}, &card)
+	if err != nil || strings.Join(words, "|") != "Clean up.|All of it." {
+		t.Errorf("%q, %v", words, err)
+	}
+	card.Created.Source.Kind = "mcp"
+	if words, _ := (&Runner{}).personsWords(run.State{}, &card); len(words) > 0 {
 		t.Errorf("%q", words)
 	}
 }
