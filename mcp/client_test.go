@@ -465,8 +465,8 @@ func TestWhatAServerHasIsKeptWhenItLeavesBeforeItHasListedAll(t *testing.T) {
 	s.call(t.Context(), "mcp__leaves__more", `{}`, tool.Call{})
 	l := s.Get("leaves").live()[0]
 	<-l.process.proc.Done()
-	l.listing.Lock() // it has been asked
-	l.listing.Unlock()
+	l.listing.Lock()
+	defer l.listing.Unlock() // what it was asked for is over
 	next := play(t, Options{Cache: cache}, local(t, "leaves", "leaves"))
 	for _, of := range []*scene{s, next} {
 		if of.Get("leaves").remembered(); len(of.Prompts()) != 1 {

@@ -137,7 +137,6 @@ type tracked struct {
 	call    string
 	job     bool
 	began   time.Time
-	before  map[uint64]bool // the inodes that are known, when it began; nil: not asked for yet
 	changes []run.FileChange
 	at      map[string]int // the index in changes, by path
 	left    map[string]string
