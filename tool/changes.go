@@ -106,6 +106,10 @@ func (t *tracker) release() {
 	t.stop() // nobody waits for what is done beside the model's request
 	t.mu.Lock()
 	t.closed = true
+	if len(t.running) > 0 { // of what they have changed the journal knows what was before
+		close(t.beating)
+		t.running = nil
+	}
 	if t.later != nil && t.later.Stop() {
 		t.lateDone.Done()
 	}
@@ -225,7 +229,23 @@ func (t *tracker) beat(stop chan struct{}) {
 // maxLogged bounds the changes of a command that its call has in the log; undo has all.
 const maxLogged = 100
 
-// end returns what the command has changed, as far as the log has it. The second time it does nothing.
+// endWith is end for a call that may be interrupted meanwhile: then it returns, and the journal alone has what was changed.
+func (c *tracked) endWith(ctx context.Context) []run.FileChange {
+	if c == nil {
+		return nil
+	}
+	found := make(chan []run.FileChange, 1)
+	go func() { found <- c.end() }()
+	select {
+	case files := <-found:
+		return files
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// end returns what the command has changed, as far as the log has it. The second time it does nothing. When the tracker is let
+// go of before that is known, the journal has what was before the command, and undo looks at what has changed since.
 func (c *tracked) end() []run.FileChange {
 	if c == nil {
 		return nil
@@ -234,13 +254,19 @@ func (c *tracked) end() []run.FileChange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := slices.Index(t.running, c)
-	if i < 0 {
+	if i < 0 || t.closed {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), maxPrepare)
+	ctx, cancel := context.WithTimeout(t.ctx, maxPrepare)
 	defer cancel()
 	t.distribute(t.refresh(ctx))
 	c.lookOutside()
+	switch {
+	case t.ctx.Err() != nil:
+		return nil
+	case ctx.Err() != nil:
+		c.left["."] = fmt.Sprintf("could not be looked at within %v after this command, so what it changed is not undone", maxPrepare)
+	}
 	if t.running = slices.Delete(t.running, i, i+1); len(t.running) == 0 {
 		close(t.beating)
 		t.own = map[string]string{}

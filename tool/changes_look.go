@@ -233,7 +233,11 @@ func (t *tracker) refresh(ctx context.Context) (all []difference) {
 			wasOutside[rel] = ""
 		}
 	}
-	all = t.compare(was, l.files, wasOutside, l.outside, touched)
+	all = t.compare(ctx, was, l.files, wasOutside, l.outside, touched)
+	if ctx.Err() != nil {
+		t.all = true
+		return nil
+	}
 	for rel := range was {
 		delete(t.files, rel)
 	}
@@ -271,7 +275,9 @@ func (t *tracker) refreshAll(ctx context.Context) (all []difference) {
 	if outside == nil {
 		outside = l.outside // what was not covered before is not known
 	}
-	all = t.compare(t.files, l.files, outside, l.outside, nil)
+	if all = t.compare(ctx, t.files, l.files, outside, l.outside, nil); ctx.Err() != nil {
+		return nil
+	}
 	t.files, t.outside = l.files, l.outside
 	t.all = t.watch == nil
 	return all
@@ -284,7 +290,7 @@ func isUnder(rel, top string) bool {
 
 // compare takes what is known of contents over to paths that have not changed, and returns those that have. Of files that
 // were touched the content is looked at whatever their times.
-func (t *tracker) compare(was, is journal.Files, wasOutside, isOutside map[string]string, touched map[string]bool) (all []difference) {
+func (t *tracker) compare(ctx context.Context, was, is journal.Files, wasOutside, isOutside map[string]string, touched map[string]bool) (all []difference) {
 	dirs := openDirs{workspace: t.key.workspace}
 	defer dirs.close()
 	isCovered := func(rel string) bool {
@@ -297,6 +303,9 @@ func (t *tracker) compare(was, is journal.Files, wasOutside, isOutside map[strin
 	}
 	attributed := len(t.running) > 0 || t.recovers
 	for _, rel := range slices.Sorted(maps.Keys(is)) {
+		if ctx.Err() != nil {
+			return nil // who asked for it leaves all as it was
+		}
 		now, old, existed := is[rel], was[rel], false
 		if _, existed = was[rel]; existed && same(old, now) && !touched[rel] {
 			now.Hash, now.Git, now.Kept = old.Hash, old.Git, old.Kept

@@ -3,6 +3,7 @@
 package tool_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -491,4 +492,32 @@ func TestUndoOfRandomCommandsGivesTheTreeThatWasThere(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An interrupt does not wait until it is known what a command has changed: undo looks at that.
+func TestAnInterruptDoesNotWaitForWhatACommandHasChanged(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, map[string]string{"f": "1\n"})
+	s.shell(t, "true")
+	ctx, cancel := context.WithCancel(t.Context())
+	raw := json.RawMessage(`{"command":"rm f; for i in $(seq 100); do echo $i >new$i; done; echo ready; sleep 600"}`)
+	shown := func(text string) {
+		if strings.Contains(text, "ready") {
+			cancel()
+		}
+	}
+	r, err := tool.Shell().Run(ctx, s.env.ForCall(), tool.Call{Run: s.env.Run, ID: "c_2", Args: raw, Sandbox: run.Unconfined, Progress: shown})
+	if err != nil || !r.IsError || r.Change != run.MayChange {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	s.settled(run.CallSettled{Call: "c_2", Change: r.Change, Files: r.Files})
+	s.env.Session.Close() // which waits for nobody either
+	s.env.Session = &tool.Session{}
+	report, _ := s.undo(t, 0)
+	wantSkipped(t, report)
+	left, err := filepath.Glob(filepath.Join(s.env.Workspace, "new*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("%d files are left, %v", len(left), err)
+	}
+	holds("f", "1\n")(t, s.env, tool.Result{})
 }

@@ -397,7 +397,7 @@ func (a *shellArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 		}
 		defer tracked.end() // of a panic
 		r, started = runHere(ctx, env, command, session, a.limit, kept, is.Class, c)
-		r.Files = tracked.end()
+		r.Files = tracked.endWith(ctx)
 	}
 	if r.Change = change; !started {
 		r.Change, r.Files = run.NoChange, nil
