@@ -9,8 +9,7 @@ import (
 )
 
 // everyHelper tells a story once for each way in which a command can be held together. The command's folder is one of a
-// disk that nobody else fills or empties meanwhile, and has a second name in the sandbox. One comes after the other:
-// they would fill it for each other.
+// small disk, and has a second name in the sandbox. One comes after the other: they would fill it for each other.
 func everyHelper(t *testing.T, story func(t *testing.T, c Command, folder string)) {
 	shared := func(t *testing.T) string {
 		dir, err := os.MkdirTemp("/dev/shm", "pawl-bounds-")
@@ -59,7 +58,7 @@ func TestACommandWithoutEndInMemoryIsStopped(t *testing.T) {
 	everyHelper(t, func(t *testing.T, c Command, _ string) {
 		c.Memory = 100 << 20
 		// One process that takes more and more, and many that take a part each; sleep keeps the shell there.
-		for _, line := range []string{"tail /dev/zero; sleep 600", "for i in 1 2 3 4; do (x=$(head -c 40000000 /dev/zero | tr '\\0' x); sleep 600) & done; wait"} {
+		for _, line := range []string{"tail /dev/zero; sleep 600", "for i in 1 2 3 4; do (x=$(head -c 40000000 /dev/zero | tr '\\0' x); sleep 600; : $x) & done; wait"} {
 			if status, printed := ends(t, c, line); !strings.Contains(status.Stopped, "more than 104.9 MB of memory") || status.Lost {
 				t.Errorf("%s: %+v\n%s", line, status, printed)
 			}
@@ -91,7 +90,7 @@ func TestACommandThatFillsTheDiskIsStopped(t *testing.T) {
 			t.Skip("needs 100 MB in /dev/shm")
 		}
 		c.Disk = free - 30<<20
-		if status, _ := ends(t, c, "head -c 60000000 /dev/zero > big; sleep 600"); !strings.Contains(status.Stopped, "of the disk free") {
+		if status, _ := ends(t, c, "while head -c 10000000 /dev/zero; do sleep 0.1; done > big"); !strings.Contains(status.Stopped, "of the disk free") {
 			t.Errorf("%+v", status)
 		}
 		c.Disk = free + 1<<40 // less was free before: the command may be there to make room
