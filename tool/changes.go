@@ -103,7 +103,7 @@ func (t *tracker) release() {
 	if !last {
 		return
 	}
-	t.stop() // nobody waits for what is done beside the model's request
+	t.stop() // background work is not waited for
 	t.mu.Lock()
 	t.closed = true
 	if len(t.running) > 0 { // of what they have changed the journal knows what was before
@@ -119,7 +119,7 @@ func (t *tracker) release() {
 	t.watch.close()
 }
 
-// wrote notes what a tool that changes files has written: it is no command's change.
+// wrote records the content that an editing tool has written, so that it is not attributed to a command.
 func (env Env) wrote(path, hash string) {
 	trackers.mu.Lock()
 	t := trackers.all[trackerKey{env.StateDir, env.Workspace}]
@@ -152,7 +152,7 @@ type tracked struct {
 const maxPrepare = 5 * time.Second
 
 // begin looks at the workspace before a command that may write. It never keeps the command from running: what cannot be
-// stored cannot be undone, and undo says so. A nil *tracked is one that nobody knows anything of.
+// stored cannot be undone, and undo says so. A nil *tracked is a command that is not tracked.
 func (t *tracker) begin(ctx context.Context, id run.ID, call string, job bool) *tracked {
 	if t == nil {
 		return nil
@@ -305,8 +305,8 @@ func logged(changes []run.FileChange) (some []run.FileChange) {
 	return some
 }
 
-// thinkingTime is how long after a command what it left is kept, unless the next command comes first: the turn goes on
-// meanwhile, and a request to the model takes longer.
+// thinkingTime is how long after a command its changes are kept, unless the next command comes first: a request to the model
+// takes longer than that.
 const thinkingTime = 10 * time.Millisecond
 
 // soon brings things up to date in a while.
@@ -398,7 +398,7 @@ func (t *tracker) distribute(all []difference) {
 			commands[0].add(f)
 		case len(commands) > 0:
 			for _, c := range t.running {
-				c.leave(f, "was changed while commands of several runs ran, and nobody knows by which")
+				c.leave(f, "was changed while commands of several runs were running, so it is not known which of them changed it")
 			}
 		default:
 			for _, j := range jobs {
@@ -487,6 +487,9 @@ const maxNamed = 5
 func ChangedBy(env Env, events []run.Event, after int64, owned bool) (c Changed) {
 	commands := false
 	var outside, unknown []string
+	if owned {
+		events = append(slices.Clip(events), cutOff(events)...)
+	}
 	for _, e := range events {
 		if e.Seq <= after {
 			continue
@@ -530,6 +533,19 @@ func ChangedBy(env Env, events []run.Event, after int64, owned bool) (c Changed)
 		c.Uncovered = append(c.Uncovered, "not covered: what commands changed in .git (commits, branches, stashes, what is staged), in files that git ignores, and outside the workspace")
 	}
 	return c
+}
+
+// cutOff returns the ends that the log does not have of calls whose process was killed.
+func cutOff(events []run.Event) (ends []run.Event) {
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case run.CallStarted:
+			ends = append(ends, run.Event{Seq: e.Seq, Payload: run.CallSettled{Call: p.Call}})
+		case run.CallSettled:
+			ends = slices.DeleteFunc(ends, func(o run.Event) bool { return o.Payload.(run.CallSettled).Call == p.Call })
+		}
+	}
+	return ends
 }
 
 // named returns the first of names, and how many more there are.

@@ -523,3 +523,20 @@ func TestAnInterruptDoesNotWaitForWhatACommandHasChanged(t *testing.T) {
 	}
 	holds("f", "1\n")(t, s.env, tool.Result{})
 }
+
+// What a command has changed is undone before anybody has continued its run: the log has no end of the call then.
+func TestUndoAfterAKillNeedsNoResume(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, map[string]string{"f": "1\n"})
+	s.shell(t, "true")
+	killed := tool.BeginAndDie(t.Context(), s.env, "c_2")
+	s.write(t, "f", "2\n")
+	killed()
+	s.events = append(s.events, run.Event{Seq: 2, Payload: run.CallStarted{Call: "c_2", Attempt: 1}})
+	if err := tool.DiedAt(s.env, "c_2", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	report, _ := s.undo(t, 0)
+	wantSkipped(t, report)
+	holds("f", "1\n")(t, s.env, tool.Result{})
+}
