@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// The agents that a run starts are a tree on its page: the run of each is below the call that has started it, goes on
-// there while it works, and is folded away with it.
+// A run's page shows its agents as a tree: the run of each agent is below the call that started it, is updated while it
+// works, and is folded with that call.
 func TestTheRunsOfAgentsAreATree(t *testing.T) {
 	t.Parallel()
 	s := serve(t, `

@@ -2,14 +2,10 @@ package judge
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"pawl/permission"
-	"pawl/run"
-	"pawl/sandbox"
 	"pawl/tool"
 )
 
@@ -17,19 +13,7 @@ import (
 // grants no more than was shown and what the settings open to every command.
 func TestAQuestionNamesTheHosts(t *testing.T) {
 	t.Parallel()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := sandbox.For(dir, sandbox.Options{StateDir: t.TempDir(), Getenv: os.Getenv, IsSecret: func(string) bool { return false }, IsObeyed: func(string) bool { return false }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	if !p.ByHost() || !p.Contains() {
-		t.Skip("needs namespaces: root, or unprivileged user namespaces")
-	}
-	env := tool.Env{Workspace: dir, Session: tool.NewSession(dir, run.ToolState{}), Sandbox: p}
+	env := sandboxed(t)
 	open, err := permission.NetworkRules([]string{"docs.example.org"}, "settings")
 	if err != nil {
 		t.Fatal(err)

@@ -71,9 +71,9 @@ func TestAModelAnswersWhatARuleCouldAllow(t *testing.T) {
 	}
 }
 
-// Of commands a model answers what stays inside of the sandbox.
-func TestAModelLiftsNothingOfTheSandbox(t *testing.T) {
-	t.Parallel()
+// sandboxed returns a folder whose commands run in a sandbox that bounds files and the network.
+func sandboxed(t *testing.T) tool.Env {
+	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -82,11 +82,17 @@ func TestAModelLiftsNothingOfTheSandbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
+	t.Cleanup(func() { p.Close() })
 	if !p.ByHost() || !p.Contains() {
 		t.Skip("needs namespaces: root, or unprivileged user namespaces")
 	}
-	env := tool.Env{Workspace: dir, Session: tool.NewSession(dir, run.ToolState{}), Sandbox: p}
+	return tool.Env{Workspace: dir, Session: tool.NewSession(dir, run.ToolState{}), Sandbox: p}
+}
+
+// Of commands a model answers what stays inside of the sandbox.
+func TestAModelLiftsNothingOfTheSandbox(t *testing.T) {
+	t.Parallel()
+	env := sandboxed(t)
 	for args, is := range map[string]bool{
 		`{"command":"rm -rf dist"}`: true, `{"command":"git reset --hard"}`: true, `{"command":"for f in *; do rm \"$f\"; done"}`: true,
 		`{"command":"npm install"}`: false, `{"command":"git push"}`: false, `{"command":"curl https://example.com"}`: false,
