@@ -186,6 +186,7 @@ type link struct {
 	session *sdk.ClientSession
 	process *process // nil: the server is elsewhere
 	err     error
+	end     context.CancelCauseFunc // ends what the connection was made with; set when made is closed
 
 	changed chan struct{} // holds one value while a new list of tools is owed
 	listing sync.Mutex    // held while it is asked for
@@ -205,6 +206,7 @@ func (l *link) close(reason string) {
 		if l.session != nil {
 			_ = l.session.Close() // the server is gone, or told
 		}
+		l.end(nil)
 	})
 }
 
@@ -291,6 +293,7 @@ func (r *Remote) open(l *link, workspace string) {
 	} else if unreached, is := errors.AsType[*url.Error](err); is {
 		err = fmt.Errorf("%s: %w", visible.Escape(r.URL), unreached.Err)
 	}
+	l.end(nil)
 	l.err = fmt.Errorf("the server %s cannot be used: %w", r.Name, inLine(err))
 	r.failed, r.again = l.err, time.Now().Add(min(firstPause<<min(r.misses, 10), maxPause))
 	r.misses++
@@ -305,8 +308,10 @@ func inLine(err error) error {
 }
 
 func (r *Remote) dial(l *link, workspace string) error {
-	ctx, cancel := context.WithTimeoutCause(r.all.ctx, r.startTimeout(), fmt.Errorf("it did not answer within %v", r.startTimeout()))
-	defer cancel()
+	ctx, end := context.WithCancelCause(r.all.ctx) // a transport may keep it: the stream of the old one ends with it
+	l.end = end
+	late := time.AfterFunc(r.startTimeout(), func() { end(fmt.Errorf("it did not answer within %v", r.startTimeout())) })
+	defer late.Stop()
 	d, err := r.Expand(func(name string) (string, bool) {
 		if name == WorkspaceVariable {
 			return cmp.Or(workspace, r.all.opt.Workspace), true

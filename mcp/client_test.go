@@ -706,6 +706,34 @@ func TestTheEndpointThatAServerNamesIsItsOwn(t *testing.T) {
 	}
 }
 
+// The stream of the old transport lives as long as the connection, and what ends it ends the calls.
+func TestServersOfTheOldTransportAreCalled(t *testing.T) {
+	t.Parallel()
+	good := goodServer()
+	var web *httptest.Server
+	good.AddTool(&sdk.Tool{Name: "leave", InputSchema: object}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		web.CloseClientConnections()
+		return &sdk.CallToolResult{}, nil
+	})
+	web = httptest.NewServer(sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return good }, nil))
+	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
+	s := play(t, Options{}, Definition{Name: "old", URL: web.URL, SSE: true})
+	if err := s.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, text := s.call(t.Context(), "mcp__old__echo", `{"message":"hi"}`, tool.Call{}); text != "hi" {
+			t.Fatalf("it said %q; told %q", text, s.told)
+		}
+	}
+	if r, text := s.call(t.Context(), "mcp__old__leave", `{}`, tool.Call{}); !r.IsError || !strings.Contains(text, "Whether the call has done anything is unknown") {
+		t.Errorf("a call whose stream has ended came as %q", text)
+	}
+	if _, text := s.call(t.Context(), "mcp__old__echo", `{"message":"again"}`, tool.Call{}); text != "again" {
+		t.Errorf("after the stream has ended it said %q", text)
+	}
+}
+
 func TestARunDoesNotWaitLongForAServer(t *testing.T) {
 	t.Parallel()
 	s := play(t, Options{Patience: time.Millisecond}, local(t, "silent", "silent"))
