@@ -210,6 +210,15 @@ func (l *link) close(reason string) {
 	})
 }
 
+// watch dooms the connection with a server elsewhere when it has ended.
+func (l *link) watch() {
+	_ = l.session.Wait() // a call that was under way says why
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.doomed = true
+	l.end(nil)
+}
+
 // gone reports whether the server has ended or left.
 func (l *link) gone() bool {
 	select {
@@ -283,6 +292,9 @@ func (r *Remote) open(l *link, workspace string) {
 	defer r.mu.Unlock()
 	if err == nil {
 		r.failed, r.misses = nil, 0
+		if l.process == nil {
+			go l.watch()
+		}
 		return
 	}
 	if l.process != nil {
@@ -402,6 +414,14 @@ var errCallTimeout = errors.New("the call took too long")
 // all it has started, once no other call is under way: whether it has stopped the call cannot be known. notes are for
 // the model, beside the result.
 func (r *Remote) call(ctx context.Context, workspace, name string, c tool.Call) (res *sdk.CallToolResult, notes []string, err error) {
+	res, notes, err = r.callOnce(ctx, workspace, name, c)
+	if _, is := errors.AsType[sessionLost](err); is {
+		return r.callOnce(ctx, workspace, name, c)
+	}
+	return res, notes, err
+}
+
+func (r *Remote) callOnce(ctx context.Context, workspace, name string, c tool.Call) (res *sdk.CallToolResult, notes []string, err error) {
 	l, err := r.connect(ctx, workspace)
 	if err != nil {
 		return nil, nil, notCalled{err}
@@ -414,6 +434,9 @@ func (r *Remote) call(ctx context.Context, workspace, name string, c tool.Call) 
 	l.mu.Lock()
 	if l.doomed {
 		l.mu.Unlock()
+		if l.process == nil {
+			return nil, nil, notCalled{sessionLost{fmt.Errorf("the connection with the server %s has ended; call again", r.Name)}}
+		}
 		return nil, nil, notCalled{fmt.Errorf("the server %s is being ended, because a call was stopped; call again", r.Name)}
 	}
 	l.calls = append(l.calls, u)
@@ -421,7 +444,8 @@ func (r *Remote) call(ctx context.Context, workspace, name string, c tool.Call) 
 
 	params := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: name, Arguments: c.Args}
 	params.SetProgressToken(u.token)
-	calling := context.WithValue(limited, callKey{}, u)
+	d := &delivery{}
+	calling := context.WithValue(context.WithValue(limited, callKey{}, u), deliveryKey{}, d)
 	if res, err = l.session.CallTool(calling, params); r.openPages(calling, l, err) {
 		res, err = l.session.CallTool(calling, params)
 	}
@@ -435,6 +459,7 @@ func (r *Remote) call(ctx context.Context, workspace, name string, c tool.Call) 
 	l.doomed = l.doomed || limited.Err() != nil && l.process != nil || err != nil && !answered && l.process == nil
 	last := l.doomed && len(l.calls) == 0
 	l.mu.Unlock()
+	lost := limited.Err() == nil && needed == nil && l.lost(d, err)
 	if last {
 		go l.close("a call was stopped, or the connection has failed")
 	}
@@ -447,6 +472,8 @@ func (r *Remote) call(ctx context.Context, workspace, name string, c tool.Call) 
 		return nil, notes, fmt.Errorf("the server %s has ended while it worked on the call: %s. Whether the call has done anything is unknown; the next one starts the server again", r.Name, l.process.ended())
 	case needed != nil:
 		return nil, notes, notCalled{fmt.Errorf("the server %s has not made the call: %w", r.Name, needed)}
+	case lost:
+		return nil, notes, notCalled{sessionLost{fmt.Errorf("the server %s has not taken the call: %w", r.Name, err)}}
 	case answered:
 		return nil, notes, fmt.Errorf("the server %s has refused the call: %s", r.Name, refused.Message)
 	case err != nil:
@@ -471,6 +498,9 @@ const notSent = "rejected by transport"
 type notCalled struct{ error }
 
 func (e notCalled) Unwrap() error { return e.error }
+
+// sessionLost is why a call was not made: see [link.lost].
+type sessionLost struct{ error }
 
 // tokens count calls, to tell their progress apart.
 var tokens atomic.Int64

@@ -2,10 +2,12 @@ package mcp
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -703,6 +705,104 @@ func TestTheEndpointThatAServerNamesIsItsOwn(t *testing.T) {
 	}
 	if asked.Load() != 0 || len(s.told) != 1 || !strings.Contains(s.told[0], "it leads to another place, "+victim.URL) {
 		t.Errorf("%d requests; told %q", asked.Load(), s.told)
+	}
+}
+
+// A server elsewhere that was restarted, or has forgotten its session, has not taken the call: it is made in another session,
+// once.
+func TestASessionThatIsOverIsReplaced(t *testing.T) {
+	t.Parallel()
+	for how, forget := range map[string]func(w http.ResponseWriter, id json.RawMessage){
+		"plain": func(w http.ResponseWriter, _ json.RawMessage) {
+			http.Error(w, "session not found", http.StatusNotFound)
+		},
+		"TypeScript": answerWith(http.StatusNotFound, -32001, "Session not found"),
+		"everything": answerWith(http.StatusBadRequest, -32000, "Bad Request: No valid session ID provided"),
+		"busy":       answerWith(http.StatusBadRequest, -32602, "no such room"),
+		"gone":       func(http.ResponseWriter, json.RawMessage) { panic(http.ErrAbortHandler) },
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			good := goodServer()
+			good.AddResource(&sdk.Resource{URI: "x://menu", Name: "menu"}, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+				return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: "x://menu", Text: "Soup."}}}, nil
+			})
+			good.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+				return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+					if method == "server/discover" {
+						return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no such method"}
+					}
+					return next(ctx, method, req)
+				}
+			})
+			of := func(*http.Request) *sdk.Server { return good }
+			var handler atomic.Pointer[sdk.StreamableHTTPHandler]
+			handler.Store(sdk.NewStreamableHTTPHandler(of, nil))
+			var over atomic.Int64 // requests that the session is forgotten for
+			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				body, err := io.ReadAll(req.Body)
+				if err != nil {
+					return
+				}
+				req.Body = io.NopCloser(bytes.NewReader(body))
+				var m struct {
+					ID     json.RawMessage
+					Method string
+				}
+				asks := json.Unmarshal(body, &m) == nil && (m.Method == "tools/call" || m.Method == "resources/read")
+				if asks && req.Header.Get("Mcp-Session-Id") != "" && over.Add(-1) >= 0 {
+					forget(w, m.ID)
+					return
+				}
+				handler.Load().ServeHTTP(w, req)
+			}))
+			t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
+			s := play(t, Options{}, Definition{Name: "web", URL: web.URL})
+			if err := s.Prepare(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			say := func(forgotten int64) (tool.Result, string) {
+				over.Store(forgotten)
+				return s.call(t.Context(), "mcp__web__echo", `{"message":"hi"}`, tool.Call{})
+			}
+			if _, text := say(0); text != "hi" {
+				t.Fatalf("it said %q; told %q", text, s.told)
+			}
+			switch r, text := say(1); {
+			case how == "busy":
+				if r.NotStarted || text != "the server web has refused the call: no such room" {
+					t.Errorf("a refusal came as %q, not started %v", text, r.NotStarted)
+				}
+				return
+			case how == "gone":
+				if r.NotStarted || !strings.Contains(text, "Whether the call has done anything is unknown") {
+					t.Errorf("an answer that does not come came as %q, not started %v", text, r.NotStarted)
+				}
+			case text != "hi":
+				t.Errorf("after the session was forgotten it said %q", text)
+			default:
+				over.Store(1)
+				if parts, err := s.Get("web").Read(t.Context(), "x://menu"); err != nil || run.PlainText(parts) != "Soup." {
+					t.Errorf("a resource came as %q, %v", run.PlainText(parts), err)
+				}
+				if r, text := say(2); !r.NotStarted || !strings.HasPrefix(text, "the server web has not taken the call: ") {
+					t.Errorf("a server that forgets each session came as %q, not started %v", text, r.NotStarted)
+				}
+			}
+			web.CloseClientConnections()
+			handler.Store(sdk.NewStreamableHTTPHandler(of, nil)) // as after a restart
+			if _, text := say(0); text != "hi" {
+				t.Errorf("after a restart it said %q", text)
+			}
+		})
+	}
+}
+
+func answerWith(status, code int, message string) func(w http.ResponseWriter, id json.RawMessage) {
+	return func(w http.ResponseWriter, id json.RawMessage) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, id, code, message)
 	}
 }
 

@@ -1,12 +1,16 @@
 package mcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -59,10 +63,70 @@ func (h *headers) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Header.Set(name, value)
 	}
 	res, err := h.base.RoundTrip(req)
+	if d, is := req.Context().Value(deliveryKey{}).(*delivery); is && req.Method == http.MethodPost {
+		d.note(req, res, err)
+	}
 	if err == nil && res.Header.Get("Content-Type") != "text/event-stream" {
 		res.Body = &bounded{res.Body, maxIncoming}
 	}
 	return res, err
+}
+
+// A delivery is what became of a request of a client over HTTP.
+type delivery struct{ sent, forgotten, refused atomic.Bool }
+
+type deliveryKey struct{}
+
+func (d *delivery) note(req *http.Request, res *http.Response, err error) {
+	if unreached, is := errors.AsType[*net.OpError](err); is && unreached.Op == "dial" {
+		return
+	}
+	d.sent.Store(true)
+	if err == nil && req.Header.Get("Mcp-Session-Id") != "" {
+		d.forgotten.Store(res.StatusCode == http.StatusNotFound)
+		d.refused.Store(res.StatusCode == http.StatusBadRequest)
+	}
+}
+
+// notInitialized is the code with which servers that are made with the protocol's TypeScript library refuse a session that
+// they do not know, beside the 404 that the specification has.
+const notInitialized = -32000
+
+// lost reports whether a request on l has failed without being taken by the server, as the session with it is over: another
+// session may take it. It closes l, once no call is under way.
+func (l *link) lost(d *delivery, err error) bool {
+	if err == nil || l.process != nil {
+		return false
+	}
+	refused, answered := errors.AsType[*jsonrpc.Error](err)
+	answered = answered && refused.Message != notSent
+	if d.sent.Load() && !d.forgotten.Load() && (!d.refused.Load() || answered && refused.Code != notInitialized) {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.doomed = true; len(l.calls) == 0 {
+		go l.close("its session is over")
+	}
+	return true
+}
+
+// ask calls do, which gets what from the server, with a connection, and once more with another if the session turns out to
+// be over.
+func (r *Remote) ask(ctx context.Context, what string, do func(ctx context.Context, l *link) error) error {
+	for again := false; ; again = true {
+		l, err := r.connect(ctx, "")
+		if err != nil {
+			return err
+		}
+		d := &delivery{}
+		if err = do(context.WithValue(ctx, deliveryKey{}, d), l); err == nil {
+			return nil
+		}
+		if !l.lost(d, err) || again {
+			return fmt.Errorf("the server %s does not give %s: %w", r.Name, what, inLine(err))
+		}
+	}
 }
 
 // bounded is a body of at most left bytes more.

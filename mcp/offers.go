@@ -82,13 +82,13 @@ func (p Prompt) Get(ctx context.Context, words string) ([]run.Part, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, p.remote.callTimeout(), errCallTimeout)
 	defer cancel()
-	l, err := p.remote.connect(ctx, "")
+	var res *sdk.GetPromptResult
+	err := p.remote.ask(ctx, "the prompt", func(ctx context.Context, l *link) (err error) {
+		res, err = l.session.GetPrompt(ctx, &sdk.GetPromptParams{Name: p.of.Name, Arguments: given})
+		return err
+	})
 	if err != nil {
 		return nil, err
-	}
-	res, err := l.session.GetPrompt(ctx, &sdk.GetPromptParams{Name: p.of.Name, Arguments: given})
-	if err != nil {
-		return nil, fmt.Errorf("the server %s does not give the prompt: %w", p.Server, inLine(err))
 	}
 	var content []sdk.Content
 	for _, m := range res.Messages {
@@ -117,13 +117,13 @@ func (s *Servers) Resources() (all []string) {
 func (r *Remote) Read(ctx context.Context, uri string) ([]run.Part, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.callTimeout(), errCallTimeout)
 	defer cancel()
-	l, err := r.connect(ctx, "")
+	var res *sdk.ReadResourceResult
+	err := r.ask(ctx, "it", func(ctx context.Context, l *link) (err error) {
+		res, err = l.session.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
+		return err
+	})
 	if err != nil {
 		return nil, err
-	}
-	res, err := l.session.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
-	if err != nil {
-		return nil, fmt.Errorf("the server %s does not give it: %w", r.Name, inLine(err))
 	}
 	var parts []run.Part
 	for _, c := range res.Contents {
