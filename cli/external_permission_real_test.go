@@ -4,10 +4,14 @@ package cli
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,6 +29,14 @@ func agentShell(kind, command string) externaltest.Reply {
 		member = "cmd"
 	}
 	return externaltest.Reply{Tool: name, Args: fmt.Sprintf(`{%q:%q}`, member, command)}
+}
+
+// scripted returns a call of a tool of Codex's as its newer models make it: in a script.
+func scripted(r externaltest.Reply) externaltest.Reply {
+	if !json.Valid([]byte(r.Args)) {
+		r.Args = strconv.Quote(r.Args)
+	}
+	return externaltest.Reply{Tool: "exec", Args: "text(await tools." + r.Tool + "(" + r.Args + "))\n"}
 }
 
 func agentWrite(kind, file string) externaltest.Reply {
@@ -75,16 +87,24 @@ func (s *agentSite) made(names ...string) string {
 func TestRealAgentsDoWhatTheRulesAllow(t *testing.T) {
 	t.Parallel()
 	files := []string{"denied", "allowed", "asks", "edited", "secret"}
+	models := slices.Collect(maps.Values(agentModels))
 	for mode, want := range map[string]string{"default": "allowed", "accept-edits": "allowed edited", "plan": "", "bypass": "allowed asks edited"} {
-		for _, kind := range agentKinds {
-			t.Run(kind+"/"+mode, func(t *testing.T) {
+		for _, model := range append(models, "codex/gpt-6-sol") {
+			t.Run(model+"/"+mode, func(t *testing.T) {
 				t.Parallel()
+				kind, _, _ := strings.Cut(model, "/")
 				var s *agentSite
 				s = newAgentSite(t, kind, func(r externaltest.Request) externaltest.Reply {
-					return plays(agentShell(kind, "touch denied"), agentShell(kind, "mkdir allowed"), agentShell(kind, "tee asks </dev/null"),
-						agentWrite(kind, filepath.Join(s.dir, "edited")), agentWrite(kind, filepath.Join(s.dir, "secret")))(r)
+					all := []externaltest.Reply{agentShell(kind, "touch denied"), agentShell(kind, "mkdir allowed"), agentShell(kind, "tee asks </dev/null"),
+						agentWrite(kind, filepath.Join(s.dir, "edited")), agentWrite(kind, filepath.Join(s.dir, "secret"))}
+					for i := range all {
+						if slices.Contains(r.Tools, "exec") {
+							all[i] = scripted(all[i])
+						}
+					}
+					return plays(all...)(r)
 				})
-				s.must(t, []string{"run", "-m", agentModels[kind], "--mode", mode, "--deny", "shell(touch *)", "--deny", "write(secret)", "--deny", "edit(secret)",
+				s.must(t, []string{"run", "-m", model, "--mode", mode, "--deny", "shell(touch *)", "--deny", "write(secret)", "--deny", "edit(secret)",
 					"--allow", "shell(mkdir *)", "-p", "Try."}, "I tried all.")
 				if got := s.made(files...); got != want {
 					t.Errorf("there are %q, want %q; the results were %q", got, want, s.results())

@@ -47,14 +47,17 @@ func refused(kind string, schema any) string {
 	return ""
 }
 
-// The model of each program is offered all tools that pawl has for it, with schemas that its provider takes: an agent with all of
-// pawl's tools and a result of its own, which is a union, a planner and a worker.
+// The first request to the model of each program offers all tools that pawl has for it, with schemas that its provider takes: of an
+// agent with all of pawl's tools and a result of its own, which is a union, of a planner and of a worker. So it is where a program
+// leaves tools of servers to a search: Claude Code if it is told to, Codex for all models of OpenAI, which beside gpt-5.5 write scripts
+// that call the tools.
 func TestRealAgentsAreOfferedEveryTool(t *testing.T) {
 	t.Parallel()
 	if refused("codex", map[string]any{"type": "object", "oneOf": []any{}}) == "" || refused("gemini-cli", map[string]any{"type": "string"}) == "" {
 		t.Error("all schemas are taken")
 	}
-	withEach(t, func(t *testing.T, kind string) {
+	offered := func(t *testing.T, program string, env ...string) {
+		kind, _, _ := strings.Cut(program, "/")
 		s := newAgentSite(t, kind, func(r externaltest.Request) externaltest.Reply {
 			switch {
 			case len(r.Results) > 0:
@@ -66,9 +69,11 @@ func TestRealAgentsAreOfferedEveryTool(t *testing.T) {
 			}
 			return calls(kind, "choice", `{"kind":"one","n":7}`)
 		})
+		s.env = append(s.env, env...)
 		all := slices.DeleteFunc(app.ToolNames(), func(name string) bool { return name == "memory" || name == "skill" }) // which are off here
-		// Codex leaves them to a search of its own where its model has that, as gpt-5.5 does.
-		s.agent(t, "chooser", kind, "tools: ["+strings.Join(all, ", ")+`]
+		s.agent(t, "task-validator", program, "kind: planner")
+		s.agent(t, "builder", program)
+		s.agent(t, "chooser", program, "tools: ["+strings.Join(all, ", ")+`]
 output:
   tool: choice
   schema:
@@ -90,10 +95,14 @@ output:
 					continue
 				}
 				found = true
+				var missing []string
 				for _, name := range want {
 					if name = s.kind.ToolName(strings.ReplaceAll(submission.Wire(name), ".", "_")); !slices.Contains(r.Tools, name) {
-						t.Errorf("%s: there is no %s; there are %q", role, name, r.Tools)
+						missing = append(missing, name)
 					}
+				}
+				if len(missing) > 0 {
+					t.Errorf("%s: there are no %q; there are %q", role, missing, r.Tools)
 				}
 				for i, name := range r.Tools {
 					if own := strings.HasPrefix(name, s.kind.ToolName("")); !own {
@@ -109,5 +118,12 @@ output:
 				t.Errorf("nothing was asked as %q", role)
 			}
 		}
-	})
+	}
+	withEach(t, func(t *testing.T, kind string) { offered(t, kind) })
+	for name, env := range map[string][]string{"claude-code/claude-sonnet-4-5": {"ENABLE_TOOL_SEARCH=true"}, "codex/gpt-5.5": nil, "codex/gpt-6-sol": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			offered(t, name, env...)
+		})
+	}
 }

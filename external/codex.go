@@ -88,6 +88,8 @@ func (codex) invoke(t Turn, conversation string, resume bool) (invocation, error
 		set(key+"tool_timeout_sec", 86400)
 		set(key+"startup_timeout_sec", 60)
 		set(key+"required", true) // else the first requests are made without its tools until it is ready
+		// Else models of OpenAI find them by a search alone, or in the scripts that they write: the one that submits, too.
+		set(key+"omit_tools_from", []string{"deferred", "code_mode"})
 	}
 	if resume {
 		args = append(args, conversation)

@@ -228,18 +228,17 @@ func anthropicWhole(w http.ResponseWriter, r Reply, id string) {
 }
 
 func (q *Request) responses(body object) {
-	for _, t := range list(body["tools"]) {
+	tools := list(body["tools"])
+	for _, item := range list(body["input"]) {
+		tools = append(tools, list(item["tools"])...)
+	}
+	for _, t := range tools {
 		q.offer(t["name"], t["parameters"])
 		for _, inner := range list(t["tools"]) {
-			q.offer(fmt.Sprint(t["name"], "__", inner["name"]), inner["parameters"])
+			q.offer(strings.TrimPrefix(fmt.Sprint(t["name"], "__", inner["name"]), "functions__"), inner["parameters"])
 		}
 	}
 	for _, item := range list(body["input"]) {
-		for _, t := range list(item["tools"]) {
-			for _, inner := range list(t["tools"]) {
-				q.offer(inner["name"], inner["parameters"])
-			}
-		}
 		switch {
 		case item["type"] == "function_call_output", item["type"] == "custom_tool_call_output":
 			q.Results = append(q.Results, texts(item["output"]))
