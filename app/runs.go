@@ -18,6 +18,7 @@ import (
 	"pawl/runlog"
 	"pawl/store"
 	"pawl/tool"
+	"pawl/tool/changes"
 	"pawl/worker"
 )
 
@@ -260,7 +261,7 @@ func (w *Workspace) undo(ctx context.Context, id run.ID, to int64, dry bool) (to
 	}
 	env := w.ToolEnv(s)
 	// Changes that a fork has copied belong to the run that it was forked from.
-	changed := tool.ChangedBy(env, events, max(to, s.Created.ForkedAt), true)
+	changed := changes.By(w.State, id, events, max(to, s.Created.ForkedAt), true)
 	report := tool.UndoReport{}
 	if dry {
 		report = tool.PlanUndo(env, changed.Files)

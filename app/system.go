@@ -18,7 +18,7 @@ import (
 	"pawl/permission/filenames"
 	"pawl/run"
 	"pawl/submission"
-	"pawl/tool"
+	"pawl/tool/tree"
 )
 
 //go:embed system.md
@@ -115,7 +115,7 @@ func (w *Workspace) instructionsIn(s *settings, dir string) instructions.Options
 	root := sync.OnceValue(func() string { return instructions.Root(dir, w.home()) }) // most runs need it for nothing
 	o := instructions.Options{
 		Dir: dir, User: filepath.Join(w.env.UserDir(), "AGENTS.md"), Rules: []string{filepath.Join(w.env.UserDir(), "rules")}, Home: w.home(),
-		Foreign: func(folder string) bool { return tool.Ignored(root(), folder) },
+		Foreign: func(folder string) bool { return tree.Ignored(root(), folder) },
 		Refuse: func(name string) string {
 			if secret := filenames.Secret(name); secret != "" {
 				return "may contain secrets (" + secret + ")"

@@ -8,6 +8,7 @@ import (
 	"pawl/run"
 	"pawl/runlog"
 	"pawl/tool"
+	"pawl/tool/changes"
 	"pawl/view"
 	"pawl/worker/retention"
 )
@@ -92,7 +93,7 @@ func UndoFormOf(id run.ID, r tool.UndoReport, dry bool) UndoForm {
 		Forms(r.Changes, func(c run.FileChange) UndoneForm {
 			return UndoneForm{c.Path, strings.ReplaceAll(UndoneWords(c), " ", "_")}
 		}),
-		Forms(r.Skipped, func(s tool.Skipped) SkippedForm { return SkippedForm{s.Change.Path, s.Reason} }),
+		Forms(r.Skipped, func(s changes.Skipped) SkippedForm { return SkippedForm{s.Change.Path, s.Reason} }),
 		append([]string{}, r.Uncovered...), dry}
 }
 

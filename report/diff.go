@@ -12,7 +12,7 @@ import (
 	"pawl/app"
 	"pawl/internal/text"
 	"pawl/run"
-	"pawl/tool"
+	"pawl/tool/changes"
 	"pawl/tool/journal"
 	"pawl/view"
 )
@@ -40,21 +40,21 @@ func Diff(ctx context.Context, w *app.Workspace, id run.ID) (DiffForm, error) {
 	if err != nil {
 		return DiffForm{}, err
 	}
-	var changes []run.FileChange // one a file, in the order of their first changes
+	var files []run.FileChange // one a file, in the order of their first changes
 	at := map[string]int{}
 	// Changes that a fork has copied are the other run's.
-	changed := tool.ChangedBy(w.ToolEnv(s), events, s.Created.ForkedAt, false)
+	changed := changes.By(w.State, id, events, s.Created.ForkedAt, false)
 	for _, c := range changed.Files {
 		i, known := at[c.Path]
 		if !known {
-			at[c.Path] = len(changes)
-			changes = append(changes, c)
+			at[c.Path] = len(files)
+			files = append(files, c)
 			continue
 		}
-		changes[i].After, changes[i].AfterMode = c.After, c.AfterMode
+		files[i].After, files[i].AfterMode = c.After, c.AfterMode
 	}
 	form := DiffForm{id, []DiffFile{}}
-	for _, c := range changes {
+	for _, c := range files {
 		if c.Before != c.After || c.BeforeMode != c.AfterMode && c.BeforeMode != "" && c.AfterMode != "" {
 			form.Files = append(form.Files, diffFile(w, s.Created.Workspace, c))
 		}
@@ -77,7 +77,7 @@ func diffFile(w *app.Workspace, dir string, c run.FileChange) DiffFile {
 		f.Mode = c.BeforeMode + " to " + c.AfterMode
 	}
 	kept := journal.In(w.State)
-	before, err := contentOf(c.Before, func(string) ([]byte, error) { return tool.ContentBefore(w.State, dir, c) })
+	before, err := contentOf(c.Before, func(string) ([]byte, error) { return changes.Content(w.State, dir, c.Before, c.Git) })
 	if err == nil {
 		var after []byte
 		after, err = contentOf(c.After, func(hash string) ([]byte, error) {

@@ -11,7 +11,9 @@ import (
 
 	"pawl/run"
 	"pawl/sandbox"
+	"pawl/tool/changes"
 	"pawl/tool/journal"
+	"pawl/tool/tree"
 )
 
 // replacing lets one change of a file happen at a time in this process, from
@@ -53,7 +55,7 @@ func (c *change) do(env Env, id run.ID, call string) (run.FileChange, error) {
 		info, _ := c.at.stat()
 		env.saw(c.at.rel, view(c.after, info))
 	}
-	env.wrote(c.at.rel, c.entry.After)
+	changes.Wrote(env.StateDir, env.Workspace, c.at.rel, c.entry.After)
 	return run.FileChange{Path: c.entry.Path, Before: c.entry.Before, After: c.entry.After}, nil
 }
 
@@ -82,7 +84,7 @@ func (c *change) keep(env Env, id run.ID, call string) error {
 	}
 	e, err := env.journal().Record(id, call, c.entry, before)
 	if err != nil {
-		return fmt.Errorf("the change cannot be journaled in %s: %w; nothing was changed", env.StateDir, inWords(err))
+		return fmt.Errorf("the change cannot be journaled in %s: %w; nothing was changed", env.StateDir, tree.InWords(err))
 	}
 	c.entry = e
 	return nil
@@ -98,13 +100,13 @@ func (c *change) make() error {
 			return err
 		}
 		if err := c.at.dir.Remove(c.at.name); err != nil {
-			return fmt.Errorf("%s cannot be removed: %w", c.at.rel, inWords(err))
+			return fmt.Errorf("%s cannot be removed: %w", c.at.rel, tree.InWords(err))
 		}
 		c.at.sync()
 		return nil
 	}
 	if err := c.writeTemp(); err != nil {
-		return fmt.Errorf("%s cannot be written: %w; it is as it was", c.at.rel, inWords(err))
+		return fmt.Errorf("%s cannot be written: %w; it is as it was", c.at.rel, tree.InWords(err))
 	}
 	err := c.unchanged()
 	if err == nil {
@@ -167,7 +169,7 @@ func (c *change) install() error {
 		}
 	}
 	if err := c.at.dir.Rename(c.entry.Temp, c.at.name); err != nil {
-		return fmt.Errorf("%s cannot be replaced: %w; it is as it was", c.at.rel, inWords(err))
+		return fmt.Errorf("%s cannot be replaced: %w; it is as it was", c.at.rel, tree.InWords(err))
 	}
 	return nil
 }
@@ -182,7 +184,7 @@ func (c *change) unchanged() error {
 	case c.old == nil && err == nil:
 		return fmt.Errorf("%s was made by another process just now: read it first", c.at.rel)
 	case err != nil:
-		return fmt.Errorf("%s cannot be looked at: %w", c.at.rel, inWords(err))
+		return fmt.Errorf("%s cannot be looked at: %w", c.at.rel, tree.InWords(err))
 	case !os.SameFile(c.old, now) || now.Size() != c.old.Size() || !now.ModTime().Equal(c.old.ModTime()):
 		return fmt.Errorf("%s was changed by another process just now, and was not touched: read it again", c.at.rel)
 	}

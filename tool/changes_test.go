@@ -22,6 +22,7 @@ import (
 
 	"pawl/run"
 	"pawl/tool"
+	"pawl/tool/changes"
 	"pawl/tool/journal"
 	"pawl/tool/tooltest"
 )
@@ -66,9 +67,9 @@ func (s *story) settled(p run.CallSettled) {
 }
 
 // undo undoes what was done after an event.
-func (s *story) undo(t *testing.T, after int) (tool.UndoReport, tool.Changed) {
+func (s *story) undo(t *testing.T, after int) (tool.UndoReport, changes.Changed) {
 	t.Helper()
-	changed := tool.ChangedBy(s.env, s.events, int64(after), true)
+	changed := changes.By(s.env.StateDir, s.env.Run, s.events, int64(after), true)
 	report, err := tool.Undo(s.env, changed.Files)
 	if err != nil {
 		t.Fatal(err)
@@ -389,7 +390,7 @@ func TestAfterAKillUndoKnowsWhatTheCommandChanged(t *testing.T) {
 	s := newStory(t, map[string]string{"f": "1\n", "g": "1\n", "h": "1\n", "d/x": "1\n"})
 	j := journal.In(s.env.StateDir)
 	s.shell(t, "true") // what was there is known
-	killed := tool.BeginAndDie(t.Context(), s.env, "c_2")
+	killed := tool.BeginAndDie(t.Context(), &s.env, "c_2")
 	s.write(t, "f", "2\n")
 	if err := errors.Join(os.RemoveAll(filepath.Join(s.env.Workspace, "d")), os.WriteFile(filepath.Join(s.env.Workspace, "new"), nil, 0o644)); err != nil {
 		t.Fatal(err)
@@ -410,7 +411,7 @@ func TestAfterAKillUndoKnowsWhatTheCommandChanged(t *testing.T) {
 	}
 
 	// The next one was killed long before.
-	killed = tool.BeginAndDie(t.Context(), s.env, "c_3")
+	killed = tool.BeginAndDie(t.Context(), &s.env, "c_3")
 	s.write(t, "g", "a person's\n")
 	s.write(t, "late", "a person's\n")
 	killed()
@@ -419,7 +420,7 @@ func TestAfterAKillUndoKnowsWhatTheCommandChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, _ = s.undo(t, 2)
-	const nobody = " was changed after pawl was killed, and nobody knows by whom"
+	const nobody = " was changed when pawl did not see the command run any more, and nobody knows by whom"
 	wantSkipped(t, report, "g"+nobody, "late"+nobody)
 	holds("g", "a person's\n")(t, s.env, tool.Result{})
 }
@@ -488,7 +489,7 @@ func TestUndoOfRandomCommandsGivesTheTreeThatWasThere(t *testing.T) {
 			t.Cleanup(s.env.Session.Close)
 			report, _ := s.undo(t, 0)
 			// On a busy machine a folder that came and went is named now and then, though it is as it was.
-			files := slices.DeleteFunc(report.Skipped, func(s tool.Skipped) bool { return strings.HasPrefix(s.Change.BeforeMode+s.Change.AfterMode, "04") })
+			files := slices.DeleteFunc(report.Skipped, func(s changes.Skipped) bool { return strings.HasPrefix(s.Change.BeforeMode+s.Change.AfterMode, "04") })
 			if diff := cmp.Diff(want, s.tree(t)); diff != "" || len(files) > 0 {
 				t.Errorf("skipped %+v, the tree (-want +got):\n%s\n%s", files, diff, strings.Join(commands, "\n"))
 			}
@@ -529,7 +530,7 @@ func TestUndoAfterAKillNeedsNoResume(t *testing.T) {
 	t.Parallel()
 	s := newStory(t, map[string]string{"f": "1\n"})
 	s.shell(t, "true")
-	killed := tool.BeginAndDie(t.Context(), s.env, "c_2")
+	killed := tool.BeginAndDie(t.Context(), &s.env, "c_2")
 	s.write(t, "f", "2\n")
 	killed()
 	s.events = append(s.events, run.Event{Seq: 2, Payload: run.CallStarted{Call: "c_2", Attempt: 1}})

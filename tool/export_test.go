@@ -8,6 +8,7 @@ import (
 
 	"pawl/run"
 	"pawl/tool/journal"
+	"pawl/tool/tree"
 )
 
 // A Kill is a point at which a process may die while it changes a file.
@@ -67,14 +68,13 @@ func UndoDisturbed(env Env, changes []run.FileChange, disturb func()) error {
 	return err
 }
 
-// BeginAndDie begins a command as a call of env.Run; what it returns is the kill of the process.
-func BeginAndDie(ctx context.Context, env Env, call string) (kill func()) {
-	c := env.tracker().begin(ctx, env.Run, call, false)
+// BeginAndDie begins a command as a call of env.Run; what it returns is the kill of the process, after which env has another
+// session.
+func BeginAndDie(ctx context.Context, env *Env, call string) (kill func()) {
+	env.tracker().Begin(ctx, env.Run, call, false)
 	return func() {
-		c.t.mu.Lock()
-		defer c.t.mu.Unlock()
-		c.t.running = nil
-		close(c.t.beating)
+		env.Session.Close()
+		env.Session = &Session{}
 	}
 }
 
@@ -94,8 +94,8 @@ func ReplaceAll(content []byte, edits []Replacement) ([]byte, error) {
 // A Replacement is a replacement.
 type Replacement = replacement
 
-// InWords is inWords.
-func InWords(err error) error { return inWords(err) }
+// InWords is tree.InWords.
+func InWords(err error) error { return tree.InWords(err) }
 
 // NeedleIn reports whether an expression's needle is in a text.
 func NeedleIn(expr string, hay []byte) bool {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"regexp"
 	"sync"
+
+	"pawl/tool/tree"
 )
 
 // A finder finds the lines of files that a regular expression matches. It is
@@ -52,7 +54,7 @@ var findBuffers = sync.Pool{New: func() any { return new([findBuffer]byte) }}
 
 // inFolder searches one file. It holds findBuffer bytes of it at a time.
 func (f *finder) inFolder(ctx context.Context, dir *os.Root, name string, o findOptions) found {
-	file, _, err := openRegular(dir, name)
+	file, _, err := tree.OpenRegular(dir, name)
 	if err != nil {
 		return found{err: err}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"pawl/internal/stable"
 	"pawl/run"
+	"pawl/tool/tree"
 )
 
 //go:embed glob.md
@@ -65,14 +66,14 @@ func (a *globArgs) run(ctx context.Context, env Env, _ Call) (Result, error) {
 	if err != nil {
 		return failed(err), nil
 	}
-	defer start.close()
+	defer start.Close()
 	type hit struct {
 		rel   string
 		mtime int64
 	}
 	var hits []hit
 	unreadable := 0
-	err = walk(ctx, start, walking{hidden: true, unreadable: &unreadable}, func(_ *folder, at string, e fs.DirEntry) error {
+	err = tree.Walk(ctx, start, tree.Walking{Hidden: true, Unreadable: &unreadable}, func(_ *tree.Folder, at string, e fs.DirEntry) error {
 		if e.IsDir() || !a.matches(relativeTo(a.rel, at)) {
 			return nil
 		}

@@ -7,6 +7,7 @@ import (
 
 	"pawl/internal/proc"
 	"pawl/run"
+	"pawl/tool/changes"
 	"pawl/tool/printed"
 )
 
@@ -23,7 +24,7 @@ type job struct {
 	printed printed.Text
 	told    bool // its end has been told to the model; guarded by the shellState
 	process *proc.Process
-	tracked *tracked
+	tracked *changes.Command
 }
 
 // start starts the job's command. It runs until it ends, is stopped, or limit

@@ -10,6 +10,7 @@ import (
 
 	"pawl/internal/stable"
 	"pawl/run"
+	"pawl/tool/tree"
 )
 
 //go:embed list.md
@@ -64,7 +65,7 @@ func (a *listArgs) run(ctx context.Context, env Env, _ Call) (Result, error) {
 	if err != nil {
 		return failed(err), nil
 	}
-	defer f.close()
+	defer f.Close()
 	l := &listing{out: newFilling(500)}
 	l.folder(ctx, f, a.depth, 0)
 	return TextResult(l.result(ctx, a.rel)), nil
@@ -72,7 +73,7 @@ func (a *listArgs) run(ctx context.Context, env Env, _ Call) (Result, error) {
 
 // openStart opens the folder that a tool goes through, and says which there is
 // instead when it is not one.
-func openStart(ctx context.Context, env Env, rel string) (*folder, error) {
+func openStart(ctx context.Context, env Env, rel string) (*tree.Folder, error) {
 	f, err := openFolder(env, rel)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, missing(ctx, env, rel)
@@ -89,10 +90,10 @@ type listing struct {
 }
 
 // folder writes what is in f, and in its folders down to depth levels.
-func (l *listing) folder(ctx context.Context, f *folder, depth, level int) {
-	entries, ignored, err := f.entries()
+func (l *listing) folder(ctx context.Context, f *tree.Folder, depth, level int) {
+	entries, ignored, err := f.Entries()
 	if err != nil {
-		l.line(level, fmt.Sprintf("[cannot be read: %v]", inWords(err)))
+		l.line(level, fmt.Sprintf("[cannot be read: %v]", tree.InWords(err)))
 		return
 	}
 	l.ignored += ignored
@@ -117,25 +118,25 @@ func (l *listing) folder(ctx context.Context, f *folder, depth, level int) {
 			l.line(level, l.file(f, e))
 			continue
 		}
-		below, err := f.open(e.Name())
+		below, err := f.Open(e.Name())
 		if err != nil {
-			l.line(level, fmt.Sprintf("%s/  [cannot be read: %v]", printable(e.Name()), inWords(err)))
+			l.line(level, fmt.Sprintf("%s/  [cannot be read: %v]", printable(e.Name()), tree.InWords(err)))
 			continue
 		}
 		if depth > 1 {
 			l.line(level, printable(e.Name())+"/")
 			l.folder(ctx, below, depth-1, level+1)
 		} else {
-			inIt, ignored, _ := below.entries()
+			inIt, ignored, _ := below.Entries()
 			l.ignored += ignored
 			l.line(level, fmt.Sprintf("%s/  %s", printable(e.Name()), count(len(inIt), "entry", "entries")))
 		}
-		below.close()
+		below.Close()
 	}
 }
 
 // file describes what is no folder.
-func (l *listing) file(f *folder, e fs.DirEntry) string {
+func (l *listing) file(f *tree.Folder, e fs.DirEntry) string {
 	name := printable(e.Name())
 	switch e.Type() {
 	case 0:
@@ -144,7 +145,7 @@ func (l *listing) file(f *folder, e fs.DirEntry) string {
 		}
 		return name
 	case fs.ModeSymlink:
-		target, err := f.root.Readlink(e.Name())
+		target, err := f.Root.Readlink(e.Name())
 		if err != nil {
 			return name + "  (link)"
 		}

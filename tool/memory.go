@@ -8,6 +8,7 @@ import (
 	"pawl/memory"
 	"pawl/permission"
 	"pawl/run"
+	"pawl/tool/tree"
 )
 
 //go:embed memory.md
@@ -62,7 +63,7 @@ func (a *memoryArgs) inspect(env Env) (Intent, error) {
 func (a *memoryArgs) run(_ context.Context, env Env, _ Call) (Result, error) {
 	before, after, err := memory.Edit(env.StateDir, a.change.Apply)
 	if err != nil {
-		return failed(tell("Nothing was noted: %v", inWords(err))), nil
+		return failed(tell("Nothing was noted: %v", tree.InWords(err))), nil
 	}
 	return remembered(before, after), nil
 }

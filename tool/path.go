@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"unicode"
 	"unicode/utf8"
+
+	"pawl/tool/tree"
 )
 
 const (
@@ -42,7 +44,7 @@ func Resolve(env Env, path string) (rel string, outside bool, err error) {
 	if dir := kernelFolder(full); dir != "" && dir != kernelFolder(env.Workspace) {
 		return "", false, fmt.Errorf("%s is in %s, which holds devices and the kernel's own files: the file tools do not open them", path, dir)
 	}
-	if rel, ok := below(env.Workspace, full); ok {
+	if rel, ok := tree.Below(env.Workspace, full); ok {
 		return rel, false, nil
 	}
 	return full, env.dirOf(full) == "", nil
@@ -51,7 +53,7 @@ func Resolve(env Env, path string) (rel string, outside bool, err error) {
 // dirOf returns which of the further folders an absolute path is in; empty: none.
 func (e Env) dirOf(full string) string {
 	for _, dir := range e.Dirs {
-		if _, ok := below(dir, full); ok {
+		if _, ok := tree.Below(dir, full); ok {
 			return dir
 		}
 	}
@@ -68,8 +70,17 @@ func (e Env) rootOf(rel string) (root, called, rest string, err error) {
 	if dir == "" {
 		return "", "", "", fmt.Errorf("%s is outside the workspace", rel)
 	}
-	rest, _ = below(dir, rel)
+	rest, _ = tree.Below(dir, rel)
 	return dir, dir, rest, nil
+}
+
+// openFolder opens a folder by its resolved path.
+func openFolder(env Env, rel string) (*tree.Folder, error) {
+	root, called, rest, err := env.rootOf(rel)
+	if err != nil {
+		return nil, err
+	}
+	return tree.Open(root, called, rest)
 }
 
 // inside is Resolve for those who can do nothing with a path outside.
@@ -174,14 +185,14 @@ func follow(workspace, path string) (string, error) {
 		case errors.Is(err, syscall.ENOTDIR):
 			return "", fmt.Errorf("%s cannot be: %s is a file, not a folder", path, at)
 		case err != nil:
-			return "", fmt.Errorf("%s cannot be followed: %w", path, inWords(err))
+			return "", fmt.Errorf("%s cannot be followed: %w", path, tree.InWords(err))
 		case info.Mode()&fs.ModeSymlink != 0:
 			if links++; links > maxLinks {
 				return "", fmt.Errorf("%s goes through more than %d links: they lead in a circle", path, maxLinks)
 			}
 			target, err := os.Readlink(next)
 			if err != nil {
-				return "", fmt.Errorf("%s cannot be followed: %w", path, inWords(err))
+				return "", fmt.Errorf("%s cannot be followed: %w", path, tree.InWords(err))
 			}
 			if filepath.IsAbs(target) {
 				at = "/"
@@ -197,21 +208,10 @@ func follow(workspace, path string) (string, error) {
 	return at, nil
 }
 
-// below returns the path of full relative to folder, if it is in it.
-func below(folder, full string) (rel string, ok bool) {
-	if full == folder {
-		return ".", true
-	}
-	if folder != "/" {
-		folder += "/"
-	}
-	return strings.CutPrefix(full, folder)
-}
-
 // kernelFolder returns the one of the kernel's own folders that path is in.
 func kernelFolder(path string) string {
 	for _, dir := range []string{"/dev", "/proc", "/sys"} {
-		if _, ok := below(dir, path); ok {
+		if _, ok := tree.Below(dir, path); ok {
 			return dir
 		}
 	}

@@ -7,14 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"syscall"
 
 	"pawl/tool/journal"
+	"pawl/tool/tree"
 )
 
-// maxFile is how much of one file the tools that change files hold in memory,
-// several times over. Larger files are for the shell.
-const maxFile = 32 << 20
+// maxFile is how much of one file the tools that change files take. Larger files are for the shell.
+const maxFile = journal.MaxFile
 
 // A place is where a file of the workspace is or would be: the open folder it
 // is in, and its name there. What is done at a place cannot reach anything
@@ -38,19 +37,19 @@ func locate(env Env, path string) (*place, error) {
 	}
 	dir, err := os.OpenRoot(root)
 	if err != nil {
-		return nil, fmt.Errorf("the workspace %s cannot be opened: %w", root, inWords(err))
+		return nil, fmt.Errorf("the workspace %s cannot be opened: %w", root, tree.InWords(err))
 	}
 	names := strings.Split(rest, "/")
 	p := &place{rel: rel, dir: dir, name: names[len(names)-1]}
 	for i, name := range names[:len(names)-1] {
-		next, err := descend(p.dir, name)
+		next, err := tree.Descend(p.dir, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			p.missing = names[i : len(names)-1]
 			break
 		}
 		p.dir.Close()
 		if err != nil {
-			return nil, fmt.Errorf("%s cannot be opened: %w", rel, inWords(err))
+			return nil, fmt.Errorf("%s cannot be opened: %w", rel, tree.InWords(err))
 		}
 		p.dir = next
 	}
@@ -85,12 +84,12 @@ func (p *place) read() ([]byte, fs.FileInfo, error) {
 	if len(p.missing) > 0 {
 		return nil, nil, fs.ErrNotExist
 	}
-	f, info, err := openRegular(p.dir, p.name)
+	f, info, err := tree.OpenRegular(p.dir, p.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fs.ErrNotExist
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s cannot be read: %w", p.rel, inWords(err))
+		return nil, nil, fmt.Errorf("%s cannot be read: %w", p.rel, tree.InWords(err))
 	}
 	defer f.Close()
 	if info.Size() > maxFile {
@@ -98,7 +97,7 @@ func (p *place) read() ([]byte, fs.FileInfo, error) {
 	}
 	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s cannot be read: %w", p.rel, inWords(err))
+		return nil, nil, fmt.Errorf("%s cannot be read: %w", p.rel, tree.InWords(err))
 	}
 	if len(content) > maxFile {
 		return nil, nil, fmt.Errorf("%s grows while it is read: it has more than %s; use the shell", p.rel, size(maxFile))
@@ -111,12 +110,12 @@ func (p *place) makeFolders() error {
 	for len(p.missing) > 0 {
 		name := p.missing[0]
 		if err := p.dir.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("the folder %s cannot be made: %w", name, inWords(err))
+			return fmt.Errorf("the folder %s cannot be made: %w", name, tree.InWords(err))
 		}
 		p.sync()
-		next, err := descend(p.dir, name)
+		next, err := tree.Descend(p.dir, name)
 		if err != nil {
-			return fmt.Errorf("the folder %s cannot be opened: %w", name, inWords(err))
+			return fmt.Errorf("the folder %s cannot be opened: %w", name, tree.InWords(err))
 		}
 		p.dir.Close()
 		p.dir, p.missing = next, p.missing[1:]
@@ -131,82 +130,4 @@ func (p *place) sync() {
 		_ = d.Sync()
 		d.Close()
 	}
-}
-
-// errSwapped is what opening a path says when it is not what it was a moment ago.
-var errSwapped = errors.New("it was replaced while it was being opened: try again")
-
-// A notRegularError says that something is no file with content.
-type notRegularError struct{ mode fs.FileMode }
-
-func (e *notRegularError) Error() string {
-	switch e.mode.Type() {
-	case fs.ModeDir:
-		return "it is a folder: use list to see what is in it"
-	case fs.ModeSymlink:
-		return "it became a link while it was being opened: try again"
-	case fs.ModeNamedPipe:
-		return "it is a named pipe, not a file"
-	case fs.ModeSocket:
-		return "it is a socket, not a file"
-	}
-	return "it is a device, not a file"
-}
-
-// descend opens a folder in dir, if it is one: no link is followed. The path
-// was free of links when it was resolved, so one that is there now was put
-// there in between.
-func descend(dir *os.Root, name string) (*os.Root, error) {
-	before, err := dir.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if before.Mode()&fs.ModeSymlink != 0 {
-		return nil, errSwapped
-	}
-	if !before.IsDir() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
-	}
-	child, err := dir.OpenRoot(name)
-	if err != nil {
-		return nil, err
-	}
-	after, err := child.Stat(".")
-	if err != nil || !os.SameFile(before, after) {
-		child.Close()
-		return nil, errSwapped
-	}
-	return child, nil
-}
-
-// openRegular opens a file in dir for reading, if it is a regular one; no link
-// is followed. Opening never waits: a named pipe that nobody writes to would
-// block for ever, so its kind is looked at first, and O_NONBLOCK covers what is
-// swapped in between.
-//
-// A hard link to a file outside cannot be told from a file by its path, so it
-// can be read. Writing through it is impossible: files are replaced, and the
-// other name keeps its content. That is why write and edit do not refuse a file
-// that has several names, as package managers (pnpm) and clones on one disk make
-// them: the store that such a file is linked from stays as it is. A shell command
-// writes in place and through the link, if somebody made it before; one in the
-// sandbox can make none to what is outside.
-func openRegular(dir *os.Root, name string) (*os.File, fs.FileInfo, error) {
-	before, err := dir.Lstat(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !before.Mode().IsRegular() {
-		return nil, nil, &notRegularError{before.Mode()}
-	}
-	f, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	after, err := f.Stat()
-	if err != nil || !os.SameFile(before, after) {
-		f.Close()
-		return nil, nil, errSwapped
-	}
-	return f, after, nil
 }

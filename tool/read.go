@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"pawl/run"
+	"pawl/tool/tree"
 )
 
 //go:embed read.md
@@ -83,12 +84,12 @@ func (r *reading) run(ctx context.Context, env Env, _ Call) (Result, error) {
 	if len(at.missing) > 0 {
 		return failed(missing(ctx, env, at.rel)), nil
 	}
-	f, info, err := openRegular(at.dir, at.name)
+	f, info, err := tree.OpenRegular(at.dir, at.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return failed(missing(ctx, env, at.rel)), nil
 	}
 	if err != nil {
-		return failed(fmt.Errorf("%s cannot be read: %w", at.rel, inWords(err))), nil
+		return failed(fmt.Errorf("%s cannot be read: %w", at.rel, tree.InWords(err))), nil
 	}
 	defer f.Close()
 	r.rel, r.info = at.rel, info
@@ -124,7 +125,7 @@ func (r *reading) read(ctx context.Context, env Env, f *os.File) Result {
 	in := bufio.NewReaderSize(io.TeeReader(f, seen), 64<<10)
 	head, err := in.Peek(sniffed)
 	if err != nil && err != io.EOF {
-		return failed(fmt.Errorf("%s cannot be read: %w", r.rel, inWords(err)))
+		return failed(fmt.Errorf("%s cannot be read: %w", r.rel, tree.InWords(err)))
 	}
 	kind, media := kindOf(r.rel, head)
 	switch {
@@ -179,7 +180,7 @@ func (r *reading) lines(ctx context.Context, in *bufio.Reader) error {
 			continue
 		}
 		if err != nil && err != io.EOF {
-			return fmt.Errorf("%s cannot be read further than line %d: %w", r.rel, r.line, inWords(err))
+			return fmt.Errorf("%s cannot be read further than line %d: %w", r.rel, r.line, tree.InWords(err))
 		}
 		if length > 0 {
 			r.show(shown, length)
@@ -257,7 +258,7 @@ func (r *reading) whole(in io.Reader, kind string) ([]byte, error) {
 		err = errors.New("it grows while it is read")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w", r.rel, inWords(err))
+		return nil, fmt.Errorf("%s cannot be read: %w", r.rel, tree.InWords(err))
 	}
 	return content, nil
 }
@@ -307,7 +308,7 @@ func (r *reading) notebook(ctx context.Context, env Env, in io.Reader) (result R
 // notebook.
 func (r *reading) again(ctx context.Context, env Env, f *os.File) Result {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return failed(fmt.Errorf("%s cannot be read: %w", r.rel, inWords(err)))
+		return failed(fmt.Errorf("%s cannot be read: %w", r.rel, tree.InWords(err)))
 	}
 	r.asLines, r.asPages = true, false
 	result := r.read(ctx, env, f)

@@ -14,6 +14,7 @@ import (
 
 	"pawl/permission/filenames"
 	"pawl/run"
+	"pawl/tool/tree"
 )
 
 //go:embed search.md
@@ -124,7 +125,7 @@ func (q *query) run(ctx context.Context, env Env, _ Call) (Result, error) {
 	start, err := openFolder(env, q.rel)
 	switch {
 	case err == nil:
-		defer start.close()
+		defer start.Close()
 		rep.collect(inner, cancel, start)
 	case errors.Is(err, fs.ErrNotExist):
 		return failed(missing(ctx, env, q.rel)), nil
@@ -160,7 +161,7 @@ type searchReport struct {
 
 // A searchJob is one file to be searched.
 type searchJob struct {
-	in   *folder
+	in   *tree.Folder
 	name string
 	rel  string
 	done chan struct{} // closed when found is there
@@ -169,7 +170,7 @@ type searchJob struct {
 
 // collect searches the files below start. Workers search several at a time;
 // when it returns all of them have ended.
-func (s *searchReport) collect(ctx context.Context, cancel context.CancelFunc, start *folder) {
+func (s *searchReport) collect(ctx context.Context, cancel context.CancelFunc, start *tree.Folder) {
 	workers := min(8, runtime.GOMAXPROCS(0))
 	work := make(chan *searchJob)
 	order := make(chan *searchJob, 16*workers)
@@ -178,8 +179,8 @@ func (s *searchReport) collect(ctx context.Context, cancel context.CancelFunc, s
 	all.Go(func() {
 		defer close(work)
 		defer close(order)
-		w := walking{hidden: s.wantsHidden(), unreadable: &unreadable}
-		_ = walk(ctx, start, w, func(in *folder, rel string, e fs.DirEntry) error {
+		w := tree.Walking{Hidden: s.wantsHidden(), Unreadable: &unreadable}
+		_ = tree.Walk(ctx, start, w, func(in *tree.Folder, rel string, e fs.DirEntry) error {
 			if !e.Type().IsRegular() || s.matches != nil && !s.matches(relativeTo(s.rel, rel)) {
 				return nil
 			}
@@ -188,12 +189,12 @@ func (s *searchReport) collect(ctx context.Context, cancel context.CancelFunc, s
 				return nil
 			}
 			j := &searchJob{in: in, name: e.Name(), rel: rel, done: make(chan struct{})}
-			in.use()
+			in.Use()
 			for _, ch := range []chan *searchJob{order, work} {
 				select {
 				case ch <- j:
 				case <-ctx.Done():
-					in.close()
+					in.Close()
 					return ctx.Err()
 				}
 			}
@@ -203,8 +204,8 @@ func (s *searchReport) collect(ctx context.Context, cancel context.CancelFunc, s
 	for range workers {
 		all.Go(func() {
 			for j := range work {
-				j.found = s.find.inFolder(ctx, j.in.root, j.name, s.options())
-				j.in.close()
+				j.found = s.find.inFolder(ctx, j.in.Root, j.name, s.options())
+				j.in.Close()
 				close(j.done)
 			}
 		})
@@ -248,7 +249,7 @@ func (s *searchReport) oneFile(ctx context.Context, env Env, given string) error
 	}
 	f := s.find.inFolder(ctx, at.dir, at.name, s.options())
 	if f.err != nil {
-		return fmt.Errorf("%s cannot be searched: %w", at.rel, inWords(f.err))
+		return fmt.Errorf("%s cannot be searched: %w", at.rel, tree.InWords(f.err))
 	}
 	if f.binary {
 		return tell("%s is a binary file: search looks into text only.", at.rel)

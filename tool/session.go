@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"pawl/run"
+	"pawl/tool/changes"
 )
 
 // A Session is what the tools of one run keep between calls. All of it that decides
@@ -16,7 +17,7 @@ type Session struct {
 
 	shell shellState
 
-	tracker *tracker // of what commands change; nil: none has run yet
+	tracker *changes.Tracker // of what commands change; nil: none has run yet
 	closed  bool
 }
 

@@ -19,8 +19,10 @@ import (
 	"pawl/permission/filenames"
 	"pawl/run"
 	"pawl/sandbox"
+	"pawl/tool/changes"
 	"pawl/tool/printed"
 	"pawl/tool/proxy"
+	"pawl/tool/tree"
 )
 
 //go:embed shell.md
@@ -126,12 +128,12 @@ func (preparedShell) Expected() Intent {
 
 // Reconcile says in the journal what a command has changed whose process died. What became of it nobody knows.
 func (s preparedShell) Reconcile(env Env, c Call) (Result, bool) {
-	recoverChanges(env, c.Run, string(c.ID))
+	changes.Recover(env.StateDir, c.Run, string(c.ID))
 	return Result{}, false
 }
 
 func (s preparedShell) Prepare(ctx context.Context, env Env, level run.Confinement) {
-	env.tracker().prepare()
+	env.tracker().Prepare()
 	env.Sandbox.Prepare(ctx, level, s.options.fence(env, permission.Classification{}))
 }
 
@@ -383,9 +385,9 @@ func (a *shellArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 	openHosts(&command, session, c.Sandbox.Hosts(), a.shell.options.Lookup)
 	var r Result
 	var started bool
-	var tracked *tracked
+	var tracked *changes.Command
 	if change == run.MayChange && c.Sandbox != run.ReadOnly {
-		tracked = env.tracker().begin(ctx, c.Run, string(c.ID), a.Background)
+		tracked = env.tracker().Begin(ctx, c.Run, string(c.ID), a.Background)
 	}
 	if a.Background {
 		r, started = runJob(ctx, state, &job{command: a.Command, tracked: tracked}, command, session, a.limit)
@@ -395,13 +397,13 @@ func (a *shellArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 		if c.Sandbox == run.ReadOnly || c.Sandbox == run.Trial || c.Sandbox == run.Inside {
 			kept = min(kept, maxKeptReading)
 		}
-		defer tracked.end() // of a panic
+		defer tracked.End() // of a panic
 		r, started = runHere(ctx, env, command, session, a.limit, kept, is.Class, c)
-		r.Files = tracked.endWith(ctx)
+		r.Files = tracked.EndWith(ctx)
 	}
 	if r.Change = change; !started {
 		r.Change, r.Files = run.NoChange, nil
-		tracked.end()
+		tracked.End()
 	}
 	return withNotes(r, append(bracketed(turn.Notes()...), note)...), nil
 }
@@ -422,7 +424,7 @@ func runHere(ctx context.Context, env Env, command proc.Command, session *sandbo
 	state := &env.Session.shell
 	folder, tell, err := os.Pipe()
 	if err != nil {
-		return notStarted("the command was not started: " + inWords(err).Error()), false
+		return notStarted("the command was not started: " + tree.InWords(err).Error()), false
 	}
 	defer folder.Close()
 	limited, cancel := context.WithTimeoutCause(ctx, limit, timeLimit(limit))
@@ -536,7 +538,7 @@ func runJob(ctx context.Context, state *shellState, j *job, command proc.Command
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		session.End()
-		return notStarted("the job was not started: " + inWords(err).Error()), false
+		return notStarted("the job was not started: " + tree.InWords(err).Error()), false
 	}
 	defer null.Close()
 	command.Extra = []*os.File{null}

@@ -14,6 +14,7 @@ import (
 	"pawl/internal/proc"
 	"pawl/run"
 	"pawl/sandbox"
+	"pawl/tool/tree"
 )
 
 const (
@@ -64,7 +65,7 @@ func (s *shellState) move(env Env, from, to string) (note string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, in := below(env.Workspace, to); !in && env.dirOf(to) == "" {
+	if _, in := tree.Below(env.Workspace, to); !in && env.dirOf(to) == "" {
 		s.dir = ""
 		env.movedTo(".")
 		return fmt.Sprintf("[%s is outside the workspace; the next command starts in the workspace again]", to)
@@ -153,7 +154,7 @@ func (s *shellState) leave(j *job) {
 	session := s.sessions[j]
 	s.mu.Unlock()
 	told := bracketed(session.End()...)
-	j.tracked.end()
+	j.tracked.End()
 	s.mu.Lock()
 	s.remarks = append(s.remarks, told...)
 	s.mu.Unlock()
@@ -271,5 +272,5 @@ func (s *Session) Close() {
 	t := s.tracker
 	s.tracker, s.closed = nil, true
 	s.mu.Unlock()
-	t.release()
+	t.Release()
 }

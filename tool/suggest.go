@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pawl/internal/text"
+	"pawl/tool/tree"
 )
 
 // missing says that a file is not there, and which one may be meant.
@@ -17,8 +18,8 @@ func missing(ctx context.Context, env Env, rel string) error {
 	says := rel + " does not exist."
 	var names []string
 	if f, err := openFolder(env, dir); err == nil {
-		entries, _, err := f.entries()
-		f.close()
+		entries, _, err := f.Entries()
+		f.Close()
 		if err == nil {
 			for _, e := range entries {
 				names = append(names, e.Name())
@@ -49,10 +50,10 @@ func elsewhere(ctx context.Context, env Env, name string) []string {
 	if err != nil {
 		return nil
 	}
-	defer start.close()
-	_ = walk(ctx, start, walking{hidden: true}, func(_ *folder, rel string, e fs.DirEntry) error {
+	defer start.Close()
+	_ = tree.Walk(ctx, start, tree.Walking{Hidden: true}, func(_ *tree.Folder, rel string, e fs.DirEntry) error {
 		if left--; left < 0 || len(found) == 3 {
-			return errEnough
+			return tree.ErrEnough
 		}
 		if !e.IsDir() && strings.EqualFold(e.Name(), name) {
 			found = append(found, rel)

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -15,7 +14,9 @@ import (
 	"syscall"
 
 	"pawl/run"
+	"pawl/tool/changes"
 	"pawl/tool/journal"
+	"pawl/tool/tree"
 )
 
 // An UndoReport says what came of an [Undo].
@@ -24,15 +25,9 @@ type UndoReport struct {
 	// take it back.
 	Changes []run.FileChange
 	// Skipped are the changes that were left alone.
-	Skipped []Skipped
+	Skipped []changes.Skipped
 	// Uncovered says, for people, what commands may have changed that undoing does not look at.
 	Uncovered []string
-}
-
-// A Skipped change was not undone.
-type Skipped struct {
-	Change run.FileChange
-	Reason string // for people
 }
 
 // Undo puts paths back to how they were before the given changes, which are in
@@ -95,10 +90,10 @@ func conditionOf(hash, mode string) condition {
 		if hash == "" {
 			return condition{}
 		}
-		return condition{kind: kindFile, any: true, hash: hash}
+		return condition{kind: journal.KindFile, any: true, hash: hash}
 	}
 	m, _ := strconv.ParseUint(mode, 8, 32)
-	return condition{kind: uint32(m) & kindMask, perm: fs.FileMode(m).Perm(), hash: hash}
+	return condition{kind: uint32(m) & journal.KindMask, perm: fs.FileMode(m).Perm(), hash: hash}
 }
 
 func before(c run.FileChange) condition { return conditionOf(c.Before, c.BeforeMode) }
@@ -110,7 +105,7 @@ func (c condition) mode() string {
 	if c.kind == 0 || c.any {
 		return ""
 	}
-	return octal(c.kind | uint32(c.perm))
+	return journal.Octal(c.kind | uint32(c.perm))
 }
 
 // is reports whether a path in condition c is what was left there. Permission bits that
@@ -127,7 +122,7 @@ type step struct {
 
 func (s step) change() run.FileChange {
 	c := run.FileChange{Path: s.path, Before: s.now.hash, After: s.to.hash}
-	if s.now.kind != kindFile || s.to.kind != kindFile || !s.to.any && s.now.perm != s.to.perm {
+	if s.now.kind != journal.KindFile || s.to.kind != journal.KindFile || !s.to.any && s.now.perm != s.to.perm {
 		c.BeforeMode, c.AfterMode = s.now.mode(), s.to.mode()
 		if s.to.any {
 			c.BeforeMode = ""
@@ -138,7 +133,7 @@ func (s step) change() run.FileChange {
 
 // planUndo works out what is to be done to each path, and what not. It looks at
 // everything that could be in the way before anything is touched.
-func planUndo(env Env, changes []run.FileChange) (todo []step, skipped []Skipped) {
+func planUndo(env Env, changes []run.FileChange) (todo []step, skipped []changes.Skipped) {
 	chains := map[string][]run.FileChange{} // by path, last first
 	for _, c := range slices.Backward(changes) {
 		chains[c.Path] = append(chains[c.Path], c)
@@ -175,12 +170,12 @@ func (s step) removes() int {
 func depth(path string) int { return strings.Count(path, "/") }
 
 // doAll makes all changes, or none. Folders that are not empty stay.
-func doAll(env Env, todo []step) (done []run.FileChange, left []Skipped, err error) {
+func doAll(env Env, todo []step) (done []run.FileChange, left []changes.Skipped, err error) {
 	var made []step
 	for _, s := range todo {
 		err := s.do(env)
 		if errors.Is(err, errNotEmpty) {
-			left = append(left, Skipped{s.original, s.path + " is not empty: something in it was not made by the run, or was changed since"})
+			left = append(left, changes.Skipped{Change: s.original, Reason: s.path + " is not empty: something in it was not made by the run, or was changed since"})
 			continue
 		}
 		if err != nil {
@@ -206,11 +201,11 @@ func pathsOf(changes []run.FileChange) []string {
 }
 
 // planPath works out what is to be done to one path.
-func planPath(env Env, path string, chain []run.FileChange) (plan step, skipped []Skipped) {
-	skipAll := func(reason string) (step, []Skipped) {
-		var all []Skipped
+func planPath(env Env, path string, chain []run.FileChange) (plan step, skipped []changes.Skipped) {
+	skipAll := func(reason string) (step, []changes.Skipped) {
+		var all []changes.Skipped
 		for _, c := range chain {
-			all = append(all, Skipped{c, reason})
+			all = append(all, changes.Skipped{Change: c, Reason: reason})
 		}
 		return step{}, all
 	}
@@ -225,7 +220,7 @@ func planPath(env Env, path string, chain []run.FileChange) (plan step, skipped 
 	to, git := now, ""
 	for _, c := range chain {
 		if !to.is(after(c)) {
-			skipped = append(skipped, Skipped{c, fmt.Sprintf("%s was changed after this", path)})
+			skipped = append(skipped, changes.Skipped{Change: c, Reason: fmt.Sprintf("%s was changed after this", path)})
 			continue
 		}
 		is, was := after(c), before(c)
@@ -235,40 +230,18 @@ func planPath(env Env, path string, chain []run.FileChange) (plan step, skipped 
 		to, git = was, c.Git
 		plan.original = c
 	}
-	if to.kind == kindFile && now.kind == 0 && to.any {
+	if to.kind == journal.KindFile && now.kind == 0 && to.any {
 		if perm := env.journal().KeptPerm(env.Run, path, to.hash); perm != 0 {
 			to.perm, to.any = perm, false
 		}
 	}
 	plan.path, plan.now, plan.to, plan.git = path, now, to, git
 	if to.hash != "" && to.hash != now.hash {
-		if _, err := contentOf(env, to.hash, git); err != nil {
+		if _, err := changes.Content(env.StateDir, env.Workspace, to.hash, git); err != nil {
 			return skipAll(fmt.Sprintf("%s: %v", path, err))
 		}
 	}
 	return plan, skipped
-}
-
-// contentOf returns a content of a change, from the journal or from git.
-func contentOf(env Env, hash, git string) ([]byte, error) {
-	content, err := env.journal().Content(hash)
-	if err == nil || git == "" {
-		return content, err
-	}
-	return journalOrGit(trackerKey{env.StateDir, env.Workspace}, hash, git, err)
-}
-
-// ContentBefore returns the content that a path had before a change of a run that worked in a workspace.
-func ContentBefore(stateDir, workspace string, c run.FileChange) ([]byte, error) {
-	return contentOf(Env{StateDir: stateDir, Workspace: workspace}, c.Before, c.Git)
-}
-
-func journalOrGit(key trackerKey, hash, git string, missing error) ([]byte, error) {
-	content, err := gitContent(context.Background(), key, git)
-	if err != nil || journal.Hash(content) != hash {
-		return nil, missing
-	}
-	return content, nil
 }
 
 // errNoFolder says that a path is in something that is no folder: nothing is there.
@@ -286,23 +259,23 @@ func placeOf(env Env, path string) (*place, error) {
 	}
 	dir, err := os.OpenRoot(root)
 	if err != nil {
-		return nil, fmt.Errorf("the workspace %s cannot be opened: %w", root, inWords(err))
+		return nil, fmt.Errorf("the workspace %s cannot be opened: %w", root, tree.InWords(err))
 	}
 	p := &place{rel: path, dir: dir, name: names[len(names)-1]}
 	for i, name := range names[:len(names)-1] {
-		next, err := descend(p.dir, name)
+		next, err := tree.Descend(p.dir, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			p.missing = names[i : len(names)-1]
 			break
 		}
 		p.dir.Close()
 		switch {
-		case errors.Is(err, errSwapped):
+		case errors.Is(err, tree.ErrSwapped):
 			return nil, fmt.Errorf("%s leads elsewhere now: %s became a link", path, strings.Join(names[:i+1], "/"))
 		case errors.Is(err, syscall.ENOTDIR):
 			return nil, errNoFolder
 		case err != nil:
-			return nil, fmt.Errorf("%s cannot be opened: %w", path, inWords(err))
+			return nil, fmt.Errorf("%s cannot be opened: %w", path, tree.InWords(err))
 		}
 		p.dir = next
 	}
@@ -326,25 +299,25 @@ func (p *place) condition() (condition, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return condition{}, nil
 	} else if err != nil {
-		return condition{}, fmt.Errorf("%s cannot be looked at: %w", p.rel, inWords(err))
+		return condition{}, fmt.Errorf("%s cannot be looked at: %w", p.rel, tree.InWords(err))
 	}
-	c := condition{kind: modeOf(info) & kindMask, perm: info.Mode().Perm()}
+	c := condition{kind: journal.ModeOf(info) & journal.KindMask, perm: info.Mode().Perm()}
 	switch c.kind {
-	case kindLink:
+	case journal.KindLink:
 		c.perm = 0o777
 		to, err := p.dir.Readlink(p.name)
 		if err != nil {
-			return c, fmt.Errorf("%s cannot be read: %w", p.rel, inWords(err))
+			return c, fmt.Errorf("%s cannot be read: %w", p.rel, tree.InWords(err))
 		}
 		c.hash = hashOf([]byte(filepath.ToSlash(to)))
-	case kindFile:
+	case journal.KindFile:
 		content, _, err := p.read()
 		if err != nil {
 			return c, err
 		}
 		c.hash = hashOf(content)
 	case 0:
-		return c, fmt.Errorf("%s is %w", p.rel, &notRegularError{info.Mode()})
+		return c, fmt.Errorf("%s is %w", p.rel, &tree.NotRegularError{Mode: info.Mode()})
 	}
 	return c, nil
 }
@@ -366,32 +339,32 @@ func (s step) do(env Env) error {
 	if now != s.now {
 		return fmt.Errorf("%s was changed by another process just now, and was not touched: look at it again", s.path)
 	}
-	if s.now.kind == kindFile && s.to.kind == kindFile || s.now.kind == kindFile && s.to.kind == 0 || s.now.kind == 0 && s.to.kind == kindFile {
+	if s.now.kind == journal.KindFile && s.to.kind == journal.KindFile || s.now.kind == journal.KindFile && s.to.kind == 0 || s.now.kind == 0 && s.to.kind == journal.KindFile {
 		return s.file(env, at)
 	}
-	if s.now.kind != 0 && s.now.kind != s.to.kind || s.now.kind == kindLink {
+	if s.now.kind != 0 && s.now.kind != s.to.kind || s.now.kind == journal.KindLink {
 		if err := s.remove(env, at); err != nil || s.to.kind == 0 {
 			return err
 		}
 		s.now = condition{}
 	}
 	switch s.to.kind {
-	case kindFile:
+	case journal.KindFile:
 		return s.file(env, at)
-	case kindDir:
+	case journal.KindDir:
 		if s.now.kind == 0 {
 			if err := at.makeFolders(); err != nil {
 				return err
 			}
 			if err := at.dir.Mkdir(at.name, 0o777); err != nil {
-				return fmt.Errorf("the folder %s cannot be made: %w", s.path, inWords(err))
+				return fmt.Errorf("the folder %s cannot be made: %w", s.path, tree.InWords(err))
 			}
 		}
 		if err := at.dir.Chmod(at.name, s.to.perm); err != nil {
-			return fmt.Errorf("the mode of %s cannot be changed: %w", s.path, inWords(err))
+			return fmt.Errorf("the mode of %s cannot be changed: %w", s.path, tree.InWords(err))
 		}
-	case kindLink:
-		target, err := contentOf(env, s.to.hash, s.git)
+	case journal.KindLink:
+		target, err := changes.Content(env.StateDir, env.Workspace, s.to.hash, s.git)
 		if err == nil {
 			err = at.makeFolders()
 		}
@@ -399,7 +372,7 @@ func (s step) do(env Env) error {
 			err = at.dir.Symlink(filepath.FromSlash(string(target)), at.name)
 		}
 		if err != nil {
-			return fmt.Errorf("the link %s cannot be made: %w", s.path, inWords(err))
+			return fmt.Errorf("the link %s cannot be made: %w", s.path, tree.InWords(err))
 		}
 	}
 	at.sync()
@@ -408,15 +381,15 @@ func (s step) do(env Env) error {
 
 // remove takes away what is at a path; where a link led is kept.
 func (s step) remove(env Env, at *place) error {
-	if s.now.kind == kindFile {
+	if s.now.kind == journal.KindFile {
 		gone := s
 		gone.to = condition{}
 		return gone.file(env, at)
 	}
-	if s.now.kind == kindLink {
+	if s.now.kind == journal.KindLink {
 		target, err := at.dir.Readlink(at.name)
 		if err == nil {
-			_, err = env.journal().Record(env.Run, "undo-"+rand.Text(), journal.Entry{Path: s.path, Mode: octal(kindLink | 0o777)}, []byte(filepath.ToSlash(target)))
+			_, err = env.journal().Record(env.Run, "undo-"+rand.Text(), journal.Entry{Path: s.path, Mode: journal.Octal(journal.KindLink | 0o777)}, []byte(filepath.ToSlash(target)))
 		}
 		if err != nil {
 			return err
@@ -427,7 +400,7 @@ func (s step) remove(env Env, at *place) error {
 		return errNotEmpty
 	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be removed: %w", s.path, inWords(err))
+		return fmt.Errorf("%s cannot be removed: %w", s.path, tree.InWords(err))
 	}
 	at.sync()
 	return nil
@@ -437,14 +410,14 @@ func (s step) remove(env Env, at *place) error {
 func (s step) file(env Env, at *place) error {
 	c := &change{at: at, remove: s.to.kind == 0}
 	content, info, err := at.read()
-	if err == nil && s.now.kind == kindFile {
+	if err == nil && s.now.kind == journal.KindFile {
 		c.before, c.old = content, info
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if !c.remove {
 		if c.after = content; s.to.hash != s.now.hash {
-			if c.after, err = contentOf(env, s.to.hash, s.git); err != nil {
+			if c.after, err = changes.Content(env.StateDir, env.Workspace, s.to.hash, s.git); err != nil {
 				return fmt.Errorf("%s: %w", s.path, err)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 
 	"pawl/run"
 	"pawl/tool"
+	"pawl/tool/changes"
 	"pawl/tool/journal"
 	"pawl/tool/tooltest"
 )
@@ -92,14 +93,14 @@ func TestUndoTakesAChainBackAndLeavesAPersonsWorkAlone(t *testing.T) {
 	t.Parallel()
 	env := tooltest.NewEnv(t, map[string]string{"a": "a1\n", "b": "b1\n"})
 	chmod(t, env, "a", 0o755)
-	var changes []run.FileChange
+	var made []run.FileChange
 	do := func(tl tool.Tool, args map[string]any) {
 		t.Helper()
 		r := call(t, env, tl, args)
 		if r.IsError {
 			t.Fatal(run.PlainText(r.Content))
 		}
-		changes = append(changes, r.Files...)
+		made = append(made, r.Files...)
 	}
 	edit := func(path, from, to string) {
 		t.Helper()
@@ -113,7 +114,7 @@ func TestUndoTakesAChainBackAndLeavesAPersonsWorkAlone(t *testing.T) {
 	chmod(t, env, "d/new", 0o700)
 	tooltest.WriteFile(t, env, "b", "a person's\n")
 
-	report, err := tool.Undo(env, changes)
+	report, err := tool.Undo(env, made)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,14 +124,14 @@ func TestUndoTakesAChainBackAndLeavesAPersonsWorkAlone(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(env.Workspace, "d/new")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file that was made is still there: %v", err)
 	}
-	want := []tool.Skipped{{Change: changes[1], Reason: "b was changed after this"}}
+	want := []changes.Skipped{{Change: made[1], Reason: "b was changed after this"}}
 	if diff := cmp.Diff(want, report.Skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
 	}
 
 	// Done again after a kill in between, it has nothing left to do.
-	again, err := tool.Undo(env, changes)
-	if err != nil || len(again.Changes) != 0 || len(again.Skipped) != len(changes) {
+	again, err := tool.Undo(env, made)
+	if err != nil || len(again.Changes) != 0 || len(again.Skipped) != len(made) {
 		t.Errorf("undo again: %+v, %v", again, err)
 	}
 

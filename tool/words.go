@@ -2,56 +2,11 @@ package tool
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
-	"os"
 	"strings"
-	"syscall"
 	"unicode"
 
 	"pawl/internal/text"
 )
-
-// inWords says in words what the system refused, without the operation's and
-// the temporary file's name: who reads it knows which file it is about. The
-// error can still be tested with [errors.Is].
-func inWords(err error) error {
-	for _, w := range []struct {
-		is   error
-		says string
-	}{
-		{syscall.ENOSPC, "the disk is full: free some space and try again"},
-		{syscall.EDQUOT, "the disk quota is used up: free some space and try again"},
-		{syscall.EROFS, "the file system is read-only"},
-		{syscall.EIO, "the disk has an error (input/output error)"},
-		{syscall.EMFILE, "too many files are open in this process"},
-		{syscall.ENFILE, "too many files are open on this machine"},
-		{syscall.ENAMETOOLONG, "a name in it is too long for the file system"},
-		{syscall.ENOTDIR, "a part of the path is a file, not a folder"},
-		{syscall.ELOOP, "its links lead in a circle"},
-		{fs.ErrPermission, "permission denied: this user may not"},
-		{fs.ErrNotExist, "it does not exist"},
-	} {
-		if errors.Is(err, w.is) {
-			return &wordedError{w.says, err}
-		}
-	}
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	if e, ok := errors.AsType[*os.LinkError](err); ok {
-		return e.Err
-	}
-	return err
-}
-
-type wordedError struct {
-	says string
-	err  error
-}
-
-func (e *wordedError) Error() string { return e.says }
-func (e *wordedError) Unwrap() error { return e.err }
 
 // failed returns err as the result of a call, for the model.
 func failed(err error) Result { return ErrorResult(err.Error()) }

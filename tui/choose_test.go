@@ -11,6 +11,7 @@ import (
 	"pawl/run"
 	"pawl/runlog"
 	"pawl/tool"
+	"pawl/tool/changes"
 )
 
 // Files are offered after @, by what of their names was typed; one with a blank is quoted.
@@ -240,7 +241,7 @@ func TestWhatUndoingDidIsSaid(t *testing.T) {
 	if got := strings.Join(undoWords(tool.UndoReport{}), "\n"); got != "no files were changed" {
 		t.Errorf("of nothing: %q", got)
 	}
-	report := tool.UndoReport{Changes: []run.FileChange{{Path: "a.txt", Before: "1"}}, Skipped: []tool.Skipped{{Reason: "b.txt has changed since"}}}
+	report := tool.UndoReport{Changes: []run.FileChange{{Path: "a.txt", Before: "1"}}, Skipped: []changes.Skipped{{Reason: "b.txt has changed since"}}}
 	if got := undoWords(report); len(got) != 2 || !strings.HasPrefix(got[0], "a.txt: ") || got[1] != "not undone: b.txt has changed since" {
 		t.Errorf("of one and one that was left: %q", got)
 	}

@@ -20,7 +20,7 @@ import (
 	"pawl/render"
 	"pawl/run"
 	"pawl/runlog"
-	"pawl/tool"
+	"pawl/tool/tree"
 	"pawl/tui/editor"
 	"pawl/tui/keys"
 	"pawl/view"
@@ -651,7 +651,7 @@ func (m *model) wantFiles() []effect {
 	}
 	m.input.asked = true
 	return []effect{later(func(ctx context.Context, b *backend) error {
-		names, err := tool.Files(ctx, b.ws.Dir, maxFiles)
+		names, err := tree.Files(ctx, b.ws.Dir, maxFiles)
 		b.post(filesKnown{append(names, b.ws.Resources()...)})
 		return err
 	})}

@@ -23,12 +23,14 @@ const (
 	basePrefix = "base-"
 )
 
+// MaxFile bounds a content that is kept: the tools that change files hold it in memory, several times over.
+const MaxFile = 32 << 20
+
 const (
 	// minDelta is the size from which a content may be stored as a difference. Compressed,
 	// a smaller one takes a few blocks of a disk at most.
 	minDelta = 64 << 10
-	// maxContent bounds what is decompressed; a larger content is damaged. The tools
-	// that change files take at most 32 MB.
+	// maxContent bounds what is decompressed; a larger content is damaged.
 	maxContent = 64 << 20
 )
 

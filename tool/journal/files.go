@@ -32,6 +32,34 @@ type File struct {
 	Kept bool
 }
 
+// Kind returns the kind of a path: KindFile, KindDir or KindLink.
+func (f File) Kind() uint32 { return f.Mode & KindMask }
+
+// Kinds of paths in [File.Mode], as in stat(2).
+const (
+	KindMask = 0o170000
+	KindDir  = 0o040000
+	KindFile = 0o100000
+	KindLink = 0o120000
+)
+
+// ModeOf returns the kind and the permission bits of a path, as git has them; 0 for what is none of the three kinds.
+func ModeOf(info fs.FileInfo) uint32 {
+	perm := uint32(info.Mode().Perm())
+	switch info.Mode().Type() {
+	case 0:
+		return KindFile | perm
+	case fs.ModeDir:
+		return KindDir | perm
+	case fs.ModeSymlink:
+		return KindLink | 0o777
+	}
+	return 0
+}
+
+// Octal returns a mode as changes have it.
+func Octal(mode uint32) string { return fmt.Sprintf("%06o", mode) }
+
 // filesVersion is that of the form of [Files] on disk; another one is not read. It is written for each command that changes
 // something, so it is made by hand: encoding/gob takes ten times as long.
 const filesVersion = 2

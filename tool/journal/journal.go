@@ -22,6 +22,7 @@
 package journal
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -161,6 +162,33 @@ func (j Journal) LastAlive(id run.ID, call string) time.Time {
 		return time.Time{}
 	}
 	return info.ModTime()
+}
+
+// usePrefix begins the names of commands of external agents of which it is not known yet, or never was, which call they are.
+const usePrefix = "use-"
+
+// NewUse returns a name for such a command.
+func NewUse() string { return usePrefix + rand.Text() }
+
+// Uses returns the names of such commands of a run.
+func (j Journal) Uses(id run.ID) (uses []string) {
+	entries, _ := j.readDir(j.RunDir(id)) // what cannot be read is not known
+	for _, e := range entries {
+		if use, ok := strings.CutSuffix(e.Name(), ".json"); ok && strings.HasPrefix(use, usePrefix) {
+			uses = append(uses, use)
+		}
+	}
+	return uses
+}
+
+// Rename says that a command is a call, and returns its entry.
+func (j Journal) Rename(id run.ID, use, call string) Command {
+	e, err := j.Entry(id, use)
+	if err != nil || e.Command == nil || j.RecordCommand(id, call, *e.Command) != nil {
+		return Command{}
+	}
+	j.Discard(id, use)
+	return *e.Command
 }
 
 // Entry returns the entry of a call; fs.ErrNotExist if there is none.

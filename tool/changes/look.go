@@ -1,9 +1,8 @@
-package tool
+package changes
 
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -14,8 +13,10 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/text"
 	"pawl/run"
 	"pawl/tool/journal"
+	"pawl/tool/tree"
 )
 
 const (
@@ -26,31 +27,9 @@ const (
 	justNow = 20 * time.Millisecond
 )
 
-// Kinds of paths, as in stat(2).
-const (
-	kindMask = 0o170000
-	kindDir  = 0o040000
-	kindFile = 0o100000
-	kindLink = 0o120000
-)
-
-// modeOf returns the kind and the permission bits of a path, as git has them; 0 for what is none of the three kinds.
-func modeOf(info fs.FileInfo) uint32 {
-	perm := uint32(info.Mode().Perm())
-	switch info.Mode().Type() {
-	case 0:
-		return kindFile | perm
-	case fs.ModeDir:
-		return kindDir | perm
-	case fs.ModeSymlink:
-		return kindLink | 0o777
-	}
-	return 0
-}
-
 // A look looks at a part of the workspace and collects what is there.
 type look struct {
-	t       *tracker
+	t       *Tracker
 	ctx     context.Context
 	files   journal.Files
 	outside map[string]string
@@ -58,12 +37,12 @@ type look struct {
 }
 
 // at looks at one name of an open folder, and at what is below it.
-func (l *look) at(dir *os.Root, r *rules, rel, name string) {
+func (l *look) at(dir *os.Root, r *tree.Rules, rel, name string) {
 	info, err := dir.Lstat(name)
 	if err != nil || l.ctx.Err() != nil || l.isFull() {
 		return
 	}
-	mode := modeOf(info)
+	mode := journal.ModeOf(info)
 	switch {
 	case strings.EqualFold(name, ".git"):
 		return // the repository's own
@@ -73,20 +52,20 @@ func (l *look) at(dir *os.Root, r *rules, rel, name string) {
 	case name == "node_modules" && info.IsDir():
 		l.outside[rel] = "it holds packages"
 		return
-	case r.ignores(rel, info.IsDir()):
+	case r.Ignores(rel, info.IsDir()):
 		l.outside[rel] = "git ignores it"
 		return
 	}
 	f := fileOf(info, mode)
-	if mode&kindMask != kindDir {
-		if namesOf(info) > 1 && mode&kindMask == kindFile {
+	if f.Kind() != journal.KindDir {
+		if namesOf(info) > 1 && f.Kind() == journal.KindFile {
 			l.t.linked[rel] = true
 			l.shared[f.Inode] = true
 		}
 		l.files[rel] = f
 		return
 	}
-	below, err := descend(dir, name)
+	below, err := tree.Descend(dir, name)
 	if err != nil {
 		l.files[rel] = f
 		return
@@ -100,14 +79,14 @@ func (l *look) at(dir *os.Root, r *rules, rel, name string) {
 		l.outside[rel] = "it is on another file system"
 	default:
 		l.files[rel] = f
-		l.below(below, r.withFiles(below, rel, ".gitignore"), rel)
+		l.below(below, r.With(below, rel, ".gitignore"), rel)
 	}
 }
 
 func (l *look) isFull() bool { return len(l.files)+len(l.outside) >= maxKnownFiles }
 
 // below looks at what is in an open folder.
-func (l *look) below(dir *os.Root, r *rules, rel string) {
+func (l *look) below(dir *os.Root, r *tree.Rules, rel string) {
 	l.t.dirs[rel] = r
 	l.t.watch.add(rel)
 	d, err := dir.Open(".")
@@ -133,7 +112,7 @@ func (l *look) below(dir *os.Root, r *rules, rel string) {
 // fileOf returns what is known of a path without its content.
 func fileOf(info fs.FileInfo, mode uint32) journal.File {
 	f := journal.File{Mode: mode, Ctime: changedOf(info).UnixNano()}
-	if mode&kindMask != kindDir {
+	if f.Kind() != journal.KindDir {
 		f.Size, f.Mtime, f.Inode = info.Size(), info.ModTime().UnixNano(), inodeOf(info)
 	}
 	return f
@@ -141,7 +120,7 @@ func fileOf(info fs.FileInfo, mode uint32) journal.File {
 
 // same reports whether a path is as it was, as far as that can be seen without its content.
 func same(a, b journal.File) bool {
-	if a.Mode&kindMask == kindDir {
+	if a.Kind() == journal.KindDir {
 		return a.Mode == b.Mode
 	}
 	return a.Mode == b.Mode && a.Size == b.Size && a.Mtime == b.Mtime && a.Ctime == b.Ctime && a.Inode == b.Inode
@@ -149,7 +128,7 @@ func same(a, b journal.File) bool {
 
 // refresh looks at what may have changed, takes it in and returns it. Without a command that runs, what has changed is
 // nobody's.
-func (t *tracker) refresh(ctx context.Context) (all []difference) {
+func (t *Tracker) refresh(ctx context.Context) (all []difference) {
 	if t.full {
 		return nil
 	}
@@ -161,7 +140,7 @@ func (t *tracker) refresh(ctx context.Context) (all []difference) {
 	if first {
 		t.files = t.journal.ReadFiles(t.key.workspace)
 		if !t.recovers {
-			t.watch = newChangesWatch(t.key.workspace)
+			t.watch = newWatch(t.key.workspace)
 		}
 	}
 	touched, ok := t.watch.drain()
@@ -188,7 +167,7 @@ func (t *tracker) refresh(ctx context.Context) (all []difference) {
 		if dir := dirs.open(parent); dir != nil {
 			l.at(dir, r, rel, name)
 		}
-		if f, is := l.files[rel]; is && f.Mode&kindMask == kindDir || t.files[rel].Mode&kindMask == kindDir {
+		if f, is := l.files[rel]; is && f.Kind() == journal.KindDir || t.files[rel].Kind() == journal.KindDir {
 			tops = append(tops, rel) // a folder came or went
 		}
 	}
@@ -197,7 +176,7 @@ func (t *tracker) refresh(ctx context.Context) (all []difference) {
 	}
 	if len(l.shared) > 0 { // what was written under one name has changed under the others
 		for rel, f := range t.files {
-			if l.shared[f.Inode] && f.Mode&kindMask == kindFile && !touched[rel] {
+			if l.shared[f.Inode] && f.Kind() == journal.KindFile && !touched[rel] {
 				touched[rel] = true
 				visit(rel)
 			}
@@ -250,8 +229,8 @@ func (t *tracker) refresh(ctx context.Context) (all []difference) {
 }
 
 // refreshAll looks at all of the workspace.
-func (t *tracker) refreshAll(ctx context.Context) (all []difference) {
-	t.dirs, t.linked = map[string]*rules{}, map[string]bool{}
+func (t *Tracker) refreshAll(ctx context.Context) (all []difference) {
+	t.dirs, t.linked = map[string]*tree.Rules{}, map[string]bool{}
 	l := &look{t: t, ctx: ctx, files: journal.Files{}, outside: map[string]string{}, shared: map[uint64]bool{}}
 	root, err := os.OpenRoot(t.key.workspace)
 	if err != nil {
@@ -260,8 +239,8 @@ func (t *tracker) refreshAll(ctx context.Context) (all []difference) {
 	defer root.Close()
 	if info, err := root.Lstat("."); err == nil {
 		t.device = deviceOf(info)
-		l.files["."] = fileOf(info, modeOf(info))
-		l.below(root, outerRules(t.key.workspace).withFiles(root, ".", ".gitignore"), ".")
+		l.files["."] = fileOf(info, journal.ModeOf(info))
+		l.below(root, tree.OuterRules(t.key.workspace).With(root, ".", ".gitignore"), ".")
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -290,7 +269,7 @@ func isUnder(rel, top string) bool {
 
 // compare takes what is known of contents over to paths that have not changed, and returns those that have. Of files that
 // were touched the content is looked at whatever their times.
-func (t *tracker) compare(ctx context.Context, was, is journal.Files, wasOutside, isOutside map[string]string, touched map[string]bool) (all []difference) {
+func (t *Tracker) compare(ctx context.Context, was, is journal.Files, wasOutside, isOutside map[string]string, touched map[string]bool) (all []difference) {
 	dirs := openDirs{workspace: t.key.workspace}
 	defer dirs.close()
 	isCovered := func(rel string) bool {
@@ -316,7 +295,7 @@ func (t *tracker) compare(ctx context.Context, was, is journal.Files, wasOutside
 			continue
 		}
 		left := ""
-		if attributed && now.Mode&kindMask != kindDir {
+		if attributed && now.Kind() != journal.KindDir {
 			var content []byte
 			if content, left = dirs.read(rel, now); left == "" {
 				now.Hash = journal.Hash(content)
@@ -333,14 +312,14 @@ func (t *tracker) compare(ctx context.Context, was, is journal.Files, wasOutside
 		if !isKept(now) {
 			t.toKeep[rel] = true
 		}
-		if !attributed || rel == "." || existed && old.Mode == now.Mode && (now.Hash != "" && now.Hash == old.Hash || now.Mode&kindMask == kindDir) {
+		if !attributed || rel == "." || existed && old.Mode == now.Mode && (now.Hash != "" && now.Hash == old.Hash || now.Kind() == journal.KindDir) {
 			continue
 		}
-		f := difference{FileChange: run.FileChange{Path: rel, After: now.Hash, AfterMode: octal(now.Mode)}, left: left}
+		f := difference{FileChange: run.FileChange{Path: rel, After: now.Hash, AfterMode: journal.Octal(now.Mode)}, left: left}
 		if existed {
 			t.hadBefore(&f, rel, old)
 		}
-		f.foreign = now.Mode&kindMask == kindFile && dirs.bornBefore(rel, t.commandsBegan().Add(-justNow)) && !t.knows(now.Inode, was)
+		f.foreign = now.Kind() == journal.KindFile && dirs.bornBefore(rel, t.commandsBegan().Add(-justNow)) && !t.knows(now.Inode, was)
 		all = append(all, f)
 	}
 	for _, rel := range slices.Sorted(maps.Keys(was)) {
@@ -374,8 +353,8 @@ func differOutside(was, is map[string]string) (all []difference) {
 }
 
 // hadBefore takes in what a path was that has changed.
-func (t *tracker) hadBefore(f *difference, rel string, old journal.File) {
-	f.Before, f.BeforeMode, f.Git = old.Hash, octal(old.Mode), old.Git
+func (t *Tracker) hadBefore(f *difference, rel string, old journal.File) {
+	f.Before, f.BeforeMode, f.Git = old.Hash, journal.Octal(old.Mode), old.Git
 	if !isKept(old) && f.left == "" {
 		f.left = cmp.Or(t.unkept[rel], "was not kept in time")
 	}
@@ -383,13 +362,11 @@ func (t *tracker) hadBefore(f *difference, rel string, old journal.File) {
 
 // isKept reports whether a path can be restored.
 func isKept(f journal.File) bool {
-	return f.Mode&kindMask == kindDir || f.Hash != "" && (f.Kept || f.Git != "")
+	return f.Kind() == journal.KindDir || f.Hash != "" && (f.Kept || f.Git != "")
 }
 
-func octal(mode uint32) string { return fmt.Sprintf("%06o", mode) }
-
 // commandsBegan returns when the first of the commands that run began.
-func (t *tracker) commandsBegan() time.Time {
+func (t *Tracker) commandsBegan() time.Time {
 	began := t.began
 	for _, c := range t.running {
 		if began.IsZero() || c.began.Before(began) {
@@ -400,7 +377,7 @@ func (t *tracker) commandsBegan() time.Time {
 }
 
 // knows reports whether an inode was that of a path that was covered.
-func (t *tracker) knows(inode uint64, was journal.Files) bool {
+func (t *Tracker) knows(inode uint64, was journal.Files) bool {
 	for _, files := range []journal.Files{was, t.files} {
 		for _, f := range files {
 			if f.Inode == inode && f.Inode != 0 {
@@ -437,7 +414,7 @@ func (d *openDirs) open(rel string) *os.Root {
 	}
 	if rel != "." {
 		for name := range strings.SplitSeq(rel, "/") {
-			next, err := descend(dir, name)
+			next, err := tree.Descend(dir, name)
 			dir.Close()
 			if err != nil {
 				return nil
@@ -455,27 +432,27 @@ func (d *openDirs) read(rel string, f journal.File) (content []byte, left string
 	if dir == nil {
 		return nil, "cannot be read"
 	}
-	if f.Mode&kindMask == kindLink {
+	if f.Kind() == journal.KindLink {
 		target, err := dir.Readlink(path.Base(rel))
 		if err != nil {
 			return nil, "cannot be read"
 		}
 		return []byte(filepath.ToSlash(target)), ""
 	}
-	if f.Size > maxFile {
-		return nil, "is larger than " + size(maxFile)
+	if f.Size > journal.MaxFile {
+		return nil, "is larger than " + text.Size(journal.MaxFile)
 	}
-	file, _, err := openRegular(dir, path.Base(rel))
+	file, _, err := tree.OpenRegular(dir, path.Base(rel))
 	if err != nil {
 		return nil, "cannot be read"
 	}
 	defer file.Close()
-	content, err = io.ReadAll(io.LimitReader(file, maxFile+1))
+	content, err = io.ReadAll(io.LimitReader(file, journal.MaxFile+1))
 	switch {
 	case err != nil:
 		return nil, "cannot be read"
-	case len(content) > maxFile:
-		return nil, "is larger than " + size(maxFile)
+	case len(content) > journal.MaxFile:
+		return nil, "is larger than " + text.Size(journal.MaxFile)
 	}
 	if content == nil {
 		content = []byte{}
@@ -489,7 +466,7 @@ func (d *openDirs) bornBefore(rel string, at time.Time) bool {
 	if dir == nil {
 		return false
 	}
-	f, _, err := openRegular(dir, path.Base(rel))
+	f, _, err := tree.OpenRegular(dir, path.Base(rel))
 	if err != nil {
 		return false
 	}

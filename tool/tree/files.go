@@ -1,4 +1,4 @@
-package tool
+package tree
 
 import (
 	"context"
@@ -9,22 +9,22 @@ import (
 // Files returns the files of a workspace that are not ignored, by name, with slashes, at most
 // limit of them.
 func Files(ctx context.Context, workspace string, limit int) ([]string, error) {
-	start, err := openFolder(Env{Workspace: workspace}, ".")
+	start, err := Open(workspace, ".", ".")
 	if err != nil {
 		return nil, err
 	}
-	defer start.close()
+	defer start.Close()
 	var names []string
-	err = walk(ctx, start, walking{}, func(_ *folder, rel string, e fs.DirEntry) error {
+	err = Walk(ctx, start, Walking{}, func(_ *Folder, rel string, e fs.DirEntry) error {
 		if e.Type().IsRegular() {
 			names = append(names, rel)
 		}
 		if len(names) >= limit {
-			return errEnough
+			return ErrEnough
 		}
 		return nil
 	})
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, ErrEnough) {
 		err = nil
 	}
 	return names, err

@@ -1,4 +1,9 @@
-package tool
+// Package changes knows what the commands of runs have changed in a workspace, and sees to it that what was there before can be
+// restored.
+//
+// It restores nothing: undo, in package tool, puts back what edits and commands have changed. It does not know what a command is,
+// and does not keep it from running.
+package changes
 
 import (
 	"context"
@@ -15,20 +20,22 @@ import (
 
 	"pawl/run"
 	"pawl/tool/journal"
+	"pawl/tool/tree"
 )
 
-// What a command has changed is known by looking at the workspace before it and after it. A tracker does that for all runs
-// of this process in a workspace:
+// A Tracker looks at the workspace before and after each command, for all runs of this process in it:
 //
 //	refresh    looks at what may have changed since it was last looked at, and says what has
 //	keep       sees to it that what is there can be restored: by git, or from the journal
-//	begin      both, before a command that may write; what changed until now is not the command's
-//	end        refresh; what has changed is the command's
+//	Begin      both, before a command that may write; what changed until now is not the command's
+//	End        refresh; what has changed is the command's
 //
-// Where paths are watched (see changesWatch) a refresh looks at those that had an event, elsewhere at all. All but the
-// first refresh and keep of a process are beside the model's request as far as possible: begin finds nothing to do then.
-type tracker struct {
-	key   trackerKey
+// Where paths are watched (see watch) a refresh looks at those that had an event, elsewhere at all. All but the
+// first refresh and keep of a process are beside the model's request as far as possible: Begin finds nothing to do then.
+//
+// A nil *Tracker tracks nothing. Its methods may be called concurrently.
+type Tracker struct {
+	key   key
 	ctx   context.Context // until the last run lets go of it
 	stop  context.CancelFunc
 	users int // guarded by trackers.mu
@@ -36,60 +43,51 @@ type tracker struct {
 	mu       sync.Mutex // held while anything below is used
 	journal  journal.Journal
 	files    journal.Files
-	dirs     map[string]*rules // the folders that are looked into, with the rules that hold in them
-	outside  map[string]string // what is not covered at all, and why: its topmost paths
-	linked   map[string]bool   // files with several names: they change without an event
-	watch    *changesWatch     // nil: nothing can be watched
-	all      bool              // everything has to be looked at
-	full     bool              // there are more paths than maxKnownFiles
-	device   uint64            // the file system of the workspace
-	toKeep   map[string]bool   // files whose content has to be kept
-	unkept   map[string]string // files whose content is not kept, and why
-	written  fs.FileInfo       // the file in which files was stored last; nil: it has changed since
-	own      map[string]string // by path, the hash of what the tools that change files have written last
-	running  []*tracked        // the commands that run
-	beating  chan struct{}     // closed when no command runs any more
-	later    *time.Timer       // for what is done beside the model's request; nil: nothing is
+	dirs     map[string]*tree.Rules // the folders that are looked into, with the rules that hold in them
+	outside  map[string]string      // what is not covered at all, and why: its topmost paths
+	linked   map[string]bool        // files with several names: they change without an event
+	watch    *watch                 // nil: nothing can be watched
+	all      bool                   // everything has to be looked at
+	full     bool                   // there are more paths than maxKnownFiles
+	device   uint64                 // the file system of the workspace
+	toKeep   map[string]bool        // files whose content has to be kept
+	unkept   map[string]string      // files whose content is not kept, and why
+	written  fs.FileInfo            // the file in which files was stored last; nil: it has changed since
+	own      map[string]string      // by path, the hash of what the tools that change files have written last
+	running  []*Command             // the commands that run
+	beating  chan struct{}          // closed when no command runs any more
+	later    *time.Timer            // for what is done beside the model's request; nil: nothing is
 	closed   bool
 	recovers bool           // it says what a command has changed whose process was killed
 	began    time.Time      // of that command
 	lateDone sync.WaitGroup // what later does
 }
 
-type trackerKey struct{ state, workspace string }
+type key struct{ state, workspace string }
 
 var trackers = struct {
 	mu  sync.Mutex
-	all map[trackerKey]*tracker
-}{all: map[trackerKey]*tracker{}}
+	all map[key]*Tracker
+}{all: map[key]*Tracker{}}
 
-// tracker returns the tracker of a run's workspace, which the session lets go of when it is closed; nil if there is no
-// state folder.
-func (env Env) tracker() *tracker {
-	s := env.Session
-	if s == nil || env.StateDir == "" {
-		return nil
+// Track returns the tracker of a workspace, whose contents are kept in the journal of a state folder. Who has called it calls
+// [Tracker.Release] in the end.
+func Track(stateDir, workspace string) *Tracker {
+	of := key{stateDir, workspace}
+	trackers.mu.Lock()
+	defer trackers.mu.Unlock()
+	t := trackers.all[of]
+	if t == nil {
+		t = &Tracker{key: of, journal: journal.In(stateDir)}
+		t.ctx, t.stop = context.WithCancel(context.Background())
+		trackers.all[of] = t
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.tracker == nil && !s.closed {
-		key := trackerKey{env.StateDir, env.Workspace}
-		trackers.mu.Lock()
-		defer trackers.mu.Unlock()
-		t := trackers.all[key]
-		if t == nil {
-			t = &tracker{key: key, journal: env.journal()}
-			t.ctx, t.stop = context.WithCancel(context.Background())
-			trackers.all[key] = t
-		}
-		t.users++
-		s.tracker = t
-	}
-	return s.tracker
+	t.users++
+	return t
 }
 
-// release lets go of a tracker.
-func (t *tracker) release() {
+// Release lets go of a tracker. Of commands that still run undo looks at what has changed since they began, as after a kill.
+func (t *Tracker) Release() {
 	if t == nil {
 		return
 	}
@@ -119,10 +117,10 @@ func (t *tracker) release() {
 	t.watch.close()
 }
 
-// wrote records the content that an editing tool has written, so that it is not attributed to a command.
-func (env Env) wrote(path, hash string) {
+// Wrote records the content that an editing tool has written, so that it is not attributed to a command.
+func Wrote(stateDir, workspace, path, hash string) {
 	trackers.mu.Lock()
-	t := trackers.all[trackerKey{env.StateDir, env.Workspace}]
+	t := trackers.all[key{stateDir, workspace}]
 	trackers.mu.Unlock()
 	if t == nil {
 		return
@@ -134,9 +132,9 @@ func (env Env) wrote(path, hash string) {
 	}
 }
 
-// A tracked is a command that may write, from its start to its end.
-type tracked struct {
-	t       *tracker
+// A Command is one that may write, from its start to its end.
+type Command struct {
+	t       *Tracker
 	run     run.ID
 	call    string
 	job     bool
@@ -151,9 +149,9 @@ type tracked struct {
 // Later commands find the rest done. A workspace of 3,000 files takes 0.1 s the first time, one of 50,000 some seconds.
 const maxPrepare = 5 * time.Second
 
-// begin looks at the workspace before a command that may write. It never keeps the command from running: what cannot be
-// stored cannot be undone, and undo says so. A nil *tracked is a command that is not tracked.
-func (t *tracker) begin(ctx context.Context, id run.ID, call string, job bool) *tracked {
+// Begin looks at the workspace before a command that may write. It never keeps the command from running: what cannot be
+// stored cannot be undone, and undo says so. A nil *Command is one that is not tracked.
+func (t *Tracker) Begin(ctx context.Context, id run.ID, call string, job bool) *Command {
 	if t == nil {
 		return nil
 	}
@@ -164,7 +162,7 @@ func (t *tracker) begin(ctx context.Context, id run.ID, call string, job bool) *
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxPrepare)
 	defer cancel()
-	c := &tracked{t: t, run: id, call: call, job: job, at: map[string]int{}, left: map[string]string{}, outside: map[string]bool{}}
+	c := &Command{t: t, run: id, call: call, job: job, at: map[string]int{}, left: map[string]string{}, outside: map[string]bool{}}
 	known := t.bring(ctx)
 	if c.began = time.Now(); !known || t.full || t.all && t.watch != nil {
 		c.left["."] = "could not be looked at in time, so nothing of what this command changed is undone"
@@ -189,7 +187,7 @@ func (t *tracker) begin(ctx context.Context, id run.ID, call string, job bool) *
 }
 
 // bring brings what is known and kept up to date, and stores what is known. It reports false if that cannot be.
-func (t *tracker) bring(ctx context.Context) bool {
+func (t *Tracker) bring(ctx context.Context) bool {
 	t.distribute(t.refresh(ctx))
 	t.keep(ctx)
 	if t.ctx.Err() != nil {
@@ -209,7 +207,7 @@ func (t *tracker) bring(ctx context.Context) bool {
 // that is not the command's.
 const beatEvery = time.Second
 
-func (t *tracker) beat(stop chan struct{}) {
+func (t *Tracker) beat(stop chan struct{}) {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
 	for {
@@ -229,13 +227,13 @@ func (t *tracker) beat(stop chan struct{}) {
 // maxLogged bounds the changes of a command that its call has in the log; undo has all.
 const maxLogged = 100
 
-// endWith is end for a call that may be interrupted meanwhile: then it returns, and the journal alone has what was changed.
-func (c *tracked) endWith(ctx context.Context) []run.FileChange {
+// EndWith is [Command.End] for a call that may be interrupted meanwhile: then it returns, and the journal alone has what was changed.
+func (c *Command) EndWith(ctx context.Context) []run.FileChange {
 	if c == nil {
 		return nil
 	}
 	found := make(chan []run.FileChange, 1)
-	go func() { found <- c.end() }()
+	go func() { found <- c.End() }()
 	select {
 	case files := <-found:
 		return files
@@ -244,9 +242,9 @@ func (c *tracked) endWith(ctx context.Context) []run.FileChange {
 	}
 }
 
-// end returns what the command has changed, as far as the log has it. The second time it does nothing. When the tracker is let
+// End returns what the command has changed, as far as the log has it. The second time it does nothing. When the tracker is let
 // go of before that is known, the journal has what was before the command, and undo looks at what has changed since.
-func (c *tracked) end() []run.FileChange {
+func (c *Command) End() []run.FileChange {
 	if c == nil {
 		return nil
 	}
@@ -282,7 +280,7 @@ func (c *tracked) end() []run.FileChange {
 const maxOutside = 200
 
 // lookOutside notes which of the topmost paths that are not covered were changed, as far as that is seen from above.
-func (c *tracked) lookOutside() {
+func (c *Command) lookOutside() {
 	n := 0
 	for rel, reason := range c.t.outside {
 		if n++; n > maxOutside {
@@ -310,7 +308,7 @@ func logged(changes []run.FileChange) (some []run.FileChange) {
 const thinkingTime = 10 * time.Millisecond
 
 // soon brings things up to date in a while.
-func (t *tracker) soon() {
+func (t *Tracker) soon() {
 	if t.later != nil || t.closed {
 		return
 	}
@@ -327,8 +325,8 @@ func (t *tracker) soon() {
 	})
 }
 
-// prepare does what the first command would have to wait for.
-func (t *tracker) prepare() {
+// Prepare does what the first command would have to wait for.
+func (t *Tracker) Prepare() {
 	if t != nil {
 		t.mu.Lock()
 		t.soon()
@@ -340,7 +338,7 @@ func (t *tracker) prepare() {
 const maxLeft = 1000
 
 // result returns what is known of the command.
-func (c *tracked) result(ended time.Time) journal.Command {
+func (c *Command) result(ended time.Time) journal.Command {
 	r := journal.Command{Began: c.began, Ended: ended, Workspace: c.t.key.workspace}
 	for _, f := range c.changes {
 		if f.Before != f.After || f.BeforeMode != f.AfterMode {
@@ -361,7 +359,7 @@ func (c *tracked) result(ended time.Time) journal.Command {
 	return r
 }
 
-func (c *tracked) record(ended time.Time) error {
+func (c *Command) record(ended time.Time) error {
 	return c.t.journal.RecordCommand(c.run, c.call, c.result(ended))
 }
 
@@ -374,11 +372,11 @@ type difference struct {
 }
 
 // distribute says of what was found which command has made it.
-func (t *tracker) distribute(all []difference) {
+func (t *Tracker) distribute(all []difference) {
 	if len(t.running) == 0 {
 		return // a person, or another process
 	}
-	var commands, jobs []*tracked
+	var commands, jobs []*Command
 	runs := map[run.ID]bool{}
 	for _, c := range t.running {
 		if c.job {
@@ -409,7 +407,7 @@ func (t *tracker) distribute(all []difference) {
 }
 
 // leave notes that something has changed that is not undone.
-func (c *tracked) leave(f difference, reason string) {
+func (c *Command) leave(f difference, reason string) {
 	if f.outside {
 		c.outside[f.Path+" ("+f.left+")"] = true
 	} else if c.left[f.Path] == "" {
@@ -418,7 +416,7 @@ func (c *tracked) leave(f difference, reason string) {
 }
 
 // add notes what the command has changed.
-func (c *tracked) add(f difference) {
+func (c *Command) add(f difference) {
 	i, known := c.at[f.Path]
 	switch {
 	case f.outside:
@@ -435,10 +433,22 @@ func (c *tracked) add(f difference) {
 	}
 }
 
-// recoverChanges notes in the journal what a command has changed whose process was killed, once: what was changed until soon
+// Recover notes in the journal what a command has changed whose process was killed, once: what was changed until soon
 // after the process was last known to be alive. No other process may drive the run.
-func recoverChanges(env Env, id run.ID, call string) {
-	j := env.journal()
+func Recover(stateDir string, id run.ID, call string) {
+	settle(stateDir, id, call, journal.In(stateDir).LastAlive(id, call).Add(2*beatEvery))
+}
+
+// Ended says that a command has just ended that another process began, and which call it was; it returns what it has changed, as
+// far as the log has it. The process has let go of its tracker since.
+func Ended(stateDir string, id run.ID, began, call string) []run.FileChange {
+	settle(stateDir, id, began, time.Now())
+	return logged(journal.In(stateDir).Rename(id, began, call).Files)
+}
+
+// settle notes in the journal what a command has changed until a time, unless that is known.
+func settle(stateDir string, id run.ID, call string, until time.Time) {
+	j := journal.In(stateDir)
 	e, err := j.Entry(id, call)
 	if err != nil || e.Command == nil || !e.Command.Ended.IsZero() {
 		return
@@ -447,14 +457,13 @@ func recoverChanges(env Env, id run.ID, call string) {
 	if before == nil {
 		return // undo says that nobody knows
 	}
-	until := j.LastAlive(id, call).Add(2 * beatEvery)
-	t := &tracker{key: trackerKey{env.StateDir, e.Command.Workspace}, journal: j, files: before, recovers: true, began: e.Command.Began}
-	c := &tracked{t: t, run: id, call: call, began: e.Command.Began, at: map[string]int{}, left: map[string]string{}, outside: map[string]bool{}}
+	t := &Tracker{key: key{stateDir, e.Command.Workspace}, journal: j, files: before, recovers: true, began: e.Command.Began}
+	c := &Command{t: t, run: id, call: call, began: e.Command.Began, at: map[string]int{}, left: map[string]string{}, outside: map[string]bool{}}
 	ctx, cancel := context.WithTimeout(context.Background(), maxPrepare)
 	defer cancel()
 	for _, f := range t.refresh(ctx) {
 		if !f.outside && t.changedAt(f.Path).After(until) {
-			f.left = "was changed after pawl was killed, and nobody knows by whom"
+			f.left = "was changed when pawl did not see the command run any more, and nobody knows by whom"
 		}
 		c.add(f)
 	}
@@ -464,7 +473,7 @@ func recoverChanges(env Env, id run.ID, call string) {
 }
 
 // changedAt returns when a path was last changed, or when the folder that it was in was.
-func (t *tracker) changedAt(rel string) time.Time {
+func (t *Tracker) changedAt(rel string) time.Time {
 	for ; ; rel = path.Dir(rel) {
 		if f, ok := t.files[rel]; ok || rel == "." {
 			return time.Unix(0, f.Ctime)
@@ -472,46 +481,40 @@ func (t *tracker) changedAt(rel string) time.Time {
 	}
 }
 
+// A Skipped change is not undone.
+type Skipped struct {
+	Change run.FileChange
+	Reason string // for people
+}
+
 // A Changed is what calls of a run have changed, in order.
 type Changed struct {
 	Files     []run.FileChange
 	Left      []Skipped // what undo leaves alone
-	Uncovered []string  // see [UndoReport]
+	Uncovered []string  // what commands may have changed that undo does not look at, for people
 }
 
 // maxNamed bounds how many of a kind a sentence names.
 const maxNamed = 5
 
-// ChangedBy returns what the calls have changed whose results are events of a run after one. Owned says that no process drives
+// By returns what the calls have changed whose results are events of a run after one. Owned says that no process drives
 // the run: what a killed one has left is looked at now.
-func ChangedBy(env Env, events []run.Event, after int64, owned bool) (c Changed) {
-	commands := false
+func By(stateDir string, id run.ID, events []run.Event, after int64, owned bool) (c Changed) {
+	j, commands := journal.In(stateDir), false
 	var outside, unknown []string
-	if owned {
-		events = append(slices.Clip(events), cutOff(events)...)
-	}
-	for _, e := range events {
-		if e.Seq <= after {
-			continue
-		}
-		f, ok := e.Payload.(run.CallSettled)
-		if !ok { // of an external agent
-			c.Files = append(c.Files, run.ChangesOf(e.Payload)...)
-			continue
-		}
-		id := string(f.Call)
+	add := func(call string, files []run.FileChange, change run.Change) {
 		if owned {
-			recoverChanges(env, env.Run, id)
+			Recover(stateDir, id, call)
 		}
-		entry, err := env.journal().Entry(env.Run, id)
+		entry, err := j.Entry(id, call)
 		if err != nil || entry.Command == nil {
-			if c.Files = append(c.Files, f.Files...); len(f.Files) == 0 && f.Change == run.MayChange {
-				unknown = append(unknown, id)
+			if c.Files = append(c.Files, files...); len(files) == 0 && change == run.MayChange {
+				unknown = append(unknown, call)
 			}
-			continue
+			return
 		}
 		if commands = true; entry.Command.Ended.IsZero() {
-			unknown = append(unknown, id)
+			unknown = append(unknown, call)
 		}
 		c.Files = append(c.Files, entry.Command.Files...)
 		for _, l := range entry.Command.Left {
@@ -521,6 +524,31 @@ func ChangedBy(env Env, events []run.Event, after int64, owned bool) (c Changed)
 			if !slices.Contains(outside, o) {
 				outside = append(outside, o)
 			}
+		}
+	}
+	if owned {
+		events = append(slices.Clip(events), cutOff(events)...)
+	}
+	var since time.Time
+	for _, e := range events {
+		if e.Seq <= after {
+			since = e.At
+			continue
+		}
+		switch p := e.Payload.(type) {
+		case run.CallSettled:
+			add(string(p.Call), p.Files, p.Change)
+		case run.Observed: // of an external agent
+			for _, part := range p.Parts {
+				if part.Result != nil {
+					add(string(part.Result.Call), part.Result.Files, run.NoChange)
+				}
+			}
+		}
+	}
+	for _, use := range j.Uses(id) {
+		if e, err := j.Entry(id, use); err == nil && e.Command != nil && !e.Command.Began.Before(since) {
+			add(use, nil, run.NoChange)
 		}
 	}
 	if len(outside) > 0 {

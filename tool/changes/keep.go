@@ -1,4 +1,4 @@
-package tool
+package changes
 
 import (
 	"bufio"
@@ -19,8 +19,10 @@ import (
 	"pawl/internal/atomicfile"
 	"pawl/internal/owngit"
 	"pawl/internal/proc"
+	"pawl/internal/text"
 	"pawl/permission/filenames"
 	"pawl/tool/journal"
+	"pawl/tool/tree"
 )
 
 const (
@@ -34,7 +36,7 @@ const (
 )
 
 // keep sees to it that what is there can be restored: git has its content, or the journal gets it.
-func (t *tracker) keep(ctx context.Context) {
+func (t *Tracker) keep(ctx context.Context) {
 	if len(t.toKeep) == 0 || t.files == nil {
 		return
 	}
@@ -88,7 +90,7 @@ func (t *tracker) keep(ctx context.Context) {
 			continue
 		}
 		if kept += f.Size; kept > maxKeptFiles {
-			t.unkept[rel] = fmt.Sprintf("was not kept: git does not have more than %s of the workspace", size(maxKeptFiles))
+			t.unkept[rel] = fmt.Sprintf("was not kept: git does not have more than %s of the workspace", text.Size(maxKeptFiles))
 			delete(t.toKeep, rel)
 			kept -= f.Size
 			continue
@@ -99,7 +101,7 @@ func (t *tracker) keep(ctx context.Context) {
 		}
 		if left == "" {
 			if err := t.journal.Keep(rel, content); err != nil {
-				left = fmt.Sprintf("could not be kept: %v", inWords(err))
+				left = fmt.Sprintf("could not be kept: %v", tree.InWords(err))
 			}
 		}
 		delete(t.toKeep, rel)
@@ -122,9 +124,9 @@ func objectOf(content []byte) string {
 }
 
 // gitHas returns which objects the repository of a workspace has.
-func gitHas(ctx context.Context, key trackerKey, objects []string) map[string]bool {
+func gitHas(ctx context.Context, of key, objects []string) map[string]bool {
 	has := map[string]bool{}
-	out, err := catFile(ctx, key, "--batch-check", strings.Join(objects, "\n")+"\n")
+	out, err := catFile(ctx, of, "--batch-check", strings.Join(objects, "\n")+"\n")
 	if err != nil {
 		return has
 	}
@@ -137,8 +139,8 @@ func gitHas(ctx context.Context, key trackerKey, objects []string) map[string]bo
 }
 
 // gitContent returns the content of an object of the repository of a workspace.
-func gitContent(ctx context.Context, key trackerKey, object string) ([]byte, error) {
-	out, err := catFile(ctx, key, "--batch", object+"\n")
+func gitContent(ctx context.Context, of key, object string) ([]byte, error) {
+	out, err := catFile(ctx, of, "--batch", object+"\n")
 	if err != nil {
 		return nil, err
 	}
@@ -149,8 +151,8 @@ func gitContent(ctx context.Context, key trackerKey, object string) ([]byte, err
 		return nil, fmt.Errorf("git does not have it any more")
 	}
 	length, err := strconv.ParseInt(fields[2], 10, 64)
-	if err != nil || length > maxFile {
-		return nil, fmt.Errorf("git has it with a size of %s", fields[2])
+	if err != nil || length > journal.MaxFile {
+		return nil, fmt.Errorf("git has it with a text.Size of %s", fields[2])
 	}
 	content := make([]byte, length)
 	_, err = io.ReadFull(r, content)
@@ -159,16 +161,16 @@ func gitContent(ctx context.Context, key trackerKey, object string) ([]byte, err
 
 // catFile calls git in a repository of pawl's own that borrows the objects of the workspace's: nothing that a configuration,
 // an attribute or a hook there says is obeyed, and nothing is written.
-func catFile(ctx context.Context, key trackerKey, form, input string) ([]byte, error) {
-	objects, err := objectsOf(key.workspace)
+func catFile(ctx context.Context, of key, form, input string) ([]byte, error) {
+	objects, err := objectsOf(of.workspace)
 	if err != nil {
 		return nil, err
 	}
-	program, err := proc.Find("git", os.Getenv("PATH"), key.workspace)
+	program, err := proc.Find("git", os.Getenv("PATH"), of.workspace)
 	if err != nil {
 		return nil, err
 	}
-	own := filepath.Join(key.state, "objects")
+	own := filepath.Join(of.state, "objects")
 	if _, err := os.Stat(filepath.Join(own, "HEAD")); err != nil {
 		for _, dir := range []string{"objects", "refs"} {
 			if err := os.MkdirAll(filepath.Join(own, dir), 0o700); err != nil {
@@ -229,7 +231,7 @@ func readSmall(file string) (string, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return "", fmt.Errorf("%s is not a regular file", file)
 	}
-	b, err := io.ReadAll(io.LimitReader(f, maxPath))
+	b, err := io.ReadAll(io.LimitReader(f, 4096))
 	line, _, _ := strings.Cut(string(b), "\n")
 	return line, err
 }
@@ -239,4 +241,18 @@ func within(dir, path string) string {
 		return path
 	}
 	return filepath.Join(dir, path)
+}
+
+// Content returns a content by its hash that a change of a run had which worked in a workspace, from the journal or from git,
+// where it is the object git if that is not empty.
+func Content(stateDir, workspace, hash, git string) ([]byte, error) {
+	content, missing := journal.In(stateDir).Content(hash)
+	if missing == nil || git == "" {
+		return content, missing
+	}
+	content, err := gitContent(context.Background(), key{stateDir, workspace}, git)
+	if err != nil || journal.Hash(content) != hash {
+		return nil, missing
+	}
+	return content, nil
 }

@@ -1,4 +1,4 @@
-package tool
+package changes
 
 import (
 	"io/fs"

@@ -1,4 +1,4 @@
-package tool
+package tree
 
 import (
 	"bufio"
@@ -11,15 +11,15 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// rules are the ignore rules that hold in a folder: those of its own files, and
+// Rules are the ignore rules that hold in a folder: those of its own files, and
 // behind them those of the folders above. They are gitignore patterns as git
-// reads them (gitignore(5), "PATTERN FORMAT", read 2026-11-20). A nil *rules
+// reads them (gitignore(5), "PATTERN FORMAT", read 2026-11-20). A nil *Rules
 // ignores nothing.
-type rules struct {
+type Rules struct {
 	base     string // the folder they were written in, relative to the workspace
 	prefix   string // the way from there to the workspace, when they were written above it
 	patterns []pattern
-	above    *rules
+	above    *Rules
 }
 
 // A pattern is one line of an ignore file.
@@ -31,9 +31,9 @@ type pattern struct {
 	negated  bool
 }
 
-// ignores reports whether rel, a path of the workspace, is ignored. It does not
+// Ignores reports whether rel, a path of the workspace, is ignored. It does not
 // look at the folders rel is in: a walk never enters an ignored one.
-func (r *rules) ignores(rel string, isDir bool) bool {
+func (r *Rules) Ignores(rel string, isDir bool) bool {
 	name := path.Base(rel)
 	for ; r != nil; r = r.above {
 		from := r.prefix + rel
@@ -126,7 +126,7 @@ func readIgnore(f io.Reader) []pattern {
 	for first := true; lines.Scan(); first = false {
 		line := lines.Text()
 		if first {
-			line = strings.TrimPrefix(line, byteOrderMark)
+			line = strings.TrimPrefix(line, "\ufeff")
 		}
 		if p, ok := parseIgnore(line); ok {
 			ps = append(ps, p)
@@ -137,15 +137,15 @@ func readIgnore(f io.Reader) []pattern {
 
 // with returns r with a folder's own ignore files before it: .ignore counts more
 // than .gitignore, as with ripgrep.
-func (r *rules) with(dir *os.Root, rel string) *rules {
-	return r.withFiles(dir, rel, ".gitignore", ".ignore")
+func (r *Rules) with(dir *os.Root, rel string) *Rules {
+	return r.With(dir, rel, ".gitignore", ".ignore")
 }
 
-// withFiles returns r with files of a folder before it, the last one first.
-func (r *rules) withFiles(dir *os.Root, rel string, names ...string) *rules {
+// With returns r with files of a folder before it, the last one first.
+func (r *Rules) With(dir *os.Root, rel string, names ...string) *Rules {
 	var ps []pattern
 	for _, name := range names {
-		if f, _, err := openRegular(dir, name); err == nil {
+		if f, _, err := OpenRegular(dir, name); err == nil {
 			ps = append(ps, readIgnore(f)...)
 			f.Close()
 		}
@@ -153,14 +153,14 @@ func (r *rules) withFiles(dir *os.Root, rel string, names ...string) *rules {
 	if len(ps) == 0 {
 		return r
 	}
-	return &rules{base: rel, patterns: ps, above: r}
+	return &Rules{base: rel, patterns: ps, above: r}
 }
 
-// outerRules returns what holds in the whole workspace without being written in
+// OuterRules returns what holds in the whole workspace without being written in
 // it: .git/info/exclude, and, when the workspace is a folder in a repository,
 // the ignore files between it and the repository's root. They are read as
 // patterns; nothing of them is shown.
-func outerRules(workspace string) *rules {
+func OuterRules(workspace string) *Rules {
 	top := workspace
 	for {
 		if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
@@ -171,17 +171,17 @@ func outerRules(workspace string) *rules {
 		}
 		top = filepath.Dir(top)
 	}
-	way, _ := below(top, workspace)
+	way, _ := Below(top, workspace)
 	root, err := os.OpenRoot(top)
 	if err != nil {
 		return nil
 	}
 	defer root.Close()
-	var r *rules
+	var r *Rules
 	// In a worktree .git is a file, and its exclude is elsewhere: left out.
-	if git, err := descend(root, ".git"); err == nil {
-		if f, _, err := openRegular(git, "info/exclude"); err == nil {
-			r = &rules{base: ".", prefix: prefix(way), patterns: readIgnore(f)}
+	if git, err := Descend(root, ".git"); err == nil {
+		if f, _, err := OpenRegular(git, "info/exclude"); err == nil {
+			r = &Rules{base: ".", prefix: prefix(way), patterns: readIgnore(f)}
 			f.Close()
 		}
 		git.Close()
@@ -201,7 +201,7 @@ func outerRules(workspace string) *rules {
 			return r
 		}
 		var next *os.Root
-		next, err = descend(dir, names[0])
+		next, err = Descend(dir, names[0])
 		dir.Close()
 		dir = next
 	}
@@ -215,17 +215,17 @@ func Ignored(workspace, folder string) bool {
 	if err != nil {
 		return false
 	}
-	f := newFolder(root, ".", outerRules(workspace).with(root, "."))
-	defer func() { f.close() }()
+	f := newFolder(root, ".", OuterRules(workspace).with(root, "."))
+	defer func() { f.Close() }()
 	for name := range strings.SplitSeq(folder, "/") {
-		if name == "node_modules" || f.rules.ignores(path.Join(f.rel, name), true) {
+		if name == "node_modules" || f.rules.Ignores(path.Join(f.Rel, name), true) {
 			return true
 		}
-		next, err := f.open(name)
+		next, err := f.Open(name)
 		if err != nil {
 			return false
 		}
-		f.close()
+		f.Close()
 		f = next
 	}
 	return false

@@ -1,4 +1,4 @@
-package tool
+package changes
 
 import (
 	"encoding/binary"
@@ -50,34 +50,34 @@ func bornAt(f *os.File) (time.Time, bool) {
 	return time.Unix(s.Btime.Sec, int64(s.Btime.Nsec)), err == nil && s.Mask&unix.STATX_BTIME != 0
 }
 
-// maxChangesWatches bounds the folders that are watched: the kernel's bound for a user is shared with editors, and with
+// maxWatches bounds the folders that are watched: the kernel's bound for a user is shared with editors, and with
 // the sandbox.
-const maxChangesWatches = 20_000
+const maxWatches = 20_000
 
-// A changesWatch tells a tracker which paths were changed: inotify(7). The kernel queues an event before the call that
+// A watch tells a tracker which paths were changed: inotify(7). The kernel queues an event before the call that
 // caused it returns. What is written through a mapping has one when it is unmapped and closed.
-type changesWatch struct {
+type watch struct {
 	root string
 	fd   int
 	dirs map[int32]string
 	lost bool // something is not watched
 }
 
-// newChangesWatch returns a watch for a workspace; nil if there can be none.
-func newChangesWatch(root string) *changesWatch {
+// newWatch returns a watch for a workspace; nil if there can be none.
+func newWatch(root string) *watch {
 	fd, err := syscall.InotifyInit1(syscall.IN_CLOEXEC | syscall.IN_NONBLOCK)
 	if err != nil {
 		return nil
 	}
-	return &changesWatch{root: root, fd: fd, dirs: map[int32]string{}}
+	return &watch{root: root, fd: fd, dirs: map[int32]string{}}
 }
 
 // add watches a folder.
-func (w *changesWatch) add(rel string) {
+func (w *watch) add(rel string) {
 	if w == nil || w.lost {
 		return
 	}
-	if len(w.dirs) >= maxChangesWatches {
+	if len(w.dirs) >= maxWatches {
 		w.lost = true
 		return
 	}
@@ -93,7 +93,7 @@ func (w *changesWatch) add(rel string) {
 }
 
 // drain returns the paths that had an event; false if others may have changed, too.
-func (w *changesWatch) drain() (touched map[string]bool, ok bool) {
+func (w *watch) drain() (touched map[string]bool, ok bool) {
 	touched = map[string]bool{}
 	if w == nil || w.lost {
 		return touched, false
@@ -135,7 +135,7 @@ func (w *changesWatch) drain() (touched map[string]bool, ok bool) {
 	return touched, ok
 }
 
-func (w *changesWatch) close() {
+func (w *watch) close() {
 	if w != nil {
 		syscall.Close(w.fd)
 	}
