@@ -95,7 +95,7 @@ func modelChange(programs external.Registry, model, control string, ps *provider
 func (w *Workspace) checkOtherModels(s *settings, c run.ConfigChange) error {
 	if model := s.Get("judge_model"); model != "" && s.Get("mode") == string(permission.Auto) {
 		if err := s.models.Check(model, w.Dir); err != nil {
-			return config.Errorf("the judge model: %w", err)
+			return config.Errorf("the setting judge_model: %w", err)
 		}
 	}
 	if c.Fallback == nil || c.Fallback.Model == "" {

@@ -214,12 +214,12 @@ func ParseLimit[T int64 | time.Duration](text string, parse func(string) (T, err
 	return n, nil
 }
 
-// ParseSize parses a number of bytes as people write it: 5GB, 500 MB, 10GiB, 4096.
+// ParseSize parses a number of bytes as people write it: 5GB, 500 MB, 10GiB, 4096B. A number alone is none: who writes 2 means 2GB.
 func ParseSize(size string) (int64, error) {
 	number := strings.TrimRight(size, "kKmMgGtTiIbB ")
 	unit := strings.ToLower(strings.TrimSpace(size[len(number):]))
 	factor, ok := map[string]float64{
-		"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+		"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
 	}[unit]
 	n, err := strconv.ParseFloat(number, 64)
 	if err != nil || !ok || !(n > 0) || n*factor > 1<<62 {

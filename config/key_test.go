@@ -9,7 +9,7 @@ import (
 func TestSizesAndAgesAreReadAsPeopleWriteThem(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{
-		"1": 1, "1B": 1, "10GB": 10e9, "1.5 MB": 1.5e6, "4kb": 4e3, "2GiB": 2 << 30, "-1": 0,
+		"1": -1, "4096": -1, "1B": 1, "10GB": 10e9, "1.5 MB": 1.5e6, "4kb": 4e3, "2GiB": 2 << 30, "-1": 0,
 		"": -1, "GB": -1, "5 apples": -1, "0": -1, "-5GB": -1, "NaN": -1, "1e30TB": -1,
 	} {
 		n, err := ParseLimit(text, ParseSize)

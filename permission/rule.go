@@ -110,7 +110,7 @@ func ParseRule(text string) (Rule, error) {
 		if effect := strings.TrimSuffix(first, ":"); words && (effect == "allow" || effect == "ask" || effect == "deny") {
 			return Rule{}, fmt.Errorf("rule %q: write the rule alone; --%s, or --effect %s, says what it does", text, effect, effect)
 		} else if words && !hasPattern && first == "shell" {
-			return Rule{}, fmt.Errorf("rule %q: write shell(%s)", text, strings.TrimPrefix(tool, "shell "))
+			return Rule{}, fmt.Errorf("rule %q: write shell(%s)", text, strings.TrimSuffix(strings.TrimPrefix(tool, "shell "), ")"))
 		} else if words && !hasPattern {
 			return Rule{}, fmt.Errorf("rule %q: it begins with no tool; for a command write shell(%s)", text, tool)
 		} else if tool == "*" {

@@ -20,7 +20,7 @@ func ParseTyped(given string, tools []string) (Rule, error) {
 	}
 	if !IsServerTool(r.Tool) && !slices.Contains(tools, r.Tool) {
 		near := text.DidYouMean(r.Tool, tools)
-		first, rest, _ := strings.Cut(r.Tool, ":")
+		first, rest, _ := strings.Cut(strings.TrimSuffix(strings.Replace(r.Tool, "[", ":", 1), "]"), ":") // shell:ls, shell[ls]
 		switch {
 		case strings.Contains(r.Tool, ","):
 			near = "; more than one rule: give each with a flag of its own, and in a variable on a line of its own"

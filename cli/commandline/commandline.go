@@ -30,7 +30,18 @@ func Read(root *cobra.Command, args []string) ([]string, error) {
 	runs, _, err := root.Find([]string{"run"})
 	// Without run, root was made for a command that does not need it: args name that.
 	if err != nil || runs == root || len(args) == 0 || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		if cmd, _, err := root.Find(args); err == nil {
+			args = withNegative(cmd, args)
+		}
 		return args, nil
+	}
+	if rest := args[min(len(args), 1):]; args[0] == "pawl" || args[0] == "sudo" {
+		if len(rest) > 0 && rest[0] == "pawl" {
+			rest = rest[1:]
+		}
+		if cmd, _, err := root.Find(rest); err == nil && cmd != root {
+			return nil, (&reading{Lines: []string{ShellLine(rest)}, sure: true}).Error(root, args)
+		}
 	}
 	runs.InheritedFlags() // cobra adds the flags of the root to those of run
 	if err := oneHyphen(root, runs, args); err != nil {
@@ -47,6 +58,7 @@ func Read(root *cobra.Command, args []string) ([]string, error) {
 			if cmd.Flags().Lookup("prompt") != nil {
 				args = withoutPrint(args)
 			}
+			args = withNegative(cmd, args)
 			return args, missingValue(cmd, args)
 		}
 	}
@@ -60,6 +72,10 @@ func Read(root *cobra.Command, args []string) ([]string, error) {
 		if r := ReadIn(root, "words", args, words); r != nil && r.always && slices.ContainsFunc(flags, func(a string) bool { return isPrint(a) || resumes(a) }) {
 			return nil, r.Error(root, words)
 		}
+	}
+	if len(words) == 1 && words[0] == args[0] && words[0] != "run" && slices.ContainsFunc(flags, isPrint) && typo(words[0], []string{"run"}) != "" { // rnu -p "fix"
+		said, remarks := lineFor(root, "run", args[1:])
+		return nil, (&reading{Lines: []string{said}, remark: strings.Join(remarks, "; ")}).Error(root, words)
 	}
 	switch {
 	case slices.ContainsFunc(flags, isPrint):
@@ -227,6 +243,18 @@ func flagOf(cmd *cobra.Command, arg string) *pflag.Flag {
 	}
 	return nil
 }
+
+// withNegative puts a negative number that is the value of a command behind --, so that it is no flag:
+// config set min_disk -1.
+func withNegative(cmd *cobra.Command, args []string) []string {
+	i := slices.IndexFunc(args, negative().MatchString)
+	if i < 1 || !strings.Contains(cmd.Use, " VALUE") || flagsEnd(args) < len(args) || flagForm().MatchString(args[i-1]) {
+		return args
+	}
+	return append(slices.Delete(slices.Clone(args), i, i+1), "--", args[i])
+}
+
+var negative = lazy.Regexp(`^-[0-9]`)
 
 // withResumed joins --resume with the run that follows it: the terminal agent takes it without
 // one too, and then lets the person choose.
@@ -474,7 +502,7 @@ func unknownFlag(inv *command.Invocation, cmd *cobra.Command, name string) error
 		path := strings.Fields(cmd.CommandPath())[1:]
 		rest := without(inv.Args, path...)
 		words, flag := wordsOf(rest, cmd), slices.IndexFunc(rest, func(a string) bool { return a == name || strings.HasPrefix(a, name+"=") })
-		if len(words) > 0 && slices.Index(rest, words[0]) < flag { // the command is what is wrong first
+		if len(words) > 0 && slices.Index(rest, words[0]) < flag && !slices.Contains(cmd.ValidArgs, words[0]) { // the command is what is wrong first
 			return UnknownCommand(cmd, append([]string{words[0]}, without(rest, words[0])...))
 		}
 		if list, _, err := cmd.Find([]string{"list"}); err == nil && list != cmd && flag >= 0 && len(wordsOf(rest, list)) == 0 {
@@ -483,6 +511,10 @@ func unknownFlag(inv *command.Invocation, cmd *cobra.Command, name string) error
 				return (&reading{Lines: []string{said}, remark: strings.Join(remarks, "; ")}).flagError(cmd, name)
 			}
 		}
+	}
+	if strings.HasSuffix(cmd.Use, " CALL") && flagsEnd(inv.Args) == len(inv.Args) && !strings.HasPrefix(inv.Args[len(strings.Fields(cmd.CommandPath()))-1], "-") { // explain rm -rf x
+		call := withoutPath(inv.Args, cmd)
+		return command.Usage("quote the call as one. Use:\n  %s %s", cmd.CommandPath(), command.ShellWord(strings.Join(call, " ")))
 	}
 	args := separated(cmd, inv.Args)
 	if err := foreignFlagError(cmd, args, name, name); err != nil {

@@ -329,7 +329,11 @@ func nearFlag(cmd *cobra.Command, name string) string {
 	stable.Sort(names, func(x, y string) int { // two letters that are swapped are likelier than one too many
 		return cmp.Compare(abs(len(x)-len(given)), abs(len(y)-len(given)))
 	})
-	if near := typo(given, names); near != "" && given != name {
+	begun := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !strings.HasPrefix(n, given) || 2*len(given) < len(n)-1 })
+	if len(begun) == 1 && len(given) >= 3 {
+		return "--" + begun[0]
+	}
+	if near := typo(given, names); near != "" {
 		return "--" + near
 	}
 	return ""
@@ -748,6 +752,9 @@ func ReadAsCommand(root *cobra.Command, args, words []string) *reading {
 	}
 	if first != words[0] && slices.Contains(command.CommandNames(root), first) {
 		r := line(first, 1)
+		if cmd, _, err := root.Find([]string{first}); err == nil && len(words) > 1 && slices.Contains(command.CommandNames(cmd), strings.ToLower(words[1])) {
+			r = line(first+" "+strings.ToLower(words[1]), 2)
+		}
 		r.sure = true
 		return r
 	}
@@ -1017,6 +1024,13 @@ func UnknownCommand(cmd *cobra.Command, words []string) error {
 	case len(words) > 1 && groupOf(root, first) == cmd && Subcommand(cmd, words[1]) != "":
 		return line(Subcommand(cmd, words[1]), words[2:]).Error(cmd, words)
 	}
+	if meant := typo(first, foreignWords(cmd, path)); meant != "" && meant != first && len(first) > 3 { // cancle, for cancel
+		if r := ReadIn(root, path, append([]string{meant}, words[1:]...), append([]string{meant}, words[1:]...)); r != nil {
+			r.sure = false
+			return r.Error(cmd, words)
+		}
+		return line(Subcommand(cmd, meant), words[1:]).Error(cmd, words)
+	}
 	if IsReference(words[0]) || IsRule(words[0]) {
 		return ReadAsReference(words[0], true).Error(cmd, words)
 	}
@@ -1034,6 +1048,20 @@ func UnknownCommand(cmd *cobra.Command, words []string) error {
 		return line(shows, words).Error(cmd, words)
 	}
 	return command.Usage("unknown command %s of %s; it has %s. See %s --help", command.Quoted(words[0]), cmd.CommandPath(), strings.Join(names, ", "), cmd.CommandPath())
+}
+
+// foreignWords returns the words that other programs have for the subcommands of cmd.
+func foreignWords(cmd *cobra.Command, path string) []string {
+	var all []string
+	for _, e := range Foreign()[path] {
+		all = append(all, e.Names...)
+	}
+	for _, e := range Foreign()["synonyms"] {
+		if Subcommand(cmd, e.Names[0]) != "" {
+			all = append(all, e.Names...)
+		}
+	}
+	return slices.DeleteFunc(all, func(word string) bool { return strings.HasPrefix(word, "-") })
 }
 
 // SettingLine returns the command line that words stand for which begin with a setting, as in
