@@ -30,6 +30,8 @@ func TestAQuestionNamesTheHosts(t *testing.T) {
 		`{"command":"npm install"}`:                                                  {"network:registry.npmjs.org", "network:docs.example.org,registry.npmjs.org"},
 		`{"command":"npm install && npm test"}`:                                      {"network:registry.npmjs.org", "network:docs.example.org,registry.npmjs.org"},
 		`{"command":"cargo build"}`:                                                  {"network:crates.io,index.crates.io,static.crates.io", "network:crates.io,docs.example.org,index.crates.io,static.crates.io"},
+		`{"command":"go test ./...","sandbox":"write"}`:                              {"network:proxy.golang.org,sum.golang.org", "network:docs.example.org,proxy.golang.org,sum.golang.org"},
+		`{"command":"make","sandbox":"write"}`:                                       {"", "network:docs.example.org"},
 		`{"command":"git push"}`:                                                     {"network", "network"},
 		`{"command":"npm install","sandbox":"network"}`:                              {"network", "network"},
 		`{"command":"mkdir x"}`:                                                      {"", "network:docs.example.org"},

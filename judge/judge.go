@@ -92,10 +92,12 @@ func (j *Judge) Of(c Call) *Judgement {
 	of := &Judgement{Intent: c.Intent, Request: j.request(c, known), Mode: c.Mode, judge: j, call: c}
 	// Whether the sandbox bounds a command matters to a question alone, and takes a look at much of the workspace.
 	r := &of.Request
-	if r.Command == "" || !r.Sandboxed || r.Writes || of.Decision().Verdict != permission.Ask || !c.Env.Sandbox.Contains() {
+	if r.Command == "" || !r.Sandboxed || of.Decision().Verdict != permission.Ask || !c.Env.Sandbox.Contains() {
 		return of
 	}
-	r.Contains, of.decision = true, nil
+	if !r.Writes { // it asks to write because it could not, run unasked
+		r.Contains, of.decision = true, nil
+	}
 	// What is known to need the network asks once, with it: with the hosts that it needs, if they are known.
 	if r.Sandbox != run.Confined || of.Decision().Verdict != permission.Ask {
 		return of

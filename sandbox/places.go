@@ -90,33 +90,35 @@ func (h home) readable() []string {
 // have an overlay of their own over them. A folder of data may be in one of programs,
 // and the other way round: npx and uvx run what they find in such a folder. The stores
 // of pnpm, bun and uv count as programs: their files are hard links that projects share.
+// from is the set of hosts (permission/network) that the toolchain fills it from.
 var toolCaches = []struct {
 	program        string
 	data, programs []string
+	from           string
 }{
-	{"go", []string{"$GOCACHE|.cache/go-build", "$GOMODCACHE|", "$GOPATH/pkg|go/pkg"}, nil},
-	{"golangci-lint", []string{".cache/golangci-lint"}, nil},
-	{"staticcheck", []string{".cache/staticcheck"}, nil},
-	{"npm", []string{"$npm_config_cache|.npm"}, []string{"$npm_config_cache/_npx|.npm/_npx"}},
-	{"node", []string{".cache/node-gyp"}, []string{".cache/node"}},
-	{"yarn", []string{".cache/yarn", ".yarn/berry/cache"}, []string{".yarn"}},
-	{"pnpm", []string{".cache/pnpm", ".local/state/pnpm"}, []string{"$PNPM_HOME|.local/share/pnpm"}},
-	{"bun", nil, []string{".bun/install"}},
-	{"deno", []string{"$DENO_DIR|.cache/deno"}, nil},
-	{"pip", []string{"$PIP_CACHE_DIR|.cache/pip"}, nil},
-	{"uv", []string{"$UV_CACHE_DIR|.cache/uv"}, []string{"$UV_CACHE_DIR/environments-v2|.cache/uv/environments-v2", "$UV_CACHE_DIR/archive-v0|.cache/uv/archive-v0"}},
-	{"poetry", []string{".cache/pypoetry/cache", ".cache/pypoetry/artifacts"}, []string{".cache/pypoetry"}},
-	{"pre-commit", nil, []string{".cache/pre-commit"}},
-	{"cargo", []string{"$CARGO_HOME/registry|.cargo/registry", "$CARGO_HOME/git|.cargo/git"}, nil},
-	{"mvn", []string{".m2/repository"}, nil},
-	{"gradle", []string{"$GRADLE_USER_HOME/caches|.gradle/caches"}, []string{"$GRADLE_USER_HOME/wrapper|.gradle/wrapper", "$GRADLE_USER_HOME/daemon|.gradle/daemon", "$GRADLE_USER_HOME/native|.gradle/native"}},
-	{"sbt", []string{".ivy2/cache", ".cache/coursier"}, []string{".sbt/boot"}},
-	{"dotnet", []string{"$NUGET_PACKAGES|.nuget/packages", ".local/share/NuGet"}, nil},
-	{"composer", []string{".cache/composer"}, nil},
-	{"bundle", []string{".bundle/cache"}, nil},
-	{"ccache", []string{"$CCACHE_DIR|.cache/ccache"}, nil},
-	{"bazel", nil, []string{".cache/bazel"}},
-	{"zig", []string{".cache/zig"}, nil},
+	{"go", []string{"$GOCACHE|.cache/go-build", "$GOMODCACHE|", "$GOPATH/pkg|go/pkg"}, nil, "go"},
+	{"golangci-lint", []string{".cache/golangci-lint"}, nil, ""},
+	{"staticcheck", []string{".cache/staticcheck"}, nil, ""},
+	{"npm", []string{"$npm_config_cache|.npm"}, []string{"$npm_config_cache/_npx|.npm/_npx"}, "npm"},
+	{"node", []string{".cache/node-gyp"}, []string{".cache/node"}, ""},
+	{"yarn", []string{".cache/yarn", ".yarn/berry/cache"}, []string{".yarn"}, "yarn"},
+	{"pnpm", []string{".cache/pnpm", ".local/state/pnpm"}, []string{"$PNPM_HOME|.local/share/pnpm"}, "npm"},
+	{"bun", nil, []string{".bun/install"}, "npm"},
+	{"deno", []string{"$DENO_DIR|.cache/deno"}, nil, ""},
+	{"pip", []string{"$PIP_CACHE_DIR|.cache/pip"}, nil, "pypi"},
+	{"uv", []string{"$UV_CACHE_DIR|.cache/uv"}, []string{"$UV_CACHE_DIR/environments-v2|.cache/uv/environments-v2", "$UV_CACHE_DIR/archive-v0|.cache/uv/archive-v0"}, "pypi"},
+	{"poetry", []string{".cache/pypoetry/cache", ".cache/pypoetry/artifacts"}, []string{".cache/pypoetry"}, "pypi"},
+	{"pre-commit", nil, []string{".cache/pre-commit"}, ""},
+	{"cargo", []string{"$CARGO_HOME/registry|.cargo/registry", "$CARGO_HOME/git|.cargo/git"}, nil, "crates"},
+	{"mvn", []string{".m2/repository"}, nil, ""},
+	{"gradle", []string{"$GRADLE_USER_HOME/caches|.gradle/caches"}, []string{"$GRADLE_USER_HOME/wrapper|.gradle/wrapper", "$GRADLE_USER_HOME/daemon|.gradle/daemon", "$GRADLE_USER_HOME/native|.gradle/native"}, ""},
+	{"sbt", []string{".ivy2/cache", ".cache/coursier"}, []string{".sbt/boot"}, ""},
+	{"dotnet", []string{"$NUGET_PACKAGES|.nuget/packages", ".local/share/NuGet"}, nil, ""},
+	{"composer", []string{".cache/composer"}, nil, "composer"},
+	{"bundle", []string{".bundle/cache"}, nil, "gems"},
+	{"ccache", []string{"$CCACHE_DIR|.cache/ccache"}, nil, ""},
+	{"bazel", nil, []string{".cache/bazel"}, ""},
+	{"zig", []string{".cache/zig"}, nil, ""},
 }
 
 // builtCaches are those of toolCaches.data in which a toolchain keeps what it built, and which it cannot work without.
@@ -155,6 +157,18 @@ func (h home) caches() (data, programs []string, mixed map[string]string) {
 		}
 	}
 	return data, programs, mixed
+}
+
+// filledFrom returns the set of hosts from which a toolchain fills the cache that a path is in; empty: it is in none.
+func (h home) filledFrom(path string) string {
+	for _, t := range toolCaches {
+		for _, folder := range h.in(slices.Concat(t.data, t.programs)...) {
+			if t.from != "" && (isBelow(path, folder) || isBelow(path, resolved(folder))) {
+				return t.from
+			}
+		}
+	}
+	return ""
 }
 
 // toolchains returns what in caches of data is run: those of Go are modules, and the

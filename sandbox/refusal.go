@@ -46,13 +46,16 @@ func (s *Session) refused(status proc.Status, printed string) (why, ask string) 
 	asking := func(what run.Confinement) string {
 		return fmt.Sprintf("If it is needed, repeat the call with \"sandbox\": %q; a person decides that anew.", what)
 	}
+	withHosts := func(hosts ...string) string {
+		list, _ := json.Marshal(hosts)
+		return fmt.Sprintf("If it is needed, repeat the call with \"hosts\": %s; a person decides that anew.", list)
+	}
 	network := asking(run.WithNetwork)
 	switch {
 	case s.level.Hosts() != nil:
 		network = "It reaches " + strings.Join(s.level.Hosts(), ", ") + " by the proxy that HTTP_PROXY and HTTPS_PROXY name, and nothing else. " + network
 	case len(s.hosts) > 0:
-		list, _ := json.Marshal(s.hosts)
-		network = fmt.Sprintf("If it is needed, repeat the call with \"hosts\": %s; a person decides that anew.", list)
+		network = withHosts(s.hosts...)
 	}
 	if status.NoRoute {
 		return "The sandbox refused the network: something of the command tried to reach it", network
@@ -69,8 +72,12 @@ func (s *Session) refused(status proc.Status, printed string) (why, ask string) 
 		if s.level != run.WithNetwork && networkWords().MatchString(line) {
 			return fmt.Sprintf("The sandbox probably refused the network (%q): the command has one of its own, with nothing on it but what it starts itself", excerpt(line)), network
 		}
-		if why := s.refusedUnasked(line); why != "" {
-			return fmt.Sprintf("The sandbox refused this (%q): %s", excerpt(line), why), asking("write")
+		if why, from := s.refusedUnasked(line); why != "" {
+			ask = asking("write")
+			if from != "" && s.policy.ByHost() { // to write there without the network would fail, and be asked about again
+				ask = withHosts(from)
+			}
+			return fmt.Sprintf("The sandbox refused this (%q): %s", excerpt(line), why), ask
 		}
 		if why := s.refusedFile(line, protected); why != "" {
 			return fmt.Sprintf("The sandbox probably refused this (%q): %s", excerpt(line), why), asking(run.Unconfined)
@@ -105,10 +112,10 @@ var (
 )
 
 // refusedUnasked says why a line of output tells of what a command may not do because it runs unasked; empty if it
-// does not.
-func (s *Session) refusedUnasked(line string) string {
+// does not. from is the set of hosts from which what it could not write is filled, if that is known.
+func (s *Session) refusedUnasked(line string) (why, from string) {
 	if !isContained(s.level) || !refusalWords().MatchString(line) {
-		return ""
+		return "", ""
 	}
 	for _, found := range pathWords().FindAllStringSubmatch(line, -1) {
 		path := found[1]
@@ -120,22 +127,22 @@ func (s *Session) refusedUnasked(line string) string {
 		switch {
 		case n.kind == helper.NoFile || n.kind == helper.Empty:
 			if usual.kind != n.kind {
-				return path + " may hold secrets, and is not there for a command that runs unasked"
+				return path + " may hold secrets, and is not there for a command that runs unasked", ""
 			}
-			return ""
+			return "", ""
 		case n.kind != helper.Writable && usual.kind == helper.Writable, n.kind == helper.ReadOnly && usual.kind == helper.Overlay:
-			return "a command that runs unasked cannot change " + n.path
+			return "a command that runs unasked cannot change " + n.path, homeOf(s.policy.options.Getenv).filledFrom(path)
 		case filepath.IsAbs(found[1]) && usual.kind != helper.Writable:
-			return ""
+			return "", ""
 		}
 	}
 	if !erofsWords().MatchString(line) {
-		return ""
+		return "", ""
 	}
 	if s.level == run.Trial {
-		return "it ran unasked because it could change nothing in the workspace"
+		return "it ran unasked because it could change nothing in the workspace", ""
 	}
-	return "it ran unasked, and so could change neither the repository nor what other programs obey by themselves"
+	return "it ran unasked, and so could change neither the repository nor what other programs obey by themselves", ""
 }
 
 // refusedFile says why the policy would refuse what a line of output complains of;

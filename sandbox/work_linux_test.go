@@ -351,6 +351,12 @@ func TestARefusalIsToldApartFromAFailure(t *testing.T) {
 	s.needsTree(t)
 	s.git(t, "init", "-q")
 	hidden := s.write(t, "notes.txt", "")
+	for _, cache := range []string{"go/pkg/mod/cache", "go/bin", ".cargo/registry", ".cache/pip", ".m2/repository"} {
+		if err := os.MkdirAll(filepath.Join(s.home, cache), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.plan(t)
 	attacker := s.attacker(t)
 	for script, want := range map[string]string{
 		attacker + " attack dial tcp 192.0.2.1:80":               `The sandbox refused the network: something of the command tried to reach it. If it is needed, repeat the call with "sandbox": "network"`,
@@ -369,6 +375,21 @@ func TestARefusalIsToldApartFromAFailure(t *testing.T) {
 		o := s.sh(t, script)
 		if (want == "") != (o.refusal == "") || !strings.Contains(o.refusal, want) {
 			t.Errorf("%s: %q, want %q; printed %q, %+v", script, o.refusal, want, o.printed, o.status)
+		}
+	}
+	// What a toolchain would fetch into its cache needs the network, so that is what is asked for, and once.
+	for _, level := range []run.Confinement{run.Trial, run.Inside} {
+		for script, want := range map[string]string{
+			"touch ~/go/pkg/mod/cache/x.lock":     `cannot change ` + s.home + `/go/pkg. If it is needed, repeat the call with "hosts": ["go"]`,
+			"touch ~/.cargo/registry/index":       `repeat the call with "hosts": ["crates"]`,
+			"touch ~/.cache/pip/x":                `repeat the call with "hosts": ["pypi"]`,
+			"touch ~/.m2/repository/x":            `repeat the call with "sandbox": "write"`,
+			"touch ~/go/bin/x":                    "may be read and not changed",
+			"mkdir ~/.npm/y && touch .git/config": "",
+		} {
+			if o := s.unasked(t, level, script); want != "" && !strings.Contains(o.refusal, want) || strings.Contains(o.refusal, "hosts") && !strings.Contains(want, "hosts") {
+				t.Errorf("%s at %s: %q, want %q; printed %q", script, level, o.refusal, want, o.printed)
+			}
 		}
 	}
 	// At a level that is without a sandbox nothing is its fault.
