@@ -119,8 +119,9 @@ func (w *Workspace) withServed(r *tool.Registry) *tool.Registry {
 }
 
 // awaitServers returns when the tools of all MCP servers are known, or it is known that they cannot
-// be had. It is an error if one cannot that a definition requires.
-func (w *Workspace) awaitServers(ctx context.Context) error {
+// be had, or that they take too long; that of the tool or prompt needed, if any, may take its time. It is an error if one
+// cannot be had that a definition requires.
+func (w *Workspace) awaitServers(ctx context.Context, needed string) error {
 	s, err := w.load()
 	if err != nil || len(s.Servers) == 0 {
 		return err
@@ -131,13 +132,13 @@ func (w *Workspace) awaitServers(ctx context.Context) error {
 	}
 	w.preparing.Lock()
 	defer w.preparing.Unlock()
-	if w.prepared {
-		return nil
+	if !w.prepared {
+		if err := servers.Prepare(ctx); err != nil {
+			return err
+		}
+		w.prepared = true
+		w.offerServers()
 	}
-	if err := servers.Prepare(ctx); err != nil {
-		return err
-	}
-	w.prepared = true
-	w.offerServers()
+	servers.Need(ctx, needed)
 	return nil
 }

@@ -44,6 +44,8 @@ type Task struct {
 	Rules []permission.Rule
 	// Dir is where it works; "": in the workspace.
 	Dir string
+	// Needed is a tool that it calls for certain: an MCP server that has it is waited for; "": none is known.
+	Needed string
 	// Typed is what a new run begins with: a command may say which agent and model work, and what they use.
 	Typed Typed
 
@@ -78,7 +80,7 @@ func (w *Workspace) Start(ctx context.Context, t Task) (*Session, error) {
 	}
 	d, err := w.driver()
 	if err == nil {
-		err = w.awaitServers(ctx)
+		err = w.awaitServers(ctx, t.Needed)
 	}
 	if err != nil {
 		return nil, err
@@ -123,7 +125,7 @@ func (w *Workspace) Resume(ctx context.Context, which string, t Task) (*Session,
 func (w *Workspace) resume(ctx context.Context, id run.ID, t Task) (*Session, error) {
 	d, err := w.driver()
 	if err == nil {
-		err = w.awaitServers(ctx)
+		err = w.awaitServers(ctx, t.Needed)
 	}
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func (w *Workspace) Typed(ctx context.Context, words string) (Typed, error) {
 	name := strings.Fields(words)[0]
 	t.arguments = strings.TrimSpace(words[len(name):])
 	if strings.HasPrefix(name, "/"+mcp.Prefix) {
-		if err := w.awaitServers(ctx); err != nil {
+		if err := w.awaitServers(ctx, name[1:]); err != nil {
 			return t, err
 		}
 	}

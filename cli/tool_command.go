@@ -134,7 +134,7 @@ func callTool(inv *command.Invocation, cmd *cobra.Command, name string, argument
 	}
 	defer ws.Close() // what counts is durable when it was shown
 	ctx := cmd.Context()
-	s, err := ws.Start(ctx, app.Task{})
+	s, err := ws.Start(ctx, app.Task{Needed: name})
 	if err != nil {
 		return err
 	}

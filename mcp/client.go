@@ -105,8 +105,8 @@ func (s *Servers) Close() {
 
 // Prepare learns the tools of all servers: those that were remembered, and of the others by
 // asking them, at once. It waits for required servers as long as they may take, and the error names
-// those that cannot be used. It waits for the others for a few seconds, and what is wrong with them
-// is a notice; [Options.Changed] is told of tools that come later.
+// those that cannot be used. It waits for the others for a few seconds, unless they were too late for that when they were
+// last asked, and what is wrong with them is a notice; [Options.Changed] is told of tools that come later.
 func (s *Servers) Prepare(ctx context.Context) error {
 	failed := make([]error, len(s.remotes))
 	var asking sync.WaitGroup
@@ -122,23 +122,57 @@ func (s *Servers) Prepare(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// await returns when the server has listed its tools, cannot be used, or takes longer than [Options.Patience].
-func (r *Remote) await(ctx context.Context) {
-	listed := make(chan struct{})
-	go func() {
-		defer close(listed)
-		if _, err := r.List(r.all.ctx); err != nil && r.all.ctx.Err() == nil {
-			r.all.opt.notice(err.Error())
+func (r *Remote) beingAsked() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.asked
+}
+
+// Need waits for the server whose tool, or prompt, has a name, if it is being asked what it has.
+func (s *Servers) Need(ctx context.Context, name string) {
+	for _, r := range s.remotes {
+		if asked := r.beingAsked(); asked != nil && strings.HasPrefix(name, Prefix+r.Name+"__") {
+			select {
+			case <-asked:
+			case <-ctx.Done():
+			}
 		}
-	}()
-	patience := cmp.Or(r.all.opt.Patience, 5*time.Second)
+	}
+}
+
+func (o *Options) patience() time.Duration { return cmp.Or(o.Patience, 5*time.Second) }
+
+// await returns when the server has listed its tools, cannot be used, or takes longer than [Options.Patience]; at once if
+// it did that when it was last asked.
+func (r *Remote) await(ctx context.Context) {
+	r.mu.Lock()
+	asked, wait := r.asked, !r.late
+	if asked == nil {
+		asked = make(chan struct{})
+		r.asked = asked
+		go func() {
+			if _, err := r.List(r.all.ctx); err != nil && r.all.ctx.Err() == nil {
+				r.all.opt.notice(err.Error())
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.asked = nil
+			close(asked)
+		}()
+	}
+	r.mu.Unlock()
+	if !wait {
+		return
+	}
+	patience := r.all.opt.patience()
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	select {
-	case <-listed:
+	case <-asked:
 	case <-ctx.Done():
 	case <-late.C:
-		r.all.opt.notice(fmt.Sprintf("the server %s has not listed its tools within %v; they are offered when it has", r.Name, patience))
+		r.remember(&listing{Fingerprint: r.Fingerprint(), Form: lateForm})
+		r.all.opt.notice(fmt.Sprintf("the server %s has not listed its tools within %v; mcp_search finds them when it has, and no run waits for it again until then", r.Name, patience))
 	}
 }
 
@@ -158,10 +192,41 @@ func (s *Servers) Tools() (tools []tool.Tool, left []string) {
 			tools = append(tools, t)
 		}
 	}
-	if len(tools) > 0 {
-		tools = append(tools, searchTool{}, callTool{})
+	var beside []string
+	for _, r := range s.remotes {
+		if known := r.remembered(); !known && r.beingAsked() != nil || known && r.listing().Changes {
+			beside = append(beside, r.Name)
+		}
+	}
+	if len(tools) > 0 || len(beside) > 0 {
+		tools = append(tools, searchTool{s, beside}, callTool{beside})
 	}
 	return tools, left
+}
+
+// settle waits until the servers that are being asked for their tools have listed them, as long as a run waits, and says
+// which have not; empty: all have.
+func (s *Servers) settle(ctx context.Context) string {
+	late := time.NewTimer(s.opt.patience())
+	defer late.Stop()
+	var missing []string
+	for _, r := range s.remotes {
+		asked := r.beingAsked()
+		if asked == nil {
+			continue
+		}
+		select {
+		case <-asked:
+		case <-ctx.Done():
+		case <-late.C:
+			late.Reset(0) // for the others too
+			missing = append(missing, r.Name)
+		}
+	}
+	if len(missing) == 0 {
+		return ""
+	}
+	return "\nThese servers have not listed their tools yet: " + strings.Join(missing, ", ") + "."
 }
 
 // A Remote is a configured server.
@@ -171,10 +236,14 @@ type Remote struct {
 
 	mu     sync.Mutex
 	listed *listing         // what is known of its tools; nil: nothing
+	stored bool             // it is what a process before has stored
+	late   bool             // it took longer than a run waits when it was last asked
 	links  map[string]*link // by workspace
 	failed error            // why the last start did not succeed; nil: it did
 	misses int              // starts in a row that did not succeed
 	again  time.Time        // when the next is tried
+
+	asked chan struct{} // closed when it has been asked for tools that are not known; nil: it is not being asked
 
 	authorizer *authorizer // see auth
 }
@@ -292,6 +361,11 @@ func (r *Remote) open(l *link, workspace string) {
 	defer r.mu.Unlock()
 	if err == nil {
 		r.failed, r.misses = nil, 0
+		if r.stored { // it may be another version than the one that has listed them
+			r.stored = false
+			l.changed <- struct{}{}
+			go r.relist(l)
+		}
 		if l.process == nil {
 			go l.watch()
 		}

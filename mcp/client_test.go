@@ -836,12 +836,40 @@ func TestServersOfTheOldTransportAreCalled(t *testing.T) {
 
 func TestARunDoesNotWaitLongForAServer(t *testing.T) {
 	t.Parallel()
-	s := play(t, Options{Patience: time.Millisecond}, local(t, "silent", "silent"))
+	o := Options{Patience: time.Millisecond, Workspace: t.TempDir(), Cache: t.TempDir()}
+	s := play(t, o, local(t, "silent", "silent"))
 	if err := s.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if want := "the server silent has not listed its tools within 1ms; they are offered when it has"; !slices.Equal(s.told, []string{want}) {
+	if len(s.told) != 1 || !strings.HasPrefix(s.told[0], "the server silent has not listed its tools within 1ms; ") {
 		t.Errorf("told %q", s.told)
+	}
+	s.Close()
+
+	// The next process does not wait for it, and its model is told that there is more to come.
+	o.Patience = time.Hour
+	next := play(t, o, local(t, "silent", "silent"))
+	if err := next.Prepare(t.Context()); err != nil || len(next.told) > 0 {
+		t.Errorf("told %q, %v", next.told, err)
+	}
+	if search := next.tools()["mcp_search"]; search == nil || !slices.Equal(search.Spec().Beside, []string{"silent"}) {
+		t.Errorf("the tools are %v", next.tools())
+	}
+	next.opt.Patience = time.Millisecond
+	if _, text := next.call(t.Context(), "mcp_search", `{"query":"x"}`, tool.Call{}); !strings.HasSuffix(text, "These servers have not listed their tools yet: silent.") {
+		t.Errorf("a search said %q", text)
+	}
+	next.Close()
+
+	changed := local(t, "silent", "good") // another definition is waited for
+	o.Patience = time.Hour
+	last := play(t, o, changed)
+	if err := last.Prepare(t.Context()); err != nil || last.tools()["mcp__silent__echo"] == nil {
+		t.Errorf("its tools are %v; told %q, %v", last.tools(), last.told, err)
+	}
+	last.Need(t.Context(), "mcp__silent__echo") // returns: it is known
+	if search := last.tools()["mcp_search"]; search == nil || !slices.Equal(search.Spec().Beside, []string{"silent"}) {
+		t.Error("the server says that its tools may change, and the model cannot search them")
 	}
 }
 

@@ -28,13 +28,17 @@ type listing struct {
 	Form         int             `json:"form"` // listingForm
 	Prompts      []*sdk.Prompt   `json:"prompts,omitempty"`
 	Resources    []*sdk.Resource `json:"resources,omitempty"`
+	Changes      bool            `json:"changes,omitempty"` // it tells when its tools are others
 
 	offered []*remoteTool // see choose
 	left    []string      // what is not although the definition has it, a sentence each
 }
 
 // listingForm is raised when a listing has more than one that was remembered before: the server is asked again.
-const listingForm = 1
+const listingForm = 2
+
+// lateForm is the form of a listing without content: of a server for which no run waits again until it has listed its tools.
+const lateForm = -1
 
 // choose finds out which of the tools are offered. It reads their schemas, so it is done once.
 func (l *listing) choose(r *Remote) {
@@ -74,10 +78,11 @@ func (r *Remote) remembered() bool {
 	content, err := atomicfile.Read(r.cachePath())
 	var l listing
 	if err != nil || json.Unmarshal(content, &l) != nil || l.Fingerprint != r.Fingerprint() || l.Form != listingForm {
+		r.late = l.Form == lateForm && l.Fingerprint == r.Fingerprint()
 		return false
 	}
 	l.choose(r)
-	r.listed = &l
+	r.listed, r.stored = &l, true
 	return true
 }
 
@@ -102,6 +107,7 @@ func (r *Remote) list(ctx context.Context, l *link) error {
 		if i.ServerInfo != nil {
 			now.Server, now.Version = i.ServerInfo.Name, i.ServerInfo.Version
 		}
+		now.Changes = i.Capabilities != nil && i.Capabilities.Tools != nil && i.Capabilities.Tools.ListChanged
 	}
 	cursor := ""
 	for page := 0; ; page++ {
@@ -130,7 +136,7 @@ func (r *Remote) list(ctx context.Context, l *link) error {
 		now.Prompts, now.Resources = was.Prompts, was.Resources
 	}
 	changed := was == nil || !reflect.DeepEqual(was.Tools, now.Tools)
-	r.listed = now
+	r.listed, r.stored = now, false
 	r.mu.Unlock()
 	if answered && (changed || !reflect.DeepEqual(was.Prompts, now.Prompts) || !reflect.DeepEqual(was.Resources, now.Resources)) {
 		r.remember(now)

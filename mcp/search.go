@@ -22,13 +22,17 @@ var searchText string
 //go:embed call.md
 var callText string
 
-// searchTool finds tools of servers, for models to which their definitions are too large to be told.
-type searchTool struct{}
+// searchTool finds tools of servers, for models to which their definitions are too large to be told, and of servers whose
+// tools are not known when a run begins.
+type searchTool struct {
+	of     *Servers
+	beside []string // see [tool.Spec]
+}
 
-func (searchTool) Spec() tool.Spec {
+func (t searchTool) Spec() tool.Spec {
 	s := tool.NewSpec("mcp_search", searchText,
 		`{"type":"object","properties":{"query":{"type":"string"}},"required":[],"additionalProperties":false}`)
-	s.Instead, s.Always, s.Unstored = true, true, true
+	s.Instead, s.Always, s.Unstored, s.Beside = true, true, true, t.beside
 	return s
 }
 
@@ -46,8 +50,9 @@ func (searchTool) Inspect(_ tool.Env, args json.RawMessage) (tool.Intent, error)
 	return tool.Intent{Class: run.Reads, Title: cmp.Or(text.OneLine(q, 200), "list the tools of MCP servers")}, err
 }
 
-func (searchTool) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.Result, error) {
+func (t searchTool) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.Result, error) {
 	q, err := query(c.Args)
+	missing := t.of.settle(ctx)
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return tool.Result{}, err
 	}
@@ -55,7 +60,7 @@ func (searchTool) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.Resu
 	if env.Specs != nil {
 		specs = slices.DeleteFunc(env.Specs(), func(s tool.Spec) bool { return s.Server == "" })
 	}
-	return tool.TextResult(find(specs, q)), nil
+	return tool.TextResult(find(specs, q) + missing), nil
 }
 
 // What a search returns: the definitions of the best tools, as far as they fit, and names of others.
@@ -151,12 +156,12 @@ func words(s string) []string {
 }
 
 // callTool is called as itself only when what was given does not say which tool with which arguments: see [llm.Names.Call].
-type callTool struct{}
+type callTool struct{ beside []string }
 
-func (callTool) Spec() tool.Spec {
+func (t callTool) Spec() tool.Spec {
 	s := tool.NewSpec(tool.ServerCall, callText, `{"type":"object","properties":{"tool":{"type":"string"},`+
 		`"arguments":{"type":"string","description":"A JSON object"}},"required":["tool"],"additionalProperties":false}`)
-	s.Instead, s.Always, s.Unstored = true, true, true
+	s.Instead, s.Always, s.Unstored, s.Beside = true, true, true, t.beside
 	return s
 }
 

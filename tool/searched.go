@@ -32,6 +32,9 @@ func Searched(specs []Spec, window int64) (names []string) {
 	return names
 }
 
+// Later is what a model that is told the tools of servers reads of those that come after its first request.
+const Later = " Tools of theirs that are not among yours have come since, or come yet, and are called with " + ServerCall + "."
+
 // Servers returns the servers whose tools are among specs, in their order.
 func Servers(specs []Spec) (names []string) {
 	for _, s := range specs {

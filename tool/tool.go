@@ -64,8 +64,10 @@ type Spec struct {
 	Always bool
 	// Server is the MCP server whose tool it is; empty: the tool is pawl's.
 	Server string
-	// Instead: it is offered where the tools of servers are not because [Searched] says so, and only there.
+	// Instead: it is offered where the tools of servers are not because [Searched] says so, and where Beside names servers.
 	Instead bool
+	// Beside are the servers whose tools may come or change while a run lives.
+	Beside []string
 	// ForAgents: only runs of agents have it, and those to which it is granted by name.
 	ForAgents bool
 }

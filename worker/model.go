@@ -102,9 +102,12 @@ func (r *Runner) session(c run.Config) (*modelSession, error) {
 		return nil, err
 	}
 	structured := r.w.Structured != nil && r.w.Structured(c.Model)
-	of := r.w.offers.of(offerKey{registry, c.Model, c.Window, c.Output, c.Controlled()}, func() offer {
-		return r.offer(c, p, registry, submission, structured)
-	})
+	of, kept := r.model.keeps(c, registry)
+	if !kept {
+		of = r.w.offers.of(offerKey{registry, c.Model, c.Window, c.Output, c.Controlled(), c.Tools}, func() offer {
+			return r.offer(c, p, registry, submission, structured)
+		})
+	}
 	m := &modelSession{model: c.Model, registry: registry, provider: p, name: name, window: c.Window, result: c.Output, control: c.Control, level: c.Effort,
 		names: of.names, encoder: llm.NewEncoder(p, of.names), tools: of.tools, output: of.output, offered: of.offered, notices: slices.Clip(of.notices)}
 	if c.Controlled() {
@@ -123,13 +126,45 @@ func (r *Runner) session(c run.Config) (*modelSession, error) {
 	return m, nil
 }
 
+// keeps returns what was offered to a run whose tools are others now, if only tools of servers have come or gone: their
+// definitions stay, so that what the provider has cached of the requests is valid, and what has come is searched.
+func (m *modelSession) keeps(c run.Config, registry *tool.Registry) (offer, bool) {
+	if m == nil || m.model != c.Model || m.result != c.Output || m.control != c.Control || m.window != c.Window {
+		return offer{}, false
+	}
+	isServed := func(s tool.Spec) bool { return s.Server != "" || s.Instead }
+	named := func(a, b tool.Spec) bool { return a.Name == b.Name }
+	had, have := m.registry.Specs(), registry.Specs()
+	if !slices.ContainsFunc(m.offered, func(s tool.Spec) bool { return s.Name == tool.ServerCall }) ||
+		!slices.EqualFunc(slices.DeleteFunc(had, isServed), slices.DeleteFunc(slices.Clone(have), isServed), named) {
+		return offer{}, false
+	}
+	names := registry.Names()
+	var later []string
+	for _, s := range have {
+		if s.Server != "" && !slices.ContainsFunc(m.offered, func(o tool.Spec) bool { return o.Name == s.Name }) {
+			later = append(later, s.Name)
+		}
+	}
+	for _, s := range m.offered {
+		names = append(names, s.Name)
+	}
+	return offer{names: llm.NewNames(names).Through(tool.ServerCall, later), tools: m.tools, output: m.output, offered: m.offered}, true
+}
+
 // offer returns the tools of a run in the form that its model is offered them.
 func (r *Runner) offer(c run.Config, p llm.Provider, registry *tool.Registry, submission *tool.Submission, structured bool) offer {
 	m := offer{names: llm.NewNames(registry.Names())}
 	specs := registry.Specs()
 	searched := tool.Searched(specs, c.Window)
 	large := len(searched) > 0
-	if large {
+	var beside []string // servers that the run may use
+	for _, t := range specs {
+		if t.Name == tool.ServerCall {
+			beside = slices.DeleteFunc(slices.Clone(t.Beside), func(server string) bool { return !c.Tools.Has(strings.TrimSuffix(run.GrantServer(server), "*")) })
+		}
+	}
+	if large || len(beside) > 0 {
 		m.names = m.names.Through(tool.ServerCall, searched)
 	}
 	if submission != nil && structured && !c.Controlled() && !c.Output.ByTool {
@@ -140,7 +175,7 @@ func (r *Runner) offer(c run.Config, p llm.Provider, registry *tool.Registry, su
 		}
 	}
 	for _, t := range specs {
-		if large && t.Server != "" || !large && t.Instead {
+		if large && t.Server != "" || !large && t.Instead && len(beside) == 0 {
 			continue
 		}
 		submits := submission != nil && t.Name == submission.Spec().Name
@@ -148,7 +183,14 @@ func (r *Runner) offer(c run.Config, p llm.Provider, registry *tool.Registry, su
 			continue
 		}
 		if t.Instead {
-			t.Description = strings.ReplaceAll(t.Description, "{servers}", strings.Join(tool.Servers(specs), ", "))
+			servers := beside
+			if large {
+				servers = tool.Servers(specs)
+				servers = append(servers, slices.DeleteFunc(slices.Clone(beside), func(s string) bool { return slices.Contains(servers, s) })...)
+			} else if t.Name != tool.ServerCall {
+				t.Description += tool.Later
+			}
+			t.Description = strings.ReplaceAll(t.Description, "{servers}", strings.Join(servers, ", "))
 		}
 		if t.Offered != nil {
 			t.Schema = t.Offered

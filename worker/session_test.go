@@ -2,6 +2,8 @@ package worker
 
 import (
 	"context"
+	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"pawl/llm"
 	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
@@ -329,4 +334,67 @@ func TestToolsThatComeAndGoAreOfferedFromTheNextRequestOn(t *testing.T) {
 	if len(r.read.ran) != 1 || len(late.ran) != 1 {
 		t.Errorf("read ran %q, late %q", r.read.ran, late.ran)
 	}
+}
+
+// Where a model can search the tools of servers, those that come and go while a run lives leave the beginning of its
+// requests as it is: the provider has it cached.
+func TestToolsOfServersThatComeLaterAreSearched(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, `{"calls":[{"tool":"read","args":{"do":"look"}}]}
+{"calls":[{"tool":"mcp_call","args":{"tool":"mcp__x__late","arguments":"{\"do\":\"ok come\"}"}},{"tool":"mcp__x__early","args":{"do":"ok go"}}]}
+{"calls":[{"tool":"read","args":{"do":"look"}},{"tool":"mcp__x__late","args":{"do":"ok directly"}}]}
+{"text":"Done."}`)
+	of := func(name string, served, instead bool) *fromServer {
+		f := &fromServer{fake: newFake(name, run.Reads)}
+		f.spec = f.fake.Spec()
+		if served {
+			f.spec.Server = "x"
+		}
+		if instead {
+			f.spec.Instead, f.spec.Always, f.spec.Beside = true, true, []string{"x", "y"}
+		}
+		return f
+	}
+	early, late, call := of("mcp__x__early", true, false), of("mcp__x__late", true, false), of("mcp_call", false, true)
+	base := tool.NewRegistry(r.read, call)
+	r.w.SetTools(base.With(early))
+	next := []*tool.Registry{base.With(early, late), base.With(late)}
+	r.read.runs = func() { r.w.SetTools(next[0]); next = next[1:] }
+	p, _, err := r.w.Provider("m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := &asksTools{Provider: p}
+	r.w.Provider = func(string) (llm.Provider, string, error) { return sent, "m", nil }
+	s := r.run(r.create(), prompt("go"))
+	if len(sent.tools) != 4 || !strings.Contains(sent.tools[0], `"mcp_call"`) || !strings.Contains(sent.tools[0], `"mcp__x__early"`) {
+		t.Fatalf("%d requests have the tools %q", len(sent.tools), sent.tools)
+	}
+	for i, tools := range sent.tools {
+		if tools != sent.tools[0] {
+			t.Errorf("request %d has the tools %s", i, tools)
+		}
+	}
+	if diff := cmp.Diff([]string{"ok come", "ok directly"}, late.ran); diff != "" || len(early.ran) != 1 || s.Turn.End.End != run.Completed {
+		t.Errorf("ended %+v; early ran %q, late: %s", s.Turn.End, early.ran, diff)
+	}
+}
+
+// fromServer is a fake with a specification of its own.
+type fromServer struct {
+	*fake
+	spec tool.Spec
+}
+
+func (f *fromServer) Spec() tool.Spec { return f.spec }
+
+// asksTools records the tools that requests have.
+type asksTools struct {
+	llm.Provider
+	tools []string
+}
+
+func (a *asksTools) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+	a.tools = append(a.tools, fmt.Sprintf("%s", req.Tools))
+	return a.Provider.Stream(ctx, req)
 }

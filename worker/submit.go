@@ -43,6 +43,7 @@ type offerKey struct {
 	window     int64
 	result     run.Output
 	controlled bool
+	grants     run.Grants
 }
 
 // A shared keeps what runs share. The zero value is ready to be used, from any goroutine.

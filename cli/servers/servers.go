@@ -151,8 +151,11 @@ func showCommand(inv *command.Invocation) *cobra.Command {
 	})
 }
 
-// testPatience is how long pawl mcp test waits for a server at least.
-const testPatience = 5 * time.Minute
+// testPatience is how long pawl mcp test waits for a server at least, and waitsQuietly how long without saying so.
+const (
+	testPatience = 5 * time.Minute
+	waitsQuietly = time.Second
+)
 
 func testCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
@@ -166,6 +169,11 @@ standard error is shown where it fails. The exit code is 1 if it cannot be used.
 	return withServer(inv, cmd, func(ctx context.Context, r *mcp.Remote) error {
 		r.StartTimeout = max(r.StartTimeout, testPatience) // a package manager may have to fetch it first
 		begin := time.Now()
+		if _, terminal := command.TerminalFile(inv.Stderr); terminal {
+			defer time.AfterFunc(waitsQuietly, func() {
+				inv.Notice(fmt.Sprintf("waiting up to %v for %s to list its tools: %s", r.StartTimeout, r.Name, command.OneLine(r.String(), 100)))
+			}).Stop()
+		}
 		status, err := r.List(ctx)
 		took := time.Since(begin)
 		if err != nil && !*asJSON {
