@@ -238,6 +238,7 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, notices []
 	if err != nil {
 		return turn, nil, nil, err
 	}
+	turn.Retry = state.Config.Retry
 	if err := w.checkReadAtStart(t, state, k); err != nil {
 		return turn, nil, nil, err
 	}

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -217,14 +218,36 @@ func TestRealAgentsSubmitAResultOfTheUsersOwn(t *testing.T) {
 	}
 }
 
-// A limit of the provider's ends the turn with the time after which it may continue. The others do not pass on
-// what their provider says of a refusal of this kind.
-func TestRealClaudeCodeSaysWhenALimitEnds(t *testing.T) {
+// A task fails of what the requests of its agent fail of, also where the program would make them again for minutes or for
+// ever: then people see that while it does. A limit is said with the time after which it may continue, but by Codex, which has
+// words of its own.
+func TestRealAgentsFailOfWhatTheProviderSays(t *testing.T) {
 	t.Parallel()
-	s := newAgentSite(t, "claude-code", func(externaltest.Request) externaltest.Reply {
-		return externaltest.Reply{Status: 429, Text: "The limit is reached. Try again in 3 hours."}
+	withEach(t, func(t *testing.T, kind string) {
+		for status, words := range map[int]string{429: "Too many requests. Try again in 3 hours.", 500: "Internal server error: BOOM"} {
+			t.Run(fmt.Sprint(status), func(t *testing.T) {
+				t.Parallel()
+				s := newAgentSite(t, kind, func(externaltest.Request) externaltest.Reply { return externaltest.Reply{Status: status, Text: words} })
+				s.env = append(s.env, "PAWL_RETRY=10s")
+				s.agent(t, "builder", agentModels[kind])
+				s.planned(t, "builder")
+				want := []string{words}
+				switch {
+				case kind == "codex" && status == 429:
+					want = []string{"429 Too Many Requests"}
+				case kind == "codex":
+					want = []string{"high demand"}
+				case status == 429:
+					want = append(want, "continue after 20", " UTC")
+				}
+				told := s.pawl(t, "task", "start", "last")
+				if again := !(kind == "codex" && status == 429); again && !strings.Contains(told, "a request to its provider has failed, and it tries again") {
+					t.Errorf("no one was told that it tries again:\n%s", told)
+				}
+				s.must(t, []string{"task", "show", "last"}, append(want, "failed")...)
+			})
+		}
 	})
-	s.must(t, []string{"run", "-m", agentModels["claude-code"], "-p", "look"}, "The limit is reached.", "continue after 20", " UTC")
 }
 
 // If the user is not logged in to a program, the error comes before a task begins. A Codex with a provider of the person's

@@ -194,8 +194,9 @@ type claudeLine struct {
 		Resets int64  `json:"resetsAt"` // seconds since 1970
 	} `json:"rate_limit_info"`
 	// of a retry, or of a message that tells it
-	Error       string `json:"error"`
-	ErrorStatus int    `json:"error_status"`
+	Error       string  `json:"error"`
+	ErrorStatus int     `json:"error_status"`
+	Delay       float64 `json:"retry_delay_ms"`
 	// of the result
 	IsError  bool        `json:"is_error"`
 	Status   int         `json:"api_error_status"`
@@ -246,6 +247,8 @@ func (s *claudeStream) line(b []byte, r *report) {
 			}
 		case "api_retry":
 			s.refused = l.Error
+			r.lines--
+			r.retry(retry{strings.TrimPrefix(fmt.Sprintf("%d %s", l.ErrorStatus, l.Error), "0 "), time.Duration(l.Delay * float64(time.Millisecond))}, time.Now())
 		}
 	case "assistant", "user":
 		r.lines++

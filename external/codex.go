@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"pawl/internal/lazy"
 	"pawl/internal/plainjson"
@@ -94,15 +96,33 @@ func (codex) invoke(t Turn, conversation string, resume bool) (invocation, error
 	if resume {
 		args = append(args, conversation)
 	}
-	if lookup(t.Env, "RUST_LOG") == "" { // see codexWait
+	if lookup(t.Env, "RUST_LOG") == "" { // see codexRetries
 		env = append(env, "RUST_LOG=error,codex_core::responses_retry=warn")
 	}
 	return invocation{args: append(args, "-"), env: env}, nil
 }
 
-// codexWait is what its log says on standard error before it waits for the end of a limit, as long as the provider says:
-// its stream has no time for that (0.169.0, 2026-11-27).
-var codexWait = lazy.Regexp(`retrying sampling request \([0-9]+/[0-9]+ in ([0-9.]+)s\).* 429 Too Many Requests`)
+// codexRetries is what its log says on standard error before it makes a request again, which it does when the provider
+// says: its stream has no time for that (0.169.0, 2026-11-27).
+var codexRetries = lazy.Regexp(`retrying sampling request \([0-9]+/[0-9]+ in ([0-9.]+)(m?s)\)[^\n]* sampling_error=([^\n]*)\n`)
+
+// codexRetry returns the first of these in b, and where it ends; 0: there is none.
+func codexRetry(b []byte) (retry, int) {
+	m := codexRetries().FindSubmatchIndex(b)
+	if m == nil {
+		return retry{}, 0
+	}
+	return retry{string(b[m[6]:m[7]]), duration(b[m[2]:m[3]], string(b[m[4]:m[5]]))}, m[1]
+}
+
+// duration returns how long a program says that it waits, not more than 30 days; 0: it is no number.
+func duration(number []byte, unit string) time.Duration {
+	n, _ := strconv.ParseFloat(string(number), 64)
+	if unit == "ms" {
+		n /= 1000
+	}
+	return time.Duration(min(n, 30*86400) * float64(time.Second))
+}
 
 // codexHash returns what it takes as the person's word that a hook may run: the hash of its JSON with
 // sorted keys, as observed.
@@ -198,6 +218,7 @@ func (s *codexStream) line(b []byte, r *report) {
 		s.item(l.Item, r)
 	case "error":
 		s.last = l.Message // it may try again
+		r.lines--
 	case "turn.failed":
 		r.done = true
 		reason := codexError(l.Error.Message)

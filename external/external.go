@@ -101,7 +101,7 @@ type Kind struct {
 	// unreached is what it prints to standard error, or to its log, if it could not start pawl's
 	// server; nil: it says that in its stream.
 	unreached []byte
-	waits     func() *regexp.Regexp // what it prints to standard error before it waits for a limit to end; its group is for how many seconds. nil: nothing
+	retry     func([]byte) (retry, int) // the first retry in what it prints to standard error, and where it ends; nil: it prints none
 	adapter   adapter
 }
 
@@ -128,7 +128,7 @@ var Kinds = []Kind{
 			"default": "pawl's rules decide before each use of a tool, and its own sandbox lets commands change this folder and temporary files alone, without network (workspace-write)",
 			"plan":    "pawl's rules decide before each use of a tool, and its own sandbox lets commands change nothing (read-only)",
 			"bypass":  "only pawl's deny rules hold over its own tools (danger-full-access)",
-		}, tools: codexTools, waits: codexWait, adapter: codex{}},
+		}, tools: codexTools, retry: codexRetry, adapter: codex{}},
 	{Name: "gemini-cli", Title: "Gemini CLI", Program: "gemini", Install: "npm install -g @google/gemini-cli", Login: "gemini", tested: "0.61.0", resumes: "--resume",
 		Obeys: []string{".gemini"}, hooks: "$GEMINI_CLI_HOME/.gemini/settings.json .gemini/settings.json",
 		keys:  []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_GCA", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GEMINI_BASE_URL", "CLOUD_SHELL", "GEMINI_CLI_USE_COMPUTE_ADC"},
@@ -138,7 +138,7 @@ var Kinds = []Kind{
 		bounds: map[string]string{
 			"default": "pawl's rules decide before each use of a tool",
 			"bypass":  "only pawl's deny rules hold over its own tools",
-		}, tools: geminiTools, nearby: []string{"GEMINI.md"}, imports: true, mentions: geminiMention, unreached: []byte("Error during discovery for MCP server '" + ServerName + "':"), adapter: gemini{}},
+		}, tools: geminiTools, nearby: []string{"GEMINI.md"}, imports: true, mentions: geminiMention, retry: geminiRetry, unreached: []byte("Error during discovery for MCP server '" + ServerName + "':"), adapter: gemini{}},
 	{Name: "opencode", Title: "OpenCode", Program: "opencode", Install: "npm install -g opencode-ai", Login: "opencode auth login", tested: "1.18.33", resumes: "--session",
 		Obeys: []string{".opencode", "opencode.json", "opencode.jsonc"},
 		keys:  []string{"*"}, login: []string{"$XDG_DATA_HOME/opencode/auth.json", ".local/share/opencode/auth.json"}, prefix: "pawl_",
@@ -480,6 +480,8 @@ type Turn struct {
 	Server Server
 	// Silence ends a turn in which the program prints nothing for so long; 0: DefaultSilence.
 	Silence time.Duration
+	// Retry is how long the program may make a failed request to its provider again; 0: run.DefaultRetry, negative: not at all.
+	Retry time.Duration
 	// Patience is how long a stopped agent has after SIGINT, and again after SIGTERM; 0:
 	// DefaultPatience.
 	Patience time.Duration
@@ -492,8 +494,7 @@ type Turn struct {
 const DefaultPatience = 5 * time.Second
 
 // DefaultSilence is how long an agent may print nothing. A command that it runs prints
-// nothing either, and agents bound these by themselves, mostly to minutes; what it is for is
-// an agent that repeats a request to its provider for ever.
+// nothing either, and agents bound these by themselves, mostly to minutes.
 const DefaultSilence = 30 * time.Minute
 
 // A Server is an MCP server on standard input and output.

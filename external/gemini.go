@@ -83,6 +83,26 @@ func (gemini) invoke(t Turn, conversation string, resume bool) (invocation, erro
 	return invocation{args: args, env: env}, nil
 }
 
+// geminiRetries is what it prints to standard error before it makes a request again: its stream has nothing of that
+// (0.61.0, 2026-11-29).
+var geminiRetries = lazy.Regexp(`Attempt [0-9]+ failed(?:: ((?s:.*?))\.? Retrying after ([0-9]+)ms\.\.\.| with ([^\n]*?)\. Retrying with backoff\.\.\.([^\n]*)\n)`)
+
+// geminiRetry returns the first of these in b, and where it ends; 0: there is none.
+func geminiRetry(b []byte) (retry, int) {
+	m := geminiRetries().FindSubmatchIndex(b)
+	switch {
+	case m == nil:
+		return retry{}, 0
+	case m[2] >= 0:
+		return retry{string(b[m[2]:m[3]]), duration(b[m[4]:m[5]], "ms")}, m[1]
+	}
+	reason := string(b[m[6]:m[7]])
+	if _, text, found := strings.Cut(string(b[m[8]:m[9]]), ": "); found {
+		reason += ": " + codexError(text)
+	}
+	return retry{reason: reason}, m[1]
+}
+
 const geminiLog = "GEMINI_DEBUG_LOG_FILE"
 
 const geminiHome = "GEMINI_CLI_HOME"

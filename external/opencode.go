@@ -191,10 +191,9 @@ func (s *opencodeStream) line(b []byte, r *report) {
 			reason = l.Error.Name
 		}
 		r.failed(kindOf(l.Error.Data.Status, kindOfText(reason)), reason)
-	case "pawl_status": // it says nothing of waiting, and has no end of that
-		if at := time.UnixMilli(l.Status.Next); l.Status.Type == "retry" && time.Until(at) > run.DefaultRetry {
-			r.resets, r.waits = at, true
-			r.failed(run.ErrRateLimited, l.Status.Message)
+	case "pawl_status": // its own stream says nothing of waiting, which has no end
+		if l.Status.Type == "retry" {
+			r.retry(retry{l.Status.Message, time.Until(time.UnixMilli(l.Status.Next))}, time.Now())
 		}
 		r.lines--
 	default:

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,9 @@ type process struct {
 	mark     string
 	patience time.Duration
 	stdout   *pipe
+	lines    chan []byte   // of stdout
+	unread   chan struct{} // closed when they are not taken any more
+	retries  chan retry    // that stderr has
 	stderr   *tail
 
 	confined *proc.Process    // the program in a sandbox, which ends with its tree; nil: cmd is the program
@@ -41,8 +45,8 @@ func (t Turn) start(inv invocation, prompt string) (*process, error) {
 		return nil, err
 	}
 	defer stdin.Close()
-	p := &process{mark: t.mark(), patience: t.Patience, stderr: &tail{watched: t.Kind.unreached, waits: t.Kind.waits}, exited: make(chan struct{})}
-	p.stderr.tooLong = p.stop
+	p := &process{mark: t.mark(), patience: t.Patience, exited: make(chan struct{}), lines: make(chan []byte), unread: make(chan struct{}), retries: make(chan retry, 8)}
+	p.stderr = &tail{watched: t.Kind.unreached, retry: t.Kind.retry, retries: p.retries}
 	cmd := exec.Command(t.Program, inv.args...)
 	cmd.Dir, cmd.Stdin = t.Workspace, stdin
 	// OpenCode takes its folder from PWD.
@@ -66,6 +70,15 @@ func (t Turn) start(inv invocation, prompt string) (*process, error) {
 		return nil, fmt.Errorf("%s cannot be started: %w", t.Kind.Title, err)
 	}
 	p.cmd, p.stdout = cmd, out
+	go func() {
+		defer close(p.lines)
+		for line := range lines(out) {
+			select {
+			case p.lines <- bytes.Clone(line):
+			case <-p.unread: // the program must not block on a full pipe
+			}
+		}
+	}()
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -228,12 +241,12 @@ func (p *process) wait() string {
 // end stops the tree if it has not ended, and waits until it has.
 func (p *process) end() {
 	defer p.stdout.Close()
+	close(p.unread)
 	select {
 	case <-p.exited:
 		return
 	default:
 	}
 	p.stop()
-	go func() { _, _ = io.Copy(io.Discard, p.stdout) }() // the program must not block on a full pipe
 	<-p.exited
 }

@@ -77,6 +77,7 @@ func answerHook() {
 type outcome struct {
 	conversation string
 	parts        []run.Part
+	notices      []string
 	usage        run.Usage
 	final        run.Payload
 }
@@ -117,7 +118,7 @@ func perform(ctx context.Context, t *testing.T, turn external.Turn) outcome {
 		if seen.Conversation != "" {
 			o.conversation = seen.Conversation
 		}
-		o.parts = append(o.parts, seen.Parts...)
+		o.parts, o.notices = append(o.parts, seen.Parts...), append(o.notices, seen.Notices...)
 		o.usage = o.usage.Add(seen.Usage)
 	}
 	switch f := o.final.(type) {
@@ -289,8 +290,8 @@ func TestRealProgramsThatCannotStartPawlsServerHaveFailed(t *testing.T) {
 	}
 }
 
-// What goes wrong with a request is said by its kind, in the program's words where it has some. Gemini CLI and
-// OpenCode repeat a request for minutes, or for ever, without a word: that is bounded by pawl's own patience.
+// What goes wrong with a request is said by its kind, in the program's words where it has some. Where a program makes the
+// request again, for minutes or for ever, people are told of that, and the turn ends with what the request has failed of.
 func TestRealProgramsSayWhatWentWrongWithARequest(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]run.ErrorKind{400: run.ErrInvalid, 401: run.ErrAuth, 429: run.ErrRateLimited, 500: run.ErrOverloaded} {
@@ -298,21 +299,23 @@ func TestRealProgramsSayWhatWentWrongWithARequest(t *testing.T) {
 			t.Run(fmt.Sprint(status, "/", kind), func(t *testing.T) {
 				t.Parallel()
 				words := fmt.Sprintf("boom-%d", status)
-				if status == http.StatusTooManyRequests { // of others OpenCode would repeat the request for a minute
-					words += ": try again in 3 hours"
+				if status == http.StatusTooManyRequests {
+					words = "Too Many Requests: " + words
 				}
 				turn, _ := real(t, kind, func(externaltest.Request) externaltest.Reply {
 					return externaltest.Reply{Status: status, Text: words}
 				})
-				silent := status > 401 && (kind == "gemini-cli" || kind == "opencode")
-				if silent {
-					turn.Silence = 20 * time.Second
-				}
+				turn.Server.Hook = []string{os.Args[0]} // OpenCode has its plugin with it
+				turn.Retry = 20 * time.Second
 				o := perform(t.Context(), t, turn)
 				f, ok := o.final.(run.RequestFailed)
 				said := strings.Contains(f.Reason, words) || kind == "codex" && status > 401 // which has words of its own
-				if !ok || (f.Kind != want || !said) && !(silent && f.Kind == run.ErrTimeout) {
+				if !ok || f.Kind != want || !said {
 					t.Errorf("got %s", o)
+				}
+				again := status > 401 && !(kind == "codex" && status == 429) // which makes no other request then
+				if told := strings.Join(o.notices, "\n"); status == 400 && told != "" || again && !strings.Contains(told, "it tries again") {
+					t.Errorf("people were told %q", told)
 				}
 			})
 		}

@@ -36,9 +36,13 @@ type report struct {
 	fail  *run.RequestFailed // it, or an error before it, says that the turn has failed
 	model string
 	// resets is when the limit ends that was reached last; zero: it is not known.
-	resets time.Time
-	waits  bool // the program waits for that, longer than it should, and is to be stopped
-	clean  bool // the program has ended, with exit code 0
+	resets   time.Time
+	waits    bool // the program makes a failed request again for longer than patience, and is to be stopped
+	patience time.Duration
+	// trouble is the failed request that the program makes again; nil: there is none.
+	trouble *trouble
+	told    time.Time // when people were last told of one
+	clean   bool      // the program has ended, with exit code 0
 
 	calls map[string]bool // that were reported and are open; false: the hook is not asked about it
 	own   map[string]bool // of them, those of pawl's own tools, which the run's log has
@@ -46,7 +50,9 @@ type report struct {
 	used  bool            // a tool that the hook is asked about has been used
 }
 
-func newReport() *report { return &report{calls: map[string]bool{}, own: map[string]bool{}} }
+func newReport() *report {
+	return &report{patience: run.DefaultRetry, calls: map[string]bool{}, own: map[string]bool{}}
+}
 
 // plain returns text of a program without what a terminal would obey: escape sequences, and control
 // characters but line ends and tabs.
@@ -137,6 +143,55 @@ func (r *report) failed(kind run.ErrorKind, reason string) {
 		reason = strings.ToValidUTF8(reason[:2000], "") + "…"
 	}
 	r.fail = &run.RequestFailed{Kind: kind, Reason: reason}
+}
+
+// A retry is what a program says before it makes a failed request to its provider again.
+type retry struct {
+	reason string
+	wait   time.Duration // until then; 0: it is not said
+}
+
+// A trouble is a request that fails again and again.
+type trouble struct {
+	retry
+	kind  run.ErrorKind
+	since time.Time
+}
+
+// retry notes that the program makes a failed request again, and tells people that once a minute. One that would do so for
+// longer than r.patience is stopped.
+func (r *report) retry(f retry, now time.Time) {
+	t := &trouble{retry: f, kind: kindOfText(f.reason), since: now}
+	if r.trouble != nil {
+		t.since = r.trouble.since
+	}
+	r.trouble = t
+	switch {
+	case f.wait > run.DefaultRetry: // which is what a provider asks for whose limit is reached, whatever it says
+		t.kind, r.resets = run.ErrRateLimited, now.Add(f.wait)
+	case t.kind == run.ErrInvalid: // of these no request is made again
+		t.kind = run.ErrOverloaded
+	}
+	if now.Add(f.wait).Sub(t.since) > r.patience {
+		r.waits = true
+		r.failed(t.kind, t.said())
+	} else if now.Sub(r.told) >= time.Minute {
+		r.told = now
+		again := ""
+		if f.wait >= time.Second {
+			again = " in " + f.wait.Round(time.Second).String()
+		}
+		r.news = append(r.news, run.Observed{Notices: []string{fmt.Sprintf("a request to its provider has failed, and it tries again%s: %s", again, t.said())}})
+	}
+}
+
+// said is the reason of a retry on one line, without control characters.
+func (t *trouble) said() string {
+	s := strings.Join(strings.Fields(plain(t.reason)), " ")
+	if len(s) > 300 {
+		s = strings.ToValidUTF8(s[:300], "") + "…"
+	}
+	return s
 }
 
 // waits are what programs say of the end of a limit: how long it lasts, or, of Claude Code's, when it ends, in
@@ -233,7 +288,7 @@ func kindOfText(s string) run.ErrorKind {
 		words []string
 	}{
 		{run.ErrAuth, []string{"401", "403", "unauthorized", "api key", "api_key", "not logged in", "please run /login", "log in", "login", "authentication"}},
-		{run.ErrRateLimited, []string{"429", "rate limit", "rate_limit", "usage limit", "session limit", "weekly limit", "quota"}},
+		{run.ErrRateLimited, []string{"429", "rate limit", "rate_limit", "too many requests", "usage limit", "session limit", "weekly limit", "quota"}},
 		{run.ErrTooLong, []string{"context window", "context_length", "prompt is too long"}},
 		{run.ErrUnreachable, []string{"econnrefused", "connection refused", "connectionrefused", "unable to connect", "enotfound", "error sending request"}},
 		{run.ErrOverloaded, []string{"overloaded", "500", "502", "503", "529", "internal server error", "server error", "high demand"}},

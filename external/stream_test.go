@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,10 @@ func play(kind string, content []byte) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "conversation %s\n", r.conversation)
 	for _, o := range r.take() {
+		if len(o.Notices) > 0 {
+			fmt.Fprintf(&b, "told %q\n", o.Notices)
+			continue
+		}
 		j, _ := json.Marshal(o.Parts) // what goes into the log
 		fmt.Fprintf(&b, "%s\n", j)
 	}
@@ -81,7 +86,7 @@ func TestWhatStreamsSayOfALimit(t *testing.T) {
 		for _, line := range c.lines {
 			s.line([]byte(line), r)
 		}
-		if !r.resets.Equal(c.resets) || r.waits != c.waits || (r.fail != nil) != c.waits {
+		if r.resets.Sub(c.resets).Abs() > time.Second || r.waits != c.waits || (r.fail != nil) != c.waits {
 			t.Errorf("%s: %v: resets %v, waits %v, failed %v", c.kind, c.lines, r.resets, r.waits, r.fail)
 		}
 	}
@@ -99,24 +104,74 @@ func TestASubAgentOfOpenCodeIsNotTheConversation(t *testing.T) {
 	}
 }
 
-// What Codex logs of a wait ends it where that is too long, however the log is cut.
-func TestCodexIsStoppedWhenItWaitsForTooLong(t *testing.T) {
+// What Codex and Gemini CLI print of a request that they make again is read once, however it is cut.
+func TestRetriesAreReadFromStandardError(t *testing.T) {
 	t.Parallel()
-	const log = "WARN codex_core::responses_retry: stream disconnected - retrying sampling request (%d/5 in %ss)... turn_id=1 sampling_error=%s\n"
-	stopped := 0
-	stderr := &tail{waits: codexWait, tooLong: func() { stopped++ }}
-	fmt.Fprintf(stderr, log, 1, "7200", "exceeded retry limit, last status: 503 Service Unavailable")
-	fmt.Fprintf(stderr, log, 2, "10.998037708", "exceeded retry limit, last status: 429 Too Many Requests")
-	if stopped != 0 || !stderr.resets().IsZero() {
-		t.Errorf("it was stopped %d times, until %v", stopped, stderr.resets())
+	codex := func(n int, wait, why string) string {
+		return fmt.Sprintf("WARN codex_core::responses_retry: stream disconnected - retrying sampling request (%d/5 in %s)... turn_id=1 sampling_error=%s\n", n, wait, why)
 	}
-	for _, b := range []byte(fmt.Sprintf(log, 3, "7199.5", "exceeded retry limit, last status: 429 Too Many Requests")) {
-		if _, err := stderr.Write([]byte{b}); err != nil {
-			t.Fatal(err)
+	for kind, c := range map[string]struct {
+		printed string
+		want    []retry
+	}{
+		"codex": {codex(1, "199.5ms", "last status: 503") + "another line\n" + codex(2, "7199.5s", "429 Too Many Requests") + codex(3, "1..2s", "x") + "retrying sampling request (4/5 in 1s)",
+			[]retry{{"last status: 503", 199500 * time.Microsecond}, {"429 Too Many Requests", 7199500 * time.Millisecond}, {"x", 0}}},
+		"gemini-cli": {"YOLO mode is enabled.\nAttempt 1 failed with status 500. Retrying with backoff... _ApiError: {\"error\":{\"code\":500,\"message\":\"boom\"}}\n    at f (file:1:2)\n" +
+			"Attempt 2 failed: Quota. Please retry in 20s.\nSuggested retry after 20s.. Retrying after 21277ms...\nAttempt 3 failed. Retrying with backoff...\n" +
+			"Attempt 4 failed with status 503. Retrying with backoff... Error: high demand\nAttempt 5 failed with status 500. Retry",
+			[]retry{{"status 500: boom", 0}, {"Quota. Please retry in 20s.\nSuggested retry after 20s.", 21277 * time.Millisecond}, {"status 503: high demand", 0}}},
+	} {
+		k, _, _ := Split(kind)
+		for _, size := range []int{1, 7, len(c.printed)} {
+			got := make(chan retry, 9)
+			stderr := &tail{retry: k.retry, retries: got}
+			for piece := range slices.Chunk([]byte(strings.Repeat("x\n", maxStderr)+c.printed), size) {
+				if _, err := stderr.Write(piece); err != nil {
+					t.Fatal(err)
+				}
+			}
+			close(got)
+			var all []retry
+			for again := range got {
+				all = append(all, again)
+			}
+			if !slices.Equal(all, c.want) {
+				t.Errorf("%s in pieces of %d: got %+v, want %+v", kind, size, all, c.want)
+			}
 		}
 	}
-	if left := time.Until(stderr.resets()); stopped != 1 || left < time.Hour || left > 2*time.Hour {
-		t.Errorf("it was stopped %d times, with %v left", stopped, left)
+}
+
+// A program makes a failed request again for as long as pawl would. People are told of it once a minute, and the turn ends with
+// what the request has failed of; an answer ends the trouble.
+func TestARequestIsMadeAgainForSoLong(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	for _, c := range []struct {
+		again  []time.Duration // after began
+		wait   time.Duration
+		reason string
+		told   int
+		kind   run.ErrorKind // of the end; empty: there is none
+		resets bool
+	}{
+		{[]time.Duration{0, time.Second, 59 * time.Second, 61 * time.Second}, time.Second, "500", 2, "", false},
+		{[]time.Duration{0, 9 * time.Minute, 10*time.Minute + time.Second}, 0, "500", 2, run.ErrOverloaded, false},
+		{[]time.Duration{0, 9 * time.Minute}, 2 * time.Minute, "a limit:\n429", 1, run.ErrRateLimited, false},
+		{[]time.Duration{0}, 2 * time.Hour, "Too many.", 0, run.ErrRateLimited, true},
+		{[]time.Duration{0, 11 * time.Minute}, 0, "odd", 1, run.ErrOverloaded, false},
+	} {
+		r := newReport()
+		for _, at := range c.again {
+			r.retry(retry{c.reason, c.wait}, began.Add(at))
+		}
+		var kind run.ErrorKind
+		if r.fail != nil {
+			kind = r.fail.Kind
+		}
+		if len(r.take()) != c.told || kind != c.kind || r.waits != (c.kind != "") || r.resets.IsZero() == c.resets {
+			t.Errorf("%+v: waits %v, kind %s, resets %v", c, r.waits, kind, r.resets)
+		}
 	}
 }
 

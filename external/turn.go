@@ -14,9 +14,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -146,22 +144,36 @@ func (t Turn) attempt(ctx context.Context, conversation string, resume bool, yie
 	}
 	// When this returns the tree has ended, also if the caller's yield panics.
 	defer p.end()
-	stopped := context.AfterFunc(ctx, p.stop)
-	defer stopped()
+	unasked := context.AfterFunc(ctx, p.stop)
+	defer unasked()
 
 	e := &ending{report: newReport()}
 	r := e.report
+	r.patience = max(0, cmp.Or(t.Retry, run.DefaultRetry))
 	var silent atomic.Bool
 	quiet := time.AfterFunc(t.Silence, func() { silent.Store(true); p.stop() })
 	defer quiet.Stop()
 	s := t.Kind.adapter.stream()
 	named := conversation
-	for line := range lines(p.stdout) {
-		if r.waits || !p.stderr.resets().IsZero() {
+	stopped := false // because it waits for too long
+	for open := true; open; {
+		var line []byte
+		select {
+		case line, open = <-p.lines:
+		case again := <-p.retries:
+			r.retry(again, time.Now())
+		}
+		if stopped {
 			continue // what it says of being stopped
 		}
 		quiet.Reset(t.Silence)
-		if s.line(line, r); r.waits {
+		if open && line != nil {
+			before, known := r.lines, r.trouble
+			if s.line(line, r); r.lines > before && r.trouble == known {
+				r.trouble = nil // it has an answer
+			}
+		}
+		if stopped = r.waits; stopped {
 			p.stop()
 		}
 		if r.used && len(t.Server.Hook) > 0 && t.Server.Permission == "" && !e.unasked {
@@ -196,10 +208,6 @@ func (t Turn) attempt(ctx context.Context, conversation string, resume bool, yie
 	e.stderr = p.stderr.String()
 	if silent.Load() {
 		e.silence = t.Silence
-	}
-	if at := p.stderr.resets(); !at.IsZero() {
-		r.resets = at
-		r.failed(run.ErrRateLimited, "429 Too Many Requests")
 	}
 	s.end(r)
 	if (p.stderr.saw() || holds(inv.log, t.Kind.unreached)) && r.fail == nil { // whatever it has done instead
@@ -259,7 +267,13 @@ func (e *ending) final(ctx context.Context, k Kind) run.Payload {
 		}
 		return p
 	case ctx.Err() != nil:
-		return failed(run.ErrAborted, k.Title+" was stopped: "+fmt.Sprint(context.Cause(ctx)))
+		reason := k.Title + " was stopped: " + fmt.Sprint(context.Cause(ctx))
+		if r.trouble != nil {
+			reason += "; it was trying a failed request again: " + r.trouble.said()
+		}
+		return failed(run.ErrAborted, reason)
+	case e.silence > 0 && r.trouble != nil:
+		return failed(r.trouble.kind, fmt.Sprintf("%s was stopped: it was trying a failed request again, and had printed nothing for %v: %s", k.Title, e.silence, r.trouble.said()))
 	case e.silence > 0:
 		return failed(run.ErrTimeout, fmt.Sprintf("%s was stopped: it had printed nothing for %v", k.Title, e.silence))
 	case r.fail != nil:
@@ -366,14 +380,14 @@ func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m
 
 // A tail keeps the end of what is written to it, and whether watched was part of it.
 type tail struct {
-	watched []byte                // at most maxStderr; nil: nothing is watched
-	waits   func() *regexp.Regexp // see [Kind.waits]
-	tooLong func()                // called when it waits for longer than run.DefaultRetry
+	watched []byte                    // at most maxStderr; nil: nothing is watched
+	retry   func([]byte) (retry, int) // see [Kind.retry]
+	retries chan<- retry              // gets them, but for those that no one has waited for
 
-	mu    sync.Mutex
-	b     []byte
-	seen  bool
-	until time.Time // it waits for so long; zero: it does not, or not too long
+	mu   sync.Mutex
+	b    []byte
+	past int // what is before it in b was searched for retries
+	seen bool
 }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -381,16 +395,19 @@ func (t *tail) Write(p []byte) (int, error) {
 	defer t.mu.Unlock()
 	t.b = append(t.b, p...)
 	t.seen = t.seen || t.watched != nil && bytes.Contains(t.b, t.watched)
-	if t.waits != nil && t.until.IsZero() {
-		if all := t.waits().FindAllSubmatch(t.b, -1); len(all) > 0 {
-			seconds, _ := strconv.ParseFloat(string(all[len(all)-1][1]), 64) // 0: it is no number
-			if d := time.Duration(min(seconds, 30*86400) * float64(time.Second)); d > run.DefaultRetry {
-				t.until = time.Now().Add(d)
-				t.tooLong()
-			}
+	for t.retry != nil {
+		again, n := t.retry(t.b[t.past:])
+		if n == 0 {
+			break
+		}
+		t.past += n
+		select {
+		case t.retries <- again:
+		default:
 		}
 	}
-	t.b = t.b[max(0, len(t.b)-maxStderr):]
+	cut := max(0, len(t.b)-maxStderr)
+	t.b, t.past = t.b[cut:], max(0, t.past-cut)
 	return len(p), nil
 }
 
@@ -398,13 +415,6 @@ func (t *tail) saw() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.seen
-}
-
-// resets is when a limit ends that the program waits for, longer than it should; zero: there is none.
-func (t *tail) resets() time.Time {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.until
 }
 
 func (t *tail) String() string {

@@ -224,7 +224,8 @@ func (u Usage) Add(v Usage) Usage {
 // answer to the request in flight has arrived; it is recorded only after a process died
 // during the request, see [State.Recover].
 type Observed struct {
-	// Notices are what pawl says of the agent to people, a sentence each: what bounds it, and a version that pawl was not tested with.
+	// Notices are what pawl says of the agent to people, a sentence each: what bounds it, a version that pawl was not tested with, and
+	// a request to its provider that it makes again.
 	Notices      []string `json:"notices,omitempty"`
 	Conversation string   `json:"conversation,omitempty"` // the agent's own id for it, as soon as it is known
 	Parts        []Part   `json:"parts,omitempty"`
