@@ -83,7 +83,7 @@ var keys = []Key{
 	{Name: "memory", Arg: "on|off", Help: "the agent may note facts of the folder for later runs, each with your yes, and runs are told them; see pawl memory", Values: onOff, Default: "off"},
 	{Name: "nudge", Arg: "on|off", Help: "tell the model to act when its answer promises work and does none", Values: onOff, Default: "on"},
 	{Name: "add_dirs", Single: "add_dir", Arg: "folder", Help: "a further folder that the agent may read and change like the workspace, under the same rules; repeatable", List: true},
-	{Name: "mcp_config", Arg: "file", Help: "a JSON file with further MCP servers, in the form of .mcp.json; repeatable", List: true},
+	{Name: "mcp_config", Arg: "file", Help: "a JSON file with further MCP servers, in the form of .mcp.json, or what would stand in it; repeatable", List: true},
 	{Name: "pass_env", Arg: "name", Help: "a variable that commands get though it looks like a secret; never a provider's key; repeatable", List: true},
 	{Name: "parallel", Arg: "n", Help: "calls that may run at once", check: positive, Default: strconv.Itoa(run.DefaultParallel)},
 	{Name: "command_memory", Arg: "size", Help: "memory that a command and all it starts may have together, such as 8GB, or a share of the machine's, such as 50%; what has more is stopped; -1: no limit; Linux only", check: limit(ParseMemory), Default: "75%"},

@@ -73,13 +73,20 @@ func (c *Config) readServers(s Sources, file string, content []byte) error {
 		}
 	}
 	for _, v := range c.Values("mcp_config") {
-		content, err := os.ReadFile(v.Text)
-		if err != nil {
-			return Errorf("mcp_config: the MCP servers cannot be read: %w", err)
+		content, source := []byte(v.Text), "--mcp-config"
+		if !strings.HasPrefix(strings.TrimSpace(v.Text), "{") { // a file, and not what would stand in it
+			var err error
+			if content, err = os.ReadFile(v.Text); err != nil {
+				return Errorf("mcp_config: the MCP servers cannot be read: %w", err)
+			}
+			source = v.Text
 		}
-		found, err := mcp.ParseFile(content, v.Text)
+		found, err := mcp.ParseFile(content, source)
 		if err != nil {
 			return &Error{err}
+		}
+		if !bytes.Contains(content, []byte(`"mcpServers"`)) {
+			return Errorf("mcp_config: %s has no \"mcpServers\"", source)
 		}
 		add(found)
 	}

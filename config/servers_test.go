@@ -112,6 +112,16 @@ func TestOfTwoServersOfOneNameTheFirstCounts(t *testing.T) {
 	if want := "the MCP server a of " + file + " does not count: " + given + " has one of that name"; !slices.Contains(c.Notes, want) {
 		t.Errorf("notes %q", c.Notes)
 	}
+	inline := ` {"mcpServers":{"b":{"command":"inline","args":["x,y"]}}}` // as Claude Code takes it
+	if c, err = Load(Sources{Env: env, Given: map[string][]string{"mcp_config": {inline, given}}}); err != nil || len(c.Servers) != 2 || c.Servers[1].String() != "inline x,y" || c.Servers[1].Source != "--mcp-config" {
+		t.Errorf("JSON itself gives %+v, %v", c, err)
+	}
+	if _, err := Load(Sources{Env: env, Given: map[string][]string{"mcp_config": {`{"mcpServers":`}}}); err == nil || !strings.Contains(err.Error(), "--mcp-config is not JSON") {
+		t.Errorf("half of it: %v", err)
+	}
+	if _, err := Load(Sources{Env: env, Given: map[string][]string{"mcp_config": {`{"servers":{}}`}}}); err == nil || !strings.Contains(err.Error(), "has no") {
+		t.Errorf("the form of another program: %v", err)
+	}
 	if _, err := Load(Sources{Env: env, Given: map[string][]string{"mcp_config": {given + "x"}}}); err == nil || !strings.Contains(err.Error(), "cannot be read") {
 		t.Errorf("a file that is not there: %v", err)
 	}
