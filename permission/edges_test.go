@@ -1,6 +1,7 @@
 package permission_test
 
 import (
+	"strings"
 	"testing"
 
 	"pawl/permission"
@@ -90,5 +91,45 @@ func TestAPatternThatMayBecomeAnOptionIsNoNameOfAFileThatIsRead(t *testing.T) {
 		if d := (permission.Rules{rule}).Decide(r, permission.Bypass); d.Verdict != want {
 			t.Errorf("%s: %s (%s), want %s", command, d.Verdict, d.Reason, want)
 		}
+	}
+}
+
+// What bash reads in its own way is not read as something simple: quotes with a dollar in [[ ]], any quotes in ${ }.
+func TestQuotesWithADollarAreNotPlain(t *testing.T) {
+	t.Parallel()
+	for command, what := range map[string]string{
+		`[[ a == 'a' ]] && ls`: "", `[[ a == "a" ]] && ls`: "", `ls ${x:-a}`: "",
+		`[[ a == $'a' ]] && ls`: "an unusual word in [[ ]]", `[[ a == $"a" ]] && ls`: "an unusual word in [[ ]]",
+		`ls ${x:-'a'}`: "an expansion with quotes", `ls ${x:-"a"}`: "an expansion with quotes",
+	} {
+		d := ask(nil, command, "/work")
+		if found := strings.Contains(d.Reason, "unusual") || strings.Contains(d.Reason, "an expansion with"); found != (what != "") || !strings.Contains(d.Reason, what) {
+			t.Errorf("%s: %s (%s)", command, d.Verdict, d.Reason)
+		}
+	}
+}
+
+// Options of git without a command are read to their end, and a folder does not hide which command is run.
+func TestOptionsBeforeTheCommandOfGit(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]permission.Verdict{"git --version": permission.Allow, "git": permission.Allow, "git -C": permission.Ask, "git -C sub": permission.Allow, "git -c": permission.Ask} {
+		if d := ask(nil, command, "/work"); d.Verdict != want || strings.Contains(d.Reason, "could not be") {
+			t.Errorf("%s: %s (%s)", command, d.Verdict, d.Reason)
+		}
+	}
+	for _, command := range []string{"git fetch", "git -C sub fetch", "git --no-pager fetch"} {
+		if d := permission.Rules(nil).Decide(contained(command), permission.Default); !strings.HasPrefix(d.Reason, "it needs the network") {
+			t.Errorf("%s: %s (%s)", command, d.Verdict, d.Reason)
+		}
+	}
+}
+
+// A rule for a subcommand is compared with a command of very many options in no time.
+func TestACommandOfManyOptionsIsJudgedAtOnce(t *testing.T) {
+	t.Parallel()
+	deny := rules(t, permission.Deny, "tool rm *")
+	command := "tool" + strings.Repeat(" -a", 200) + " rm x"
+	if d := ask(deny, command, "/work"); d.Verdict != permission.Deny {
+		t.Errorf("%s (%s)", d.Verdict, d.Reason)
 	}
 }

@@ -121,7 +121,7 @@ func TestADenyRuleHoldsBehindOptionsOfTheProgram(t *testing.T) {
 // that it needs the network.
 func TestTheLoopbackIsNoNetwork(t *testing.T) {
 	t.Parallel()
-	for _, address := range []string{"http://127.0.0.1:8123/x", "http://localhost", "localhost:3000/a@b", "http://user@127.1/", "'http://[::1]:80/?u=http://example.com'", `"http://localhost:$PORT/x"`, "http://a.localhost/"} {
+	for _, address := range []string{"http://127.0.0.1:8123/x", "http://localhost", "localhost:3000/a@b", "http://user@127.1/", "'http://[::1]:80/?u=http://example.com'", `"http://localhost:$PORT/x"`, "http://a.localhost/", `"localhost:$PORT/x"`} {
 		d := permission.Rules(nil).Decide(contained("curl -m 5 "+address), permission.Default)
 		if !strings.HasPrefix(d.Reason, "it needs 127.0.0.1 of the sandbox, where only commands of this workspace listen: ") || permission.NeedsNetwork("curl "+address) {
 			t.Errorf("%s: %s", address, d.Reason)

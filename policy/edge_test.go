@@ -115,6 +115,9 @@ func TestRulesThatCannotBeStored(t *testing.T) {
 			if trusted(p) {
 				t.Error("it is trusted")
 			}
+			if _, err := p.Records(); err == nil && strings.HasPrefix(name, "folders") {
+				t.Error("a record that cannot be read is shown as no trust")
+			}
 			_, err := p.Revoke()
 			if _, none := p.Records(); err == nil && none != nil {
 				t.Errorf("trust that cannot be read was taken back: %v", none)
@@ -200,6 +203,36 @@ func TestAllOfAFolderThatAProgramObeysIsLookedAt(t *testing.T) {
 		if changes, err := p.Pending(); err != nil || len(changes) != want {
 			t.Errorf("with %q %d files are looked at: %v", also, len(changes), err)
 		}
+	}
+}
+
+// Skills are found in folders of folders, to a depth that is told, and beside as many files as the bound says, which is
+// told too.
+func TestSkillsAreLookedForWithinBounds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write(".agents/skills/of/a/team/x/SKILL.md", "X.")
+	r.write(".agents/skills/a/b/c/d/e/f/g/h/i/SKILL.md", "Deep.")
+	for i := range 5_000 {
+		r.write(fmt.Sprintf(".claude/skills/%d", i), "")
+		r.write(fmt.Sprintf(".agents/skills/many/%d", i), "")
+	}
+	r.write(".agents/skills/many/x/SKILL.md", "One too many.")
+	changes, err := r.open().Pending()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range changes {
+		got = append(got, c.File+": "+string(c.Now)+c.Problem)
+	}
+	for _, want := range []string{".agents/skills/of/a/team/x/SKILL.md: X.", "folders deep", ".agents/skills/many: .agents/skills/many has more than 5000 files"} {
+		if !strings.Contains(strings.Join(got, "\n"), want) {
+			t.Errorf("there is no %s in\n%s", want, strings.Join(got, "\n"))
+		}
+	}
+	if strings.Contains(strings.Join(got, "\n"), "Deep.") || strings.Contains(strings.Join(got, "\n"), ".claude") {
+		t.Errorf("found were\n%s", strings.Join(got, "\n"))
 	}
 }
 

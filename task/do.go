@@ -27,9 +27,7 @@ func (s State) Do(by string, a Action) ([]Event, error) {
 	next := s
 	for i := range events {
 		events[i].By = by
-		e := events[i]
-		e.At = s.At
-		if next, err = next.Apply(e); err != nil {
+		if next, err = next.Apply(events[i]); err != nil {
 			return nil, err
 		}
 	}

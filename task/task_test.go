@@ -315,7 +315,11 @@ func TestAShutdownOfTheDriverLeavesTheTaskAtWork(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
 	k.working()
-	k.must("", End{Run: "w", Begun: true, End: run.Ended{End: run.EndInterrupted, Reason: string(run.ByShutdown)}})
+	end := End{Run: "w", Begun: true, End: run.Ended{End: run.EndInterrupted, Reason: string(run.ByShutdown)}}
+	if events, err := k.s.Do("", end); len(events) != 0 || err != nil { // the next driver continues the run
+		t.Errorf("a shutdown is recorded as %+v, %v", events, err)
+	}
+	k.must("", end)
 	k.wantStatus(Active)
 	k.wantOwed("drive/w")
 }

@@ -52,11 +52,28 @@ func TestAHostIsReachedByWhatNamesIt(t *testing.T) {
 	}
 }
 
+// No question offers to open what hands out the keys of a machine in a cloud, by name or by address.
+func TestWhatHandsOutKeysIsNotProposed(t *testing.T) {
+	t.Parallel()
+	for _, host := range []string{"metadata.google.internal", "http://Metadata.Azure.internal./x", "instance-data.ec2.internal", "metadata.tencentyun.com", "metadata.packet.net", "169.254.169.254", "[fd00:ec2::254]:80", "a@metadata.google.internal"} {
+		if network.Proposable(host) {
+			t.Errorf("%s is proposed", host)
+		}
+	}
+	for _, host := range []string{"example.com", "https://google.internal.example.com/?metadata.google.internal", "packet.net"} {
+		if !network.Proposable(host) {
+			t.Errorf("%s is not proposed", host)
+		}
+	}
+}
+
 func TestWhatIsNoHostIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"", "https://example.com", "example.com/x", "a b.org", "a,b.org", "*.com", "*x.org", "a..org", "ex\u0430mple.com", "a.org:x", "a.org:0", "a.org:123456", "nowhere", "a\n.org", "user@a.org", strings.Repeat("a.", 200) + "org"} {
 		if hosts, err := network.Hosts([]string{bad}); err == nil {
 			t.Errorf("%q was taken as %q", bad, hosts)
+		} else if bad == "nowhere" && !strings.HasSuffix(err.Error(), "one of the sets npm, yarn, pypi, go, crates, gems, composer, github") {
+			t.Error(err)
 		}
 	}
 	hosts, err := network.Hosts([]string{"npm", "Example.COM:8443", "*.golang.org:443", "localhost:3000", "*"})
