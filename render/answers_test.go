@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"pawl/approval"
 	"pawl/permission"
@@ -136,5 +137,82 @@ func TestStatesAreTold(t *testing.T) {
 		if got := render.ShortCount(n); got != want {
 			t.Errorf("%d is %s, want %s", n, got, want)
 		}
+	}
+}
+
+// What the terminal agent asks a transcript for beside its lines: the rule of a dialog, the list of tasks, the last text,
+// and how long a failed request waits; until the end of a code block other lines wait.
+func TestATranscriptAnswersWhatItsFaceAsks(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"shell(make *)": "shell(make *)|  every target of the Makefile", "shell(ls)": "shell(ls)"} {
+		r, err := permission.ParseRule(text)
+		var got []string
+		for _, s := range render.RuleSpans(r) {
+			got = append(got, s.Text)
+		}
+		if err != nil || strings.Join(got, "|") != want || render.RuleSpans(r)[0].Paint != render.Accent {
+			t.Errorf("%s is shown as %q, %v", text, got, err)
+		}
+	}
+	if s := render.RuleSpans(permission.Rule{Tool: "shell", Pattern: "ls", Sandbox: run.Unconfined})[0]; s.Paint != render.Warning || s.Text != "shell(ls) (outside the sandbox)" {
+		t.Errorf("a rule that lifts the sandbox is shown as %+v", s)
+	}
+	for args, want := range map[string]string{
+		`{"items":[{"text":"read","status":"done"},{"text":"write","status":"active"},{"text":"test","status":"open"}]}`: "1 of 3",
+		`{"todos":[{"content":"a","status":"completed"}]}`:                                                               "1 of 1", `{"plan":[{"step":"a","status":"in_progress"}]}`: "0 of 1",
+		`{"items":[]}`: "0 of 0", `{"items":"x"}`: "0 of 0", `[`: "0 of 0",
+	} {
+		lines, done, all := render.Style{}.TodoLines(&view.Call{Tool: "todo", Arguments: args}, 60)
+		if got := fmt.Sprintf("%d of %d", done, all); got != want || len(lines) != all {
+			t.Errorf("%s: %s, %d lines", args, got, len(lines))
+		}
+	}
+	p := play(render.Style{})
+	p.Present = true
+	p.events(run.Created{Run: "r"}, run.Prompted{Parts: []run.Part{run.Text("go")}}, run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
+	p.events(run.RequestFailed{Kind: run.ErrOverloaded, Reason: "busy", RetryAfter: 5 * time.Second})
+	if got := p.Waits(p.at); got != "retrying in 5s" {
+		t.Errorf("it waits: %q", got)
+	}
+	if got := p.Waits(p.at.Add(6 * time.Second)); got != "" {
+		t.Errorf("it still waits: %q", got)
+	}
+	if got := strings.Join(p.States(), "\n"); !strings.Contains(got, "attempt 1 failed") {
+		t.Errorf("the states are %q", got)
+	}
+	p.events(run.RequestStarted{Purpose: run.ForStep, Attempt: 2})
+	p.update(view.Update{Delta: &view.Delta{Text: "See:\n\n```go\nfunc f() {\n"}})
+	all := strings.Join(p.Above(80), "\n")
+	if !p.InBlock() {
+		t.Error("a code block that streams is not known as one")
+	}
+	p.events(run.Replied{Stop: run.StopEndTurn, Parts: []run.Part{run.Text("See:\n\n```go\nfunc f() {\n}\n```\nThat is it.")}})
+	all += strings.Join(p.Above(80), "\n")
+	if p.InBlock() || !strings.HasSuffix(p.Text(), "That is it.") || !strings.Contains(all, "requested again 1 time") {
+		t.Errorf("the text is %q, and shown\n%s", p.Text(), all)
+	}
+}
+
+// Thinking and a message that waits are shown while they are under way, cut to the width.
+func TestWhatIsUnderWayIsShown(t *testing.T) {
+	t.Parallel()
+	p := play(render.Style{})
+	p.events(run.Created{Run: "r"}, run.Prompted{Parts: []run.Part{run.Text("go")}}, run.RequestStarted{Purpose: run.ForStep, Attempt: 1})
+	p.update(view.Update{Delta: &view.Delta{Thinking: "First.\nThe tests say " + strings.Repeat("much ", 40)}})
+	p.events(run.Said{ID: "a", Delivery: run.Queue, Parts: []run.Part{run.Text("also the other file")}})
+	lines := p.Live(60, 24, p.at)
+	all := strings.Join(lines, "\n")
+	for _, want := range []string{"thinking: The tests say", "also the other file"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("there is no %q in\n%s", want, all)
+		}
+	}
+	for _, l := range lines {
+		if render.Cells(l) >= 60 {
+			t.Errorf("too wide: %s", l)
+		}
+	}
+	if got := strings.Join(p.States(), "\n"); !strings.Contains(got, "thinking") {
+		t.Errorf("the states are %q", got)
 	}
 }
