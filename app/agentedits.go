@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -8,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -18,12 +21,14 @@ import (
 	"pawl/internal/text"
 	"pawl/run"
 	"pawl/tool"
+	"pawl/tool/changes"
 	"pawl/tool/journal"
 	"pawl/worker"
 )
 
 // The tools of external agents change files by themselves. Their hook, which is asked before each use, keeps how the files
-// are then; when a use has ended it is seen how it has changed them. So they are shown, and undone, like edits of pawl's tools.
+// are then, or before a command the workspace; when a use has ended it is seen how it has changed them. So they are shown, and
+// undone, like edits and commands of pawl's tools.
 
 // maxEdited bounds a file of which that is kept, and maxEditDiff how much of a difference the log has, in bytes.
 const (
@@ -31,25 +36,58 @@ const (
 	maxEditDiff = 32 << 10
 )
 
-// An edited is a file that a use of a tool is about to change.
+// An edited is a file that a use of a tool is about to change, or a command.
 type edited struct {
-	Path   string `json:"path"` // relative to the workspace, slashes
-	Before string `json:"before,omitempty"`
+	Path    string `json:"path"` // relative to the workspace, slashes; empty: it is a command
+	Before  string `json:"before,omitempty"`
+	Command string `json:"command,omitempty"`
+	Use     string `json:"use,omitempty"` // its name in the journal
+}
+
+// isBy reports whether the arguments of a call are those of the use.
+func (e edited) isBy(arguments string) bool {
+	if e.Use != "" {
+		return mentions(arguments, e.Command)
+	}
+	return mentions(arguments, filepath.Base(e.Path))
 }
 
 func (w *Workspace) editsDir(id run.ID) string {
 	return filepath.Join(external.Folder(w.externalState(), id), "edits")
 }
 
+// keepCommand keeps what is in the workspace before a command. Of one that is asked about twice that is what was there first.
+func (w *Workspace) keepCommand(ctx context.Context, id run.ID, dir, command, use string) error {
+	t := changes.Track(w.State, dir)
+	t.Begin(ctx, id, use, false)
+	t.Release()
+	return w.keepUse(id, use, edited{Command: command, Use: use})
+}
+
+// keepUse stores a use for when it has ended.
+func (w *Workspace) keepUse(id run.ID, name string, use edited) error {
+	b, err := json.Marshal(use)
+	if err == nil {
+		err = os.MkdirAll(w.editsDir(id), 0o700)
+	}
+	if err == nil {
+		err = atomicfile.Write(filepath.Join(w.editsDir(id), name), b, atomicfile.NoSync)
+	}
+	return err
+}
+
 // keepEdited keeps the files of the workspace that a use of a tool is about to change.
-func (w *Workspace) keepEdited(id run.ID, state run.State, asked external.Asked) error {
+func (w *Workspace) keepEdited(ctx context.Context, id run.ID, state run.State, asked external.Asked) error {
 	args, err := json.Marshal(asked)
 	if err != nil {
 		return err
 	}
 	dir := state.Created.Workspace
 	in, err := permissionTool{}.Inspect(tool.Env{Workspace: dir, StateDir: w.State, Session: &tool.Session{}}, args)
-	if err != nil || in.As != "edit" && in.As != "write" {
+	switch {
+	case err == nil && in.Command != "" && in.Class != run.Reads:
+		return w.keepCommand(ctx, id, dir, in.Command, journal.UseOf(asked.ID))
+	case err != nil || in.As != "edit" && in.As != "write":
 		return nil // which is judged elsewhere
 	}
 	for _, path := range in.Paths {
@@ -71,14 +109,7 @@ func (w *Workspace) keepEdited(id run.ID, state run.State, asked external.Asked)
 			}
 			use.Before = e.Before
 		}
-		b, err := json.Marshal(use)
-		if err == nil {
-			err = os.MkdirAll(w.editsDir(id), 0o700)
-		}
-		if err == nil {
-			err = atomicfile.Write(filepath.Join(w.editsDir(id), name), b, atomicfile.NoSync)
-		}
-		if err != nil {
+		if err := w.keepUse(id, name, use); err != nil {
 			return err
 		}
 	}
@@ -122,15 +153,20 @@ func (w *Workspace) addEdits(t worker.AgentTurn, uses map[run.CallID]string, par
 		}
 		arguments := uses[p.Result.Call]
 		delete(uses, p.Result.Call)
-		if p.Result.IsError {
-			continue
-		}
 		files, _ := os.ReadDir(w.editsDir(t.Run)) // without it nothing was edited
 		var diffs []string
 		for _, f := range files {
 			file := filepath.Join(w.editsDir(t.Run), f.Name())
 			var use edited
-			if b, err := os.ReadFile(file); err != nil || json.Unmarshal(b, &use) != nil || !mentions(arguments, filepath.Base(use.Path)) {
+			if b, err := os.ReadFile(file); err != nil || json.Unmarshal(b, &use) != nil || !use.isBy(arguments) {
+				continue
+			}
+			if use.Use != "" {
+				_ = os.Remove(file) // else it is another's, too
+				p.Result.Files = append(p.Result.Files, changes.Ended(w.State, t.Run, use.Use, string(p.Result.Call))...)
+				break
+			}
+			if p.Result.IsError {
 				continue
 			}
 			change, diff, ok := w.editOf(t.Workspace, use)
@@ -149,6 +185,23 @@ func (w *Workspace) addEdits(t worker.AgentTurn, uses map[run.CallID]string, par
 			if len(p.Result.Diff)+len(diff) <= 2*maxEditDiff {
 				p.Result.Diff = strings.TrimPrefix(p.Result.Diff+"\n"+diff, "\n")
 			}
+		}
+	}
+}
+
+// endUses ends the commands that had not ended when the agent was stopped: uses are the arguments of the calls that were seen. Of
+// another one nobody knows until when it ran.
+func (w *Workspace) endUses(t worker.AgentTurn, uses map[run.CallID]string) {
+	files, _ := os.ReadDir(w.editsDir(t.Run)) // without it nothing was edited
+	for _, f := range files {
+		var use edited
+		if b, err := os.ReadFile(filepath.Join(w.editsDir(t.Run), f.Name())); err != nil || json.Unmarshal(b, &use) != nil || use.Use == "" {
+			continue
+		}
+		if slices.ContainsFunc(slices.Collect(maps.Values(uses)), use.isBy) {
+			changes.Ended(w.State, t.Run, use.Use, use.Use)
+		} else {
+			changes.Forget(w.State, t.Run, use.Use)
 		}
 	}
 }

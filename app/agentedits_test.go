@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"pawl/external"
 	"pawl/run"
+	"pawl/tool/changes"
 	"pawl/worker"
 )
 
@@ -42,10 +44,7 @@ func TestEditsOfAnAgentAreSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.keepEdited("r", state, external.Asked{Tool: "Edit", Input: args}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.keepEdited("r", state, external.Asked{Tool: "Bash", Input: json.RawMessage(`{"command":"x"}`)}); err != nil {
+	if err := w.keepEdited(t.Context(), "r", state, external.Asked{Tool: "Edit", Input: args}); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{old, added, outside} {
@@ -73,5 +72,65 @@ func TestEditsOfAnAgentAreSeen(t *testing.T) {
 	}
 	if r := seen("again", false); len(r.Files) > 0 {
 		t.Errorf("it is seen twice: %+v", r.Files)
+	}
+}
+
+// What a command of an agent has changed is seen when it has ended, although it has failed: nothing that was changed before or since.
+// A command of which only the hook knows changes nothing that is known; one that the agent was stopped in, and one that was cut off by
+// a kill, what was changed until then.
+func TestCommandsOfAnAgentAreSeen(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ends func(w *Workspace, turn worker.AgentTurn, uses map[run.CallID]string, parts []run.Part)
+		want []string
+	}{
+		"ended": {func(w *Workspace, turn worker.AgentTurn, uses map[run.CallID]string, parts []run.Part) {
+			w.addEdits(turn, uses, parts)
+		}, []string{"f", "made"}},
+		"stopped": {func(w *Workspace, turn worker.AgentTurn, uses map[run.CallID]string, parts []run.Part) {
+			w.addEdits(turn, uses, parts[:1])
+			w.endUses(turn, uses)
+		}, []string{"f", "made"}},
+		"not seen": {func(w *Workspace, turn worker.AgentTurn, uses map[run.CallID]string, parts []run.Part) {
+			w.endUses(turn, uses)
+		}, nil},
+		"killed": {func(*Workspace, worker.AgentTurn, map[run.CallID]string, []run.Part) {}, []string{"f", "made"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			w := &Workspace{State: t.TempDir(), Dir: dir}
+			write := func(name, text string) {
+				t.Helper()
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write("f", "1\n")
+			write("mine", "1\n")
+			args := `{"command":"echo 2 >f >made; false"}`
+			asked := external.Asked{Tool: "Bash", Input: json.RawMessage(args), ID: "toolu_1"}
+			state := run.State{Created: run.Created{Workspace: dir}}
+			for range 2 { // the hook, and then the question
+				if err := w.keepEdited(t.Context(), "r", state, asked); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write("f", "2\n")
+			write("made", "2\n")
+			parts := []run.Part{{Type: run.CallPart, Call: &run.Call{ID: "c", Arguments: args}}, {Type: run.ResultPart, Result: &run.Result{Call: "c", IsError: true}}}
+			c.ends(w, worker.AgentTurn{Run: "r", Workspace: dir}, map[run.CallID]string{}, parts)
+			if name != "killed" {
+				write("mine", "2\n")
+			}
+			var got []string
+			for _, f := range changes.By(w.State, "r", []run.Event{{Seq: 1, Payload: run.Observed{Parts: parts}}}, 0, true).Files {
+				got = append(got, f.Path)
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, c.want) {
+				t.Errorf("changed were %q, want %q", got, c.want)
+			}
+		})
 	}
 }

@@ -46,7 +46,7 @@ func (w *Workspace) AgentHook(ctx context.Context, id run.ID, input []byte, pati
 	case err != nil:
 		return nil, err
 	case verdict == "" || verdict == permission.Allow:
-		return nil, w.keepEdited(id, state, asked)
+		return nil, w.keepEdited(ctx, id, state, asked)
 	case k.PermissionTool:
 		type decision struct {
 			Event   string             `json:"hookEventName"`
@@ -64,7 +64,7 @@ func (w *Workspace) AgentHook(ctx context.Context, id run.ID, input []byte, pati
 		err = errors.New(answer.Text)
 	}
 	if err == nil {
-		err = w.keepEdited(id, state, asked)
+		err = w.keepEdited(ctx, id, state, asked)
 	}
 	return nil, err
 }

@@ -355,7 +355,7 @@ func (a *agentServer) claudePermission(ctx context.Context, key string, c mcp.Ca
 	if !answer.IsError {
 		state, err := a.load(ctx)
 		if err == nil {
-			err = a.w.keepEdited(a.id, state, asked)
+			err = a.w.keepEdited(ctx, a.id, state, asked)
 		}
 		return answer, err
 	}

@@ -173,6 +173,7 @@ func (x externalAgents) Turn(ctx context.Context, t worker.AgentTurn) iter.Seq2[
 			}
 			return yield(p, err)
 		})
+		x.w.endUses(t, uses)
 	}
 }
 

@@ -446,6 +446,13 @@ func Ended(stateDir string, id run.ID, began, call string) []run.FileChange {
 	return logged(journal.In(stateDir).Rename(id, began, call).Files)
 }
 
+// Forget forgets a command that another process began of which nobody knows when it ended.
+func Forget(stateDir string, id run.ID, began string) {
+	j := journal.In(stateDir)
+	j.Discard(id, began)
+	j.ForgetFiles(id, began)
+}
+
 // settle notes in the journal what a command has changed until a time, unless that is known.
 func settle(stateDir string, id run.ID, call string, until time.Time) {
 	j := journal.In(stateDir)
@@ -547,7 +554,8 @@ func By(stateDir string, id run.ID, events []run.Event, after int64, owned bool)
 		}
 	}
 	for _, use := range j.Uses(id) {
-		if e, err := j.Entry(id, use); err == nil && e.Command != nil && !e.Command.Began.Before(since) {
+		e, err := j.Entry(id, use)
+		if err == nil && e.Command != nil && !e.Command.Began.Before(since) && (owned || !e.Command.Ended.IsZero()) {
 			add(use, nil, run.NoChange)
 		}
 	}

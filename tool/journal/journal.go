@@ -167,8 +167,13 @@ func (j Journal) LastAlive(id run.ID, call string) time.Time {
 // usePrefix begins the names of commands of external agents of which it is not known yet, or never was, which call they are.
 const usePrefix = "use-"
 
-// NewUse returns a name for such a command.
-func NewUse() string { return usePrefix + rand.Text() }
+// UseOf returns a name for such a command, which the agent has given an id; empty: none.
+func UseOf(id string) string {
+	if id == "" {
+		return usePrefix + rand.Text()
+	}
+	return usePrefix + Hash([]byte(id))[:32]
+}
 
 // Uses returns the names of such commands of a run.
 func (j Journal) Uses(id run.ID) (uses []string) {
@@ -187,7 +192,9 @@ func (j Journal) Rename(id run.ID, use, call string) Command {
 	if err != nil || e.Command == nil || j.RecordCommand(id, call, *e.Command) != nil {
 		return Command{}
 	}
-	j.Discard(id, use)
+	if use != call {
+		j.Discard(id, use)
+	}
 	return *e.Command
 }
 
