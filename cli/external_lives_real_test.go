@@ -85,7 +85,8 @@ func TestRealAgentsShareATask(t *testing.T) {
 			history := s.pawl(t, "task", "show", "last", "--history")
 			t.Logf("the history is\n%s", history)
 			rest := history
-			for _, words := range []string{"task-validator", "Look.", "builder", summaries["codex"], "reviewer", summaries["opencode"], "writer", summaries["gemini-cli"]} {
+			for _, words := range []string{"task-validator", "claude-code/default", "Look.", "builder", "codex/default", summaries["codex"], "reviewer", "opencode/default", summaries["opencode"],
+				"writer", agentModels["gemini-cli"], summaries["gemini-cli"]} {
 				_, after, found := strings.Cut(rest, words)
 				if !found {
 					t.Fatalf("there is no %q where it has to be in the history:\n%s", words, history)
