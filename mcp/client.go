@@ -528,7 +528,7 @@ func (r *Remote) callOnce(ctx context.Context, workspace, name string, c tool.Ca
 	l.calls = slices.DeleteFunc(l.calls, func(o *underway) bool { return o == u })
 	notes = u.notes
 	refused, answered := errors.AsType[*jsonrpc.Error](err)
-	answered = answered && refused.Message != notSent
+	answered = answered && refused.Message != notSent && !strings.HasPrefix(refused.Message, notJSON)
 	needed, _ := errors.AsType[*loginNeeded](err)
 	l.doomed = l.doomed || limited.Err() != nil && l.process != nil || err != nil && !answered && l.process == nil
 	last := l.doomed && len(l.calls) == 0

@@ -67,7 +67,9 @@ func (r *Remote) elicit(ctx context.Context, l *link, p *sdk.ElicitParams) (*sdk
 	message := visible.Escape(clip(p.Message, maxQuestion))
 	if u.ask == nil {
 		l.mu.Lock()
-		u.notes = append(u.notes, "[the server asked the person, and nobody is there to answer, so it was declined: "+message+"]")
+		if len(u.notes) < maxNotes {
+			u.notes = append(u.notes, "[the server asked the person, and nobody is there to answer, so it was declined: "+message+"]")
+		}
 		l.mu.Unlock()
 		return &sdk.ElicitResult{Action: declines}, nil
 	}
@@ -103,6 +105,9 @@ func (r *Remote) elicit(ctx context.Context, l *link, p *sdk.ElicitParams) (*sdk
 	}
 	return &sdk.ElicitResult{Action: "accept", Content: content}, nil
 }
+
+// maxNotes bounds what a model reads of questions that nobody has answered.
+const maxNotes = 5
 
 // maxQuestion bounds what is shown of a server's question, in bytes.
 const maxQuestion = 4 << 10

@@ -219,6 +219,10 @@ func (p *process) transport(strange func(line string)) sdk.Transport {
 		lines := bufio.NewReaderSize(p.out, 64<<10)
 		for told := false; ; {
 			line, err := readLine(lines)
+			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")) // programs for Windows begin so
+			if broken := brokenAnswer(line); broken != nil {
+				line = broken
+			}
 			switch {
 			case len(bytes.TrimSpace(line)) == 0:
 			case isMessage(line):
@@ -240,12 +244,60 @@ func (p *process) transport(strange func(line string)) sdk.Transport {
 	return &sdk.IOTransport{Reader: r, Writer: p.in, MaxLineLength: maxIncoming}
 }
 
+// lookedAt is how much of a line is looked at whole, in bytes.
+const lookedAt = 64 << 10
+
 // isMessage reports whether a line is a message of the protocol, or several. Lines of a log may begin like one, or be
-// JSON of their own; what is long is not looked at whole.
+// JSON of their own, and one whose id is none would end the connection; what is long is not looked at whole.
 func isMessage(line []byte) bool {
-	const looked = 64 << 10
-	return (line[0] == '{' || line[0] == '[') && bytes.Contains(line, []byte(`"jsonrpc"`)) && (len(line) > looked || json.Valid(line))
+	if line[0] != '{' && line[0] != '[' || !bytes.Contains(line, []byte(`"jsonrpc"`)) {
+		return false
+	}
+	if len(line) > lookedAt {
+		return true
+	}
+	var one struct {
+		ID json.RawMessage `json:"id"`
+	}
+	var several []struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if line[0] == '[' {
+		if json.Unmarshal(line, &several) != nil {
+			return false
+		}
+	} else if json.Unmarshal(line, &one) != nil {
+		return false
+	}
+	for _, m := range append(several, one) {
+		var n int64
+		var s *string
+		if m.ID != nil && json.Unmarshal(m.ID, &n) != nil && json.Unmarshal(m.ID, &s) != nil || string(m.ID) == "null" {
+			return false
+		}
+	}
+	return true
 }
+
+// answerOf finds the id of an answer that is not valid JSON: programs write it before the result or at the end.
+var answerOf = lazy.Regexp(`^\{"jsonrpc":\s*"2\.0",\s*"id":\s*([0-9]+),\s*"(?:result|error)":|^\{"(?:result|error)":.*"id":\s*([0-9]+)\s*\}$`)
+
+// brokenAnswer returns, for a line that begins like the answer to a request and is not valid JSON, one that says so: nothing
+// else would end the call before its time limit. It returns nil for other lines.
+func brokenAnswer(line []byte) []byte {
+	if len(line) > lookedAt || json.Valid(line) {
+		return nil
+	}
+	of := answerOf().FindSubmatch(line)
+	if of == nil {
+		return nil
+	}
+	why, _ := json.Marshal(notJSON + string(visible.Quote(clip(string(line), 200)))) // a text
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32700,"message":%s}}`, append(of[1], of[2]...), why)
+}
+
+// notJSON begins the message of an error that stands for an answer which is not valid JSON.
+const notJSON = "its answer is not valid JSON: "
 
 // readLine reads a line without its end. One beyond maxIncoming is an error.
 func readLine(r *bufio.Reader) ([]byte, error) {
