@@ -81,10 +81,9 @@ func (s *Server) sayToTask(ctx context.Context, id task.ID, say task.Say) (forms
 	if key := requestOf(ctx).key; key != "" {
 		say.ID = "m-" + key[:12]
 	}
-	words, err := s.ws.TypedText(ctx, say.Text, nil)
-	if err != nil {
+	var err error
+	if say.Text, say.Typed, err = s.ws.TypedText(ctx, say.Text, nil); err != nil {
 		return forms.TaskForm{}, err
 	}
-	say.Text = words
 	return form(s.board.Say(ctx, id, config.Person(), say))
 }

@@ -178,13 +178,13 @@ func (in FilesInput) files() ([]board.File, error) {
 // said returns what an agent is given for what a client says to a run, with files attached.
 func (s *Server) said(ctx context.Context, typed app.Typed, of run.State, files []board.File) ([]run.Part, error) {
 	if typed.Command == nil {
-		return board.Words(ctx, typed.Words, files), nil
+		return board.Words(ctx, run.Text(typed.Words), files), nil
 	}
 	said, err := s.ws.Parts(ctx, typed, of, nil)
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(board.Words(ctx, said.Parts[0].Text, files), said.Parts[1:]), nil
+	return slices.Concat(board.Words(ctx, said.Parts[0], files), said.Parts[1:]), nil
 }
 
 func (s *Server) startRun(ctx context.Context, in *startRunInput) (forms.RunForm, error) {

@@ -89,7 +89,7 @@ func (s *Server) createTask(ctx context.Context, in *createTaskInput) (forms.Tas
 		}
 	}
 	var err error
-	if c.Description, err = s.ws.TypedText(ctx, c.Description, nil); err != nil {
+	if c.Description, c.Typed, err = s.ws.TypedText(ctx, c.Description, nil); err != nil {
 		return forms.TaskForm{}, err
 	}
 	return form(s.board.Add(ctx, config.Person(), c))

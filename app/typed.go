@@ -158,17 +158,18 @@ func (w *Workspace) Parts(ctx context.Context, t Typed, of run.State, approve Ap
 	return a, err
 }
 
-// TypedText is [Workspace.Parts] where text alone can be taken, as for a task: what is mentioned is not attached.
-func (w *Workspace) TypedText(ctx context.Context, words string, approve Approve) (string, error) {
+// TypedText is [Workspace.Parts] where text alone can be taken, as for a task: what is mentioned is not attached. typed
+// is what a person typed, where the text is what a command made of it.
+func (w *Workspace) TypedText(ctx context.Context, words string, approve Approve) (all, typed string, err error) {
 	t, err := w.Typed(ctx, words)
 	if err != nil || t.Command == nil {
-		return words, err
+		return words, "", err
 	}
 	said, err := w.Parts(ctx, t, run.State{}, approve)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	return said.Parts[0].Text, nil
+	return said.Parts[0].Text, said.Parts[0].Typed, nil
 }
 
 // permitted returns what runs a shell command of a prompt as a call of the run would, and returns what it prints. With a

@@ -52,15 +52,18 @@ type File struct {
 	Content []byte
 }
 
-// Words returns what is said to an agent with files attached; without words, the files alone.
-func Words(ctx context.Context, words string, files []File) []run.Part {
+// Words returns what is said to an agent, a text, with files attached; without words, the files alone.
+func Words(ctx context.Context, words run.Part, files []File) []run.Part {
 	var parts []run.Part
-	if words != "" || len(files) == 0 {
-		parts = []run.Part{run.Text(words)}
+	if words.Text != "" || len(files) == 0 {
+		parts = []run.Part{words}
 	}
 	var in inline
 	for _, f := range files {
-		parts = append(parts, in.parts(ctx, safeName(f.Name), f.Content)...)
+		for _, p := range in.parts(ctx, safeName(f.Name), f.Content) {
+			p.Typed = run.NotTyped
+			parts = append(parts, p)
+		}
 	}
 	return parts
 }

@@ -78,8 +78,8 @@ type Part struct {
 	// Attached is what a person attached and this is the content of, such as the path of a
 	// file; empty: words. Faces show it instead of the content.
 	Attached string `json:"attached,omitempty"`
-	// Typed is what a person typed, where Text has more: what a command made of it, or standard input. Empty: all of
-	// Text, if it is words.
+	// Typed is what a person typed, where Text has more: what a command made of it, or standard input, [NotTyped]. Empty:
+	// all of Text, if it is words.
 	Typed string `json:"typed,omitempty"`
 
 	// Signature is what the provider wants back with the part as it came: over
@@ -92,6 +92,9 @@ type Part struct {
 	Result *Result `json:"result,omitempty"`
 	Image  *Image  `json:"image,omitempty"`
 }
+
+// NotTyped is what a person typed of words that came from standard input or another program.
+const NotTyped = "-"
 
 // A Call is one tool use the model asked for.
 type Call struct {
@@ -159,7 +162,7 @@ func Text(s string) Part { return Part{Type: TextPart, Text: s} }
 func TypedText(parts []Part) string {
 	var typed []string
 	for _, p := range parts {
-		if words := cmp.Or(p.Typed, p.Text); p.Type == TextPart && p.Attached == "" && (len(typed) == 0 || p.Typed == "" || words != typed[len(typed)-1]) {
+		if words := cmp.Or(p.Typed, p.Text); p.Type == TextPart && p.Attached == "" && words != NotTyped && (len(typed) == 0 || p.Typed == "" || words != typed[len(typed)-1]) {
 			typed = append(typed, words)
 		}
 	}

@@ -221,7 +221,7 @@ func (p AnswersSubmitted) apply(s *State, _ Event) error {
 	n := 0
 	for i := range s.Questions {
 		if q := &s.Questions[i]; !q.Answered {
-			q.Answer, q.Answered = p.Answers[n], true
+			q.Answer, q.Answered, q.Typed = p.Answers[n], true, p.Typed
 			n++
 		}
 	}
@@ -305,7 +305,7 @@ func (p MessageQueued) apply(s *State, e Event) error {
 	if p.ID == "" || p.Text == "" || s.findMessage(p.ID) >= 0 {
 		return refuse("message %q is empty or there already", p.ID)
 	}
-	s.Messages = append(slices.Clip(s.Messages), Message{ID: p.ID, Text: p.Text, By: e.By, At: e.At, State: MessageWaits, Review: p.Review})
+	s.Messages = append(slices.Clip(s.Messages), Message{ID: p.ID, Text: p.Text, By: e.By, At: e.At, State: MessageWaits, Review: p.Review, Typed: p.Typed})
 	return nil
 }
 

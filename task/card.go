@@ -79,7 +79,7 @@ func (a Say) do(s State) ([]Event, error) {
 	if err := checkText("text", a.Text); err != nil {
 		return nil, err
 	}
-	queued := Event{Payload: MessageQueued{a.ID, a.Text, a.Review}}
+	queued := Event{Payload: MessageQueued{a.ID, a.Text, a.Review, a.Typed}}
 	if !Final(s.Status.Name) {
 		return []Event{queued}, nil
 	}

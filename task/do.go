@@ -55,6 +55,7 @@ type (
 	SubmitAnswers struct {
 		Answers   []string
 		Questions []string `json:",omitempty"`
+		Typed     string   `json:",omitempty"` // see [AnswersSubmitted]
 	}
 	// Edit changes the card.
 	Edit struct{ Edited }
@@ -89,6 +90,7 @@ type (
 	Resume struct {
 		Words  string
 		Budget *Budget
+		Typed  string `json:",omitempty"` // see [AnswersSubmitted]
 	}
 	// Complete says that the task is done, and stops its run.
 	Complete struct{}
@@ -107,6 +109,7 @@ type (
 		ID, Text string
 		Anew     run.ID
 		Review
+		Typed string `json:",omitempty"` // see [MessageQueued]
 	}
 )
 

@@ -50,6 +50,7 @@ type Payload interface {
 type Created struct {
 	Task        ID       `json:"task"`
 	Description string   `json:"description"`
+	Typed       string   `json:"typed,omitempty"` // what a person typed, where the description is not that; see [run.Part]
 	Source      Source   `json:"source,omitzero"`
 	Labels      []string `json:"labels,omitempty"`
 	Priority    int      `json:"priority,omitempty"` // higher first; the default is 0
@@ -182,6 +183,7 @@ type PlanningFailed struct {
 // AnswersSubmitted has an answer for each open question, in order.
 type AnswersSubmitted struct {
 	Answers []string `json:"answers"`
+	Typed   string   `json:"typed,omitempty"` // [run.NotTyped], or empty: they are a person's
 }
 
 // AgentCompleted says that the turn of a run of the task has ended.
@@ -250,6 +252,7 @@ type MessageQueued struct {
 	ID   string `json:"id"` // assigned by the sender; unique in the task
 	Text string `json:"text"`
 	Review
+	Typed string `json:"typed,omitempty"` // what a person typed, where Text is not that; see [run.Part]
 }
 
 // MessageDelivered says that a queued message is in the log of the event's run, whose agent reads it with its next

@@ -58,6 +58,7 @@ type Question struct {
 	Options  []string `json:"options,omitempty"` // answers to choose from; any other is possible too
 	Answer   string   `json:"answer,omitempty"`
 	Answered bool     `json:"answered"`
+	Typed    string   `json:"typed,omitempty"` // of the answer; see [AnswersSubmitted]
 }
 
 // A Message is something said to the agents of the task.
@@ -70,6 +71,7 @@ type Message struct {
 	// AtTurnEnd: delivered to an external agent that reads it when its turn has ended.
 	AtTurnEnd bool `json:"at_turn_end,omitempty"`
 	Review
+	Typed string `json:"typed,omitempty"` // see [MessageQueued]
 }
 
 // A MessageState says what became of a message.

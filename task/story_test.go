@@ -418,7 +418,7 @@ func TestEventsThatCannotFollow(t *testing.T) {
 		{planning, Event{Run: "p", Payload: QuestionAsked{}}, "run p asks nothing, or is not at work"},
 		{asking, Event{Run: "p", Payload: PermissionRequested{Call: "c_1"}}, "call c_1 of run p waits already"},
 		{planning, Event{Payload: AnswersSubmitted{}}, "0 answers to 0 questions"},
-		{planning, Event{Payload: AnswersSubmitted{[]string{"x"}}}, "1 answers to 0 questions"},
+		{planning, Event{Payload: AnswersSubmitted{Answers: []string{"x"}}}, "1 answers to 0 questions"},
 		{planning, Event{Run: "q", Payload: AgentCompleted{}}, "the end of run q, which is not one of the task's"},
 		{planning, Event{Run: "p", Payload: AgentHandoffCompleted{}}, "the end of run p, which is not a child run of the task"},
 		{planning, Event{Run: "p", Payload: AgentHandoffStarted{Parent: "p"}}, "run p has another parent"},

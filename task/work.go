@@ -60,11 +60,11 @@ func (a SubmitAnswers) do(s State) ([]Event, error) {
 	}
 	if halted { // one question of the agent at work, whose call is answered
 		words, messages := s.withMessages(strings.TrimSpace(a.Answers[0]))
-		return s.assignTo(OnAnswers, w.Kind.working(), w.Run, w.Agent, w.Kind, "answers", words, messages, Event{Payload: AnswersSubmitted{a.Answers}})
+		return s.assignTo(OnAnswers, w.Kind.working(), w.Run, w.Agent, w.Kind, "answers", words, messages, Event{Payload: AnswersSubmitted{a.Answers, a.Typed}})
 	}
 	r, _ := s.planner() // whose questions have led to the status
 	words, messages := s.withMessages(input.String())
-	return s.assignTo(OnAnswers, Planning, r.ID, r.Agent, Planner, "answers", words, messages, Event{Payload: AnswersSubmitted{a.Answers}})
+	return s.assignTo(OnAnswers, Planning, r.ID, r.Agent, Planner, "answers", words, messages, Event{Payload: AnswersSubmitted{a.Answers, a.Typed}})
 }
 
 func (a Start) do(s State) ([]Event, error) {
@@ -156,7 +156,7 @@ func (a Resume) do(s State) ([]Event, error) {
 	}
 	var before []Event
 	if len(s.OpenQuestions()) > 0 {
-		before = append(before, Event{Payload: AnswersSubmitted{[]string{strings.TrimSpace(a.Words)}}})
+		before = append(before, Event{Payload: AnswersSubmitted{[]string{strings.TrimSpace(a.Words)}, a.Typed}})
 	}
 	if a.Budget != nil {
 		if err := checkBudget(*a.Budget); err != nil {

@@ -150,21 +150,26 @@ func (r *Runner) askJudge(ctx context.Context, model, given string) (answer stri
 // personsWords returns what the person has typed in the conversation of a run, the oldest first: prompts, messages,
 // answers, and what they said when they refused a call. Nothing of a model's is among it, nor what was attached, what
 // standard input had or what a command made of what they typed. Of a
-// task it is the card, unless another program added it.
+// task it is the card, with the same left out, and nothing if another program added it.
 func (r *Runner) personsWords(s run.State, card *task.State) (words []string, err error) {
 	if card != nil {
 		if card.Created.Source.Kind == "mcp" {
 			return nil, nil
 		}
-		words = append(words, card.Description)
+		add := func(text, typed string) {
+			if typed != run.NotTyped {
+				words = append(words, cmp.Or(typed, text))
+			}
+		}
+		add(card.Description, card.Created.Typed)
 		for _, q := range card.Questions {
 			if q.Answered {
-				words = append(words, q.Answer)
+				add(q.Answer, q.Typed)
 			}
 		}
 		for _, m := range card.Messages {
 			if m.State != task.MessageIsWithdrawn {
-				words = append(words, m.Text)
+				add(m.Text, m.Typed)
 			}
 		}
 		return words, nil

@@ -78,8 +78,9 @@ process that watches all tasks. The flags for models, permissions and limits hol
 			return err
 		}
 		defer closeFiles(opened)
-		description := strings.Join(args, "")
-		if _, terminal := command.TerminalFile(inv.Stdin); description == "" && terminal {
+		description, typed := strings.Join(args, ""), ""
+		_, terminal := command.TerminalFile(inv.Stdin)
+		if description == "" && terminal {
 			return command.Usage("the text of the task is missing: pawl task add \"…\"; with - the description is read from the terminal until Ctrl-D")
 		}
 		if description == "-" || description == "" {
@@ -88,14 +89,19 @@ process that watches all tasks. The flags for models, permissions and limits hol
 				return fmt.Errorf("read standard input: %w", err)
 			}
 			description = strings.ToValidUTF8(strings.TrimSpace(string(content)), "\uFFFD")
+			if !terminal {
+				typed = run.NotTyped
+			}
 		}
 		if description == "" {
 			return command.Usage("the text of the task is missing: pawl task add \"…\"")
 		}
-		if description, err = ws.TypedText(ctx, description, console.Approve(inv, console.CanAsk(inv))); err != nil {
-			return err
+		if typed == "" { // else it may be anyone's
+			if description, typed, err = ws.TypedText(ctx, description, console.Approve(inv, console.CanAsk(inv))); err != nil {
+				return err
+			}
 		}
-		c := tasks.Created{Description: description, Source: tasks.Source{Kind: "cli", User: config.Person()}, Labels: *labels, Priority: *priority,
+		c := tasks.Created{Description: description, Typed: typed, Source: tasks.Source{Kind: "cli", User: config.Person()}, Labels: *labels, Priority: *priority,
 			Budget: tasks.Budget{Cost: *cost, Tokens: *tokens}, Isolation: tasks.Isolation(*isolation), Agent: *agent, Start: *start && len(opened) == 0}
 		if c.DependsOn, err = findTasks(ctx, ws, *depends); err != nil {
 			return err

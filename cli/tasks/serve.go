@@ -137,7 +137,7 @@ func joined[T fmt.Stringer](all []T) string {
 }
 
 func (s *taskServer) run(ctx context.Context, a servedArgs) (any, error) {
-	t, err := board.Of(s.ws).Add(ctx, config.Person(), tasks.Created{Description: a.Description, Source: tasks.Source{Kind: "mcp", User: config.Person()}, Start: true})
+	t, err := board.Of(s.ws).Add(ctx, config.Person(), tasks.Created{Description: a.Description, Typed: run.NotTyped, Source: tasks.Source{Kind: "mcp", User: config.Person()}, Start: true})
 	if err != nil {
 		return nil, err
 	}
@@ -173,9 +173,9 @@ func (s *taskServer) answer(ctx context.Context, a servedArgs) (any, error) {
 			return nil, err
 		}
 	}
-	var do tasks.Action = tasks.SubmitAnswers{Answers: a.Answers, Questions: t.OpenQuestions()}
+	var do tasks.Action = tasks.SubmitAnswers{Answers: a.Answers, Questions: t.OpenQuestions(), Typed: run.NotTyped}
 	if len(open) == 0 {
-		do = tasks.Resume{Words: strings.Join(a.Answers, "\n")}
+		do = tasks.Resume{Words: strings.Join(a.Answers, "\n"), Typed: run.NotTyped}
 	}
 	if _, err := board.Of(s.ws).Do(ctx, t.Created.Task, config.Person(), do); err != nil {
 		return nil, err

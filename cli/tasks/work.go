@@ -635,11 +635,11 @@ agent that worked last does what is said, in the same conversation, and reports 
 		if err != nil {
 			return err
 		}
-		words, err := ws.TypedText(ctx, strings.Join(args, " "), console.Approve(inv, console.CanAsk(inv)))
+		words, typed, err := ws.TypedText(ctx, strings.Join(args, " "), console.Approve(inv, console.CanAsk(inv)))
 		if err != nil {
 			return err
 		}
-		s, err := board.Of(ws).Say(ctx, id, config.Person(), tasks.Say{ID: board.NewMessageID(), Text: words})
+		s, err := board.Of(ws).Say(ctx, id, config.Person(), tasks.Say{ID: board.NewMessageID(), Text: words, Typed: typed})
 		if err != nil {
 			return err
 		}
