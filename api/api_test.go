@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -80,12 +81,29 @@ func (s *served) open() *app.Workspace {
 // start starts a server of the folder, as a new process does.
 func (s *served) start() { s.t.Helper(); s.startWith(api.Options{Rate: 1 << 20}) }
 
+// listen listens where the server was before, or at a port below those that systems give to whoever asks for any: while
+// the server is stopped nobody else gets it.
+func (s *served) listen() net.Listener {
+	s.t.Helper()
+	for range 100 {
+		l, err := net.Listen("tcp", cmp.Or(s.address, fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))))
+		if err == nil {
+			return l
+		}
+		if s.address != "" {
+			s.t.Fatal(err)
+		}
+	}
+	s.t.Fatal("no port is free")
+	return nil
+}
+
 func (s *served) startWith(o api.Options) {
 	s.t.Helper()
 	s.ws = s.open()
-	l, err := net.Listen("tcp", cmp.Or(s.address, "127.0.0.1:0"))
-	must(s.t, err)
+	l := s.listen()
 	o.Token, o.Hosts = token, api.HostsOf(l.Addr())
+	var err error
 	s.api, err = api.New(s.ws, o)
 	must(s.t, err)
 	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: s.api.Handler(), ConnContext: func(ctx context.Context, c net.Conn) context.Context {

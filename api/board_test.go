@@ -575,8 +575,7 @@ func TestAServiceWorkerThatAnotherProgramLeftIsRemoved(t *testing.T) {
 	b := s.browse(1400)
 	b.do(chromedp.Navigate("about:blank"))
 	s.stop()
-	l, err := net.Listen("tcp", s.address)
-	must(t, err)
+	l := s.listen()
 	came := make(chan struct{})
 	other := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/came" {

@@ -104,7 +104,7 @@ var hostileServers = map[string]struct {
 			fmt.Fprintf(&b, `{"jsonrpc":"2.0","id":"e%d","method":"elicitation/create","params":{"message":"who?","requestedSchema":{"type":"object","properties":{}}}}`+"\n", i)
 		}
 		return b.String() + result(id, done)
-	}), "done" + strings.Repeat("\n[the server asked the person, and nobody is there to answer, so it was declined: who?]", maxNotes)},
+	}), "done"},
 }
 
 func init() {
@@ -125,8 +125,10 @@ func TestStrangeAnswersAreToldAndTheConnectionStays(t *testing.T) {
 			}
 			for range 2 {
 				_, text := s.call(t.Context(), "mcp__h__x", `{}`, tool.Call{})
-				if text != h.want && (h.want == "done" || name == "many questions" || !strings.HasPrefix(text, h.want)) {
-					t.Errorf("it said %q; told %q", text, s.told)
+				text, notes, _ := strings.Cut(text, "\n[")
+				n := strings.Count(notes, "declined: who?")
+				if text != h.want && (h.want == "done" || !strings.HasPrefix(text, h.want)) || n > maxNotes || n > 0 && name != "many questions" {
+					t.Errorf("it said %q with %d notes; told %q", text, n, s.told)
 				}
 			}
 		})

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pawl/internal/lazy"
@@ -144,10 +145,10 @@ func (p *process) stop(reason string) {
 	p.out.Close()
 }
 
-// why returns why the server could not be used: how it has ended, if it has, or else err with the
-// last it has printed.
+// why returns why the server could not be used: how it has ended, if it has and gave no answer before that, or else err with
+// the last it has printed.
 func (p *process) why(err error) error {
-	if p.ending(err) {
+	if _, answered := errors.AsType[*jsonrpc.Error](err); !answered && p.ending(err) {
 		return errors.New(p.ended())
 	}
 	if last := p.errors.String(); last != "" {
