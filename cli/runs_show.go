@@ -15,6 +15,7 @@ import (
 	"pawl/cli/command"
 	"pawl/cli/console"
 	"pawl/forms"
+	"pawl/internal/visible"
 	"pawl/report"
 	"pawl/run"
 	"pawl/runlog"
@@ -105,7 +106,7 @@ func showDiff(ctx context.Context, inv *command.Invocation, ws *app.Workspace, i
 	}
 	var out bytes.Buffer
 	for _, f := range form.Files {
-		before, after := "a/"+command.Visible(f.Path), "b/"+command.Visible(f.Path)
+		before, after := "a/"+visible.Line(f.Path), "b/"+visible.Line(f.Path)
 		fmt.Fprintf(&out, "diff --git %s %s\n", before, after)
 		switch f.Action {
 		case "created":

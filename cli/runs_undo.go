@@ -9,6 +9,7 @@ import (
 	"pawl/app"
 	"pawl/cli/command"
 	"pawl/forms"
+	"pawl/internal/visible"
 	"pawl/run"
 )
 
@@ -46,13 +47,13 @@ The log does not change.`,
 			}
 		}
 		for _, c := range report.Changes {
-			fmt.Fprintf(inv.Stdout, "%s: %s\n", command.Visible(c.Path), would(*dry, forms.UndoneWords(c)))
+			fmt.Fprintf(inv.Stdout, "%s: %s\n", visible.Line(c.Path), would(*dry, forms.UndoneWords(c)))
 		}
 		for _, u := range report.Uncovered {
 			fmt.Fprintln(inv.Stderr, command.Visible(u))
 		}
 		for _, sk := range report.Skipped {
-			fmt.Fprintf(inv.Stderr, "not undone: %s\n", command.Visible(sk.Reason))
+			fmt.Fprintf(inv.Stderr, "not undone: %s\n", visible.Line(sk.Reason))
 		}
 		if len(report.Skipped) > 0 {
 			return command.Exit{Code: command.ExitFailed}

@@ -366,6 +366,33 @@ func TestWhatIsNotCoveredIsNamed(t *testing.T) {
 	}
 }
 
+func TestNamesThatAreNotUTF8AreNotCovered(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, map[string]string{"f": "1\n"})
+	s.shell(t, `mkdir $'d\377'; mv f $'d\377/f'; echo 2 >f`)
+	_, changed := s.undo(t, 0)
+	holds("f", "1\n")(t, s.env, tool.Result{})
+	want := `commands changed d` + "\uFFFD" + ` (its name is not valid UTF-8), which undo does not cover`
+	if !slices.Contains(changed.Uncovered, want) {
+		t.Errorf("not covered is %q, want %q", changed.Uncovered, want)
+	}
+}
+
+// A folder that nobody may write to comes back with what is in it, for who is not root, too.
+func TestAProtectedFolderComesBackWhole(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, map[string]string{"d/e/f": "1\n"})
+	chmod(t, s.env, "d/e", 0o500)
+	chmod(t, s.env, "d", 0o500)
+	t.Cleanup(func() { chmod(t, s.env, "d", 0o700); chmod(t, s.env, "d/e", 0o700) })
+	s.shell(t, "chmod -R u+w d; rm -r d")
+	report, _ := s.undo(t, 0)
+	wantSkipped(t, report)
+	holds("d/e/f", "1\n")(t, s.env, tool.Result{})
+	hasMode(t, s.env, "d", 0o500)
+	hasMode(t, s.env, "d/e", 0o500)
+}
+
 func TestWhatChangesWhileOnlyAJobRunsIsNamed(t *testing.T) {
 	t.Parallel()
 	s := newStory(t, map[string]string{"f": "1\n", "g": "1\n", "stop": ""})

@@ -184,7 +184,21 @@ func doAll(env Env, todo []step) (done []run.FileChange, left []changes.Skipped,
 		made = append(made, s)
 		done = append(done, s.change())
 	}
+	protect(env, made)
 	return done, left, nil
+}
+
+// protect takes away the permissions of folders that their owner needs to put something into them, which they had until
+// everything was in its place.
+func protect(env Env, made []step) {
+	folders := slices.DeleteFunc(slices.Clone(made), func(s step) bool { return s.to.kind != journal.KindDir || s.to.perm&0o700 == 0o700 })
+	slices.SortFunc(folders, func(a, b step) int { return cmp.Compare(depth(b.path), depth(a.path)) })
+	for _, s := range folders {
+		if at, err := placeOf(env, s.path); err == nil {
+			_ = at.dir.Chmod(at.name, s.to.perm) // what it holds is right
+			at.Close()
+		}
+	}
 }
 
 // pathsOf returns the paths of changes, each once, in their order.
@@ -360,7 +374,7 @@ func (s step) do(env Env) error {
 				return fmt.Errorf("the folder %s cannot be made: %w", s.path, tree.InWords(err))
 			}
 		}
-		if err := at.dir.Chmod(at.name, s.to.perm); err != nil {
+		if err := at.dir.Chmod(at.name, s.to.perm|0o700); err != nil {
 			return fmt.Errorf("the mode of %s cannot be changed: %w", s.path, tree.InWords(err))
 		}
 	case journal.KindLink:
@@ -432,15 +446,18 @@ func (s step) file(env Env, at *place) error {
 // takeBack reverses what was done, last first.
 func takeBack(env Env, made []step) error {
 	var errs []error
+	var back []step
 	for _, s := range slices.Backward(made) {
-		back := step{path: s.path, to: s.now}
+		b := step{path: s.path, to: s.now}
 		var err error
-		if back.now, err = conditionAt(env, s.path); err == nil {
-			err = back.do(env)
+		if b.now, err = conditionAt(env, s.path); err == nil {
+			err = b.do(env)
 		}
+		back = append(back, b)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s stays changed: %w", s.path, err))
 		}
 	}
+	protect(env, back)
 	return errors.Join(errs...)
 }

@@ -277,10 +277,10 @@ func (m *model) toggleTodo(string) []effect {
 func undoWords(r tool.UndoReport) []string {
 	var lines []string
 	for _, c := range r.Changes {
-		lines = append(lines, c.Path+": "+forms.UndoneWords(c))
+		lines = append(lines, visible.Line(c.Path)+": "+forms.UndoneWords(c))
 	}
 	for _, s := range r.Skipped {
-		lines = append(lines, "not undone: "+s.Reason)
+		lines = append(lines, "not undone: "+visible.Line(s.Reason))
 	}
 	if len(lines) == 0 {
 		lines = append(lines, "no files were changed")

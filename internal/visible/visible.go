@@ -36,11 +36,14 @@ func Escape(text string) string {
 	return b.String()
 }
 
+// Line returns text escaped and on one line, such as the name of a file or a sentence with one.
+func Line(text string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Escape(text))
+}
+
 // Quote returns text between quotation marks, escaped and on one line, for a sentence that a person reads. (%q
 // would use the escapes of Go.)
-func Quote[S ~string](text S) string {
-	return `"` + strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Escape(string(text))) + `"`
-}
+func Quote[S ~string](text S) string { return `"` + Line(string(text)) + `"` }
 
 // Code returns a character as \uXXXX, or as \UXXXXXXXX if it has no such code.
 func Code(r rune) string {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"pawl/internal/text"
 	"pawl/run"
@@ -48,6 +49,9 @@ func (l *look) at(dir *os.Root, r *tree.Rules, rel, name string) {
 		return // the repository's own
 	case mode == 0:
 		l.outside[rel] = "it is no file, folder or link"
+		return
+	case !utf8.ValidString(name): // the log would have another name
+		l.outside[rel] = "its name is not valid UTF-8"
 		return
 	case name == "node_modules" && info.IsDir():
 		l.outside[rel] = "it holds packages"

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"pawl/internal/visible"
 	"pawl/run"
 	"pawl/tool/journal"
 	"pawl/tool/tree"
@@ -287,10 +288,13 @@ func (c *Command) lookOutside() {
 			return
 		}
 		if info, err := os.Lstat(filepath.Join(c.t.key.workspace, filepath.FromSlash(rel))); err == nil && changedOf(info).After(c.began) {
-			c.outside[rel+" ("+reason+")"] = true
+			c.outside[notCovered(rel, reason)] = true
 		}
 	}
 }
+
+// notCovered names a path that is not covered, for people.
+func notCovered(rel, reason string) string { return visible.Line(rel) + " (" + reason + ")" }
 
 // logged returns the changes that a person reads of: files and links whose content is another.
 func logged(changes []run.FileChange) (some []run.FileChange) {
@@ -409,7 +413,7 @@ func (t *Tracker) distribute(all []difference) {
 // leave notes that something has changed that is not undone.
 func (c *Command) leave(f difference, reason string) {
 	if f.outside {
-		c.outside[f.Path+" ("+f.left+")"] = true
+		c.outside[notCovered(f.Path, f.left)] = true
 	} else if c.left[f.Path] == "" {
 		c.left[f.Path] = reason
 	}
@@ -525,7 +529,7 @@ func By(stateDir string, id run.ID, events []run.Event, after int64, owned bool)
 		}
 		c.Files = append(c.Files, entry.Command.Files...)
 		for _, l := range entry.Command.Left {
-			c.Left = append(c.Left, Skipped{run.FileChange{Path: l.Path}, l.Path + " " + l.Reason})
+			c.Left = append(c.Left, Skipped{run.FileChange{Path: l.Path}, visible.Line(l.Path) + " " + l.Reason})
 		}
 		for _, o := range entry.Command.Outside {
 			if !slices.Contains(outside, o) {
