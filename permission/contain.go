@@ -230,7 +230,7 @@ func (t *evaluation) needsMore(s *script) string {
 			loopback = needsLoopback
 		case p.isIn("network"):
 			return needsNetwork
-		case p.isIn("outside"):
+		case p.isIn("outside") && !p.signalsItsOwn():
 			return needsOutside
 		case p.isIn("deletes"):
 			return needsDeleting
@@ -239,6 +239,14 @@ func (t *evaluation) needsMore(s *script) string {
 		}
 	}
 	return loopback
+}
+
+// signalsItsOwn reports whether p is kill with jobs of the same command, or with what a variable holds, such as $!: what runs
+// outside has another number there.
+func (p *simpleCommand) signalsItsOwn() bool {
+	return path.Base(p.program()) == "kill" && len(p.words) > 1 && !slices.ContainsFunc(p.words[1:], func(w word) bool {
+		return w.kind == static && strings.Trim(w.text, "0123456789") == ""
+	})
 }
 
 // staysOnLoopback reports whether the hosts that p names are this machine's loopback, and it names one.

@@ -52,3 +52,18 @@ func TestWhatACallDoesInsideIsWhatNoRuleHasToSpell(t *testing.T) {
 		}
 	}
 }
+
+// Inside the sandbox a command can only end what it has started itself: that is no reason for a question. A number is what
+// somebody has looked up outside.
+func TestACommandMayEndWhatItHasStarted(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]Verdict{
+		"npm start & sleep 1; kill %1": Allow, "node s.js & sleep 1; kill $!": Allow, `node s.js & p=$!; sleep 1; kill -9 "$p"`: Allow,
+		"kill 1234": Ask, "node s.js & kill -TERM 1234": Ask, "kill": Ask, "pkill node": Ask,
+	} {
+		r := Request{Tool: "shell", Class: run.Writes, Command: command, Sandboxed: true, EnforcesReadOnly: true, Contains: true, Workspace: "/w"}
+		if d := (Rules{}).Decide(r, AcceptEdits); d.Verdict != want {
+			t.Errorf("%s: %s (%s)", command, d.Verdict, d.Reason)
+		}
+	}
+}
