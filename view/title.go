@@ -79,6 +79,8 @@ func Subject(tool, arguments string) string {
 		return OneLine(cmp.Or(arg("note"), arg("replaces")), MaxLine)
 	case (tool == "handoff" || tool == "agent") && arg("agent") != "":
 		return OneLine(arg("agent")+": "+arg("prompt"), MaxLine)
+	case paths(args["changes"]) != "": // of Codex
+		return OneLine(paths(args["changes"]), MaxLine)
 	case arg("pattern") != "" && arg("path") != "":
 		return OneLine(arg("pattern")+" in "+arg("path"), MaxLine)
 	}
@@ -96,13 +98,8 @@ func Subject(tool, arguments string) string {
 
 // output says what a query of a stored output asks for.
 func output(args map[string]json.RawMessage) string {
-	var counts []struct{ Path string }
-	if json.Unmarshal(args["counts"], &counts) == nil {
-		var paths []string
-		for _, c := range counts {
-			paths = append(paths, c.Path)
-		}
-		return strings.Join(paths, ", ")
+	if counted := paths(args["counts"]); counted != "" {
+		return counted
 	}
 	var found []string
 	for _, name := range []string{"op", "pattern", "query", "path", "value_path", "group_by"} {
@@ -111,6 +108,19 @@ func output(args map[string]json.RawMessage) string {
 		}
 	}
 	return strings.Join(found, " ")
+}
+
+// paths returns those of a list of objects that have one.
+func paths(list json.RawMessage) string {
+	var items []struct{ Path string }
+	if json.Unmarshal(list, &items) != nil {
+		return ""
+	}
+	var all []string
+	for _, i := range items {
+		all = append(all, i.Path)
+	}
+	return strings.Join(all, ", ")
 }
 
 func oneLineOf(words ...string) string {

@@ -35,6 +35,7 @@ func TestATitleSaysWhatACallDoes(t *testing.T) {
 		{"completion-report", `{"status":"complete","summary":"x"}`, "completion-report"},
 		{"submit_result", `{"done":true}`, "submit_result"},
 		{"shell_stop", `{"id":"job_1"}`, "shell_stop job_1"},
+		{"edit", `{"changes":[{"path":"/w/a.go","kind":"update"},{"path":"b.go","kind":"add"}]}`, "edit /w/a.go, b.go"},
 		{"Edit", `{"file_path":"/w/a.go","old_string":"x","new_string":"y"}`, "Edit /w/a.go"},
 		{"mcp__db__find", `{"table":"users","limit":5,"where":{"a":1},"columns":["a","b"],"all":true}`, "mcp__db__find table=users limit=5 where={…} columns=[2] all=true"},
 		{"list", `{}`, "list"},
