@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http/httptest"
@@ -192,6 +193,42 @@ func BenchmarkStartWithSkills(b *testing.B) {
 	}
 	b.ReportMetric(median(with)-median(without), "ms/200-skills")
 	b.ReportMetric(least(with)-least(without), "ms/200-skills-least")
+	b.ReportMetric(least(without), "ms/first-request-least")
+}
+
+// BenchmarkStartWithServers: what ten MCP servers that a run does not use add to the time until its first request (bar: 5 ms); by
+// turns without any. They are pawl itself, and were asked for their tools by a run before.
+func BenchmarkStartWithServers(b *testing.B) {
+	bin, err := build()
+	if err != nil {
+		b.Fatal(err)
+	}
+	servers := map[string]any{}
+	for i := range 10 {
+		servers[fmt.Sprintf("s%d", i)] = map[string]any{"command": bin, "args": []string{"-C", b.TempDir(), "mcp", "serve"}}
+	}
+	config, err := json.Marshal(map[string]any{"mcpServers": servers})
+	if err != nil {
+		b.Fatal(err)
+	}
+	dir, state := b.TempDir(), b.TempDir()
+	run := func(args ...string) time.Duration {
+		r := newRig(b, `{"text":"hello"}`)
+		r.dir, r.state = dir, state
+		cmd := r.command(append([]string{"run", "-p", "hi"}, args...)...)
+		began := time.Now()
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("%v\n%s", err, out)
+		}
+		return r.server.Requests()[0].At.Sub(began)
+	}
+	run("--mcp-config", string(config))
+	var with, without []time.Duration
+	for b.Loop() {
+		with, without = append(with, run("--mcp-config", string(config))), append(without, run())
+	}
+	b.ReportMetric(median(with)-median(without), "ms/10-servers")
+	b.ReportMetric(least(with)-least(without), "ms/10-servers-least")
 	b.ReportMetric(least(without), "ms/first-request-least")
 }
 

@@ -533,9 +533,15 @@ func (r *Remote) callOnce(ctx context.Context, workspace, name string, c tool.Ca
 	l.doomed = l.doomed || limited.Err() != nil && l.process != nil || err != nil && !answered && l.process == nil
 	last := l.doomed && len(l.calls) == 0
 	l.mu.Unlock()
-	lost := limited.Err() == nil && needed == nil && l.lost(d, err)
+	stopped := limited.Err() != nil
+	lost := !stopped && needed == nil && l.lost(d, err)
 	if last {
-		go l.close("a call was stopped, or the connection has failed")
+		go func() {
+			if stopped && l.process != nil {
+				l.process.awaitCancelled()
+			}
+			l.close("a call was stopped, or the connection has failed")
+		}()
 	}
 	switch {
 	case limited.Err() != nil && ctx.Err() == nil:

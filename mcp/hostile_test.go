@@ -2,9 +2,13 @@ package mcp
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -132,5 +136,57 @@ func TestStrangeAnswersAreToldAndTheConnectionStays(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The server of a call that is stopped is told so, by the id of the call, before it is ended.
+func TestAStoppedCallIsCancelled(t *testing.T) {
+	t.Parallel()
+	d := local(t, "told", "told")
+	said := filepath.Join(t.TempDir(), "said")
+	d.Env["SAID"] = said
+	s := play(t, Options{}, d)
+	if err := s.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancelCause(t.Context())
+	s.call(ctx, "mcp__told__x", `{}`, tool.Call{Progress: func(string) { stop(errors.New("stopped")) }})
+	var b []byte
+	for !bytes.HasSuffix(b, []byte("\n")) && t.Context().Err() == nil {
+		b, _ = os.ReadFile(said) // it is there when the server was told
+	}
+	if id, cancelled, _ := strings.Cut(string(b), " "); id == "" || !strings.Contains(cancelled, `"requestId":`+id) {
+		t.Errorf("it was told %q", b)
+	}
+}
+
+func init() {
+	playedServers["told"] = func() {
+		var call json.RawMessage
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			var m struct {
+				ID     json.RawMessage
+				Method string
+				Params json.RawMessage
+			}
+			if json.Unmarshal(in.Bytes(), &m) != nil {
+				continue
+			}
+			switch m.Method {
+			case "tools/call":
+				var p struct {
+					Meta struct{ ProgressToken json.RawMessage } `json:"_meta"`
+				}
+				_ = json.Unmarshal(m.Params, &p)
+				call = m.ID
+				fmt.Printf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`+"\n", p.Meta.ProgressToken)
+			case "notifications/cancelled":
+				_ = os.WriteFile(os.Getenv("SAID"), fmt.Appendf(nil, "%s %s\n", call, m.Params), 0o600)
+			default:
+				if m.ID != nil {
+					fmt.Println(plainAnswer(m.Method, m.ID, m.Params))
+				}
+			}
+		}
 	}
 }

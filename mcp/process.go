@@ -41,7 +41,37 @@ type process struct {
 	out     *os.File // what it writes
 	errors  *lastLines
 	closed  bool // it has no network
+
+	cancelled chan struct{} // gets a value when the server was told that a call is cancelled
 }
+
+// cancelPatience is how long a server is waited for that does not read what it is told.
+const cancelPatience = time.Second
+
+// awaitCancelled returns when the server was told that a call is cancelled. The library tells it beside what the caller does
+// next (see its call in mcp/transport.go, v1.8.0).
+func (p *process) awaitCancelled() {
+	select {
+	case <-p.cancelled:
+	case <-p.proc.Done():
+	case <-time.After(cancelPatience):
+	}
+}
+
+// Write writes messages to the server.
+func (p *process) Write(b []byte) (int, error) {
+	n, err := p.in.Write(b)
+	if bytes.Contains(b[:min(len(b), 100)], []byte(`"notifications/cancelled"`)) {
+		select {
+		case p.cancelled <- struct{}{}:
+		default:
+		}
+	}
+	return n, err
+}
+
+// Close closes what the server reads.
+func (p *process) Close() error { return p.in.Close() }
 
 // startProcess starts a server for a workspace. It ends with ctx.
 func startProcess(ctx context.Context, d Definition, workspace string, o *Options) (*process, error) {
@@ -77,7 +107,7 @@ func startProcess(ctx context.Context, d Definition, workspace string, o *Option
 		return nil, err
 	}
 	defer theirOut.Close()
-	p := &process{program: program, in: in, out: out, errors: &lastLines{}, closed: d.Closed}
+	p := &process{program: program, in: in, out: out, errors: &lastLines{}, closed: d.Closed, cancelled: make(chan struct{}, 1)}
 	command := proc.Command{Argv: append([]string{shell, "-c", attach, "sh", program}, d.Args...), Dir: folder,
 		Env: env, Extra: []*os.File{theirIn, theirOut}, Output: p.errors}
 	if o.Confine != nil {
@@ -242,7 +272,7 @@ func (p *process) transport(strange func(line string)) sdk.Transport {
 			}
 		}
 	}()
-	return &sdk.IOTransport{Reader: r, Writer: p.in, MaxLineLength: maxIncoming}
+	return &sdk.IOTransport{Reader: r, Writer: p, MaxLineLength: maxIncoming}
 }
 
 // lookedAt is how much of a line is looked at whole, in bytes.
