@@ -30,6 +30,7 @@ import (
 	"pawl/policy"
 	"pawl/run"
 	"pawl/submission"
+	"pawl/tool/changes"
 	"pawl/worker"
 )
 
@@ -165,6 +166,11 @@ func (x externalAgents) Turn(ctx context.Context, t worker.AgentTurn) iter.Seq2[
 		defer done()
 		if len(notices) > 0 && !yield(run.Observed{Notices: notices}, nil) {
 			return
+		}
+		known := changes.Track(x.w.State, t.Workspace)
+		defer known.Release()
+		if turn.Mode != string(permission.Plan) {
+			known.Prepare() // else the hook of the first command looks at all of the workspace
 		}
 		uses := map[run.CallID]string{}
 		turn.Events(ctx)(func(p run.Payload, err error) bool {
