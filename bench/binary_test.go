@@ -197,21 +197,27 @@ func BenchmarkStartWithSkills(b *testing.B) {
 }
 
 // BenchmarkStartWithServers: what ten MCP servers that a run does not use add to the time until its first request (bar: 5 ms); by
-// turns without any. They are pawl itself, and were asked for their tools by a run before.
+// turns without any. They are pawl itself, in the folder of the run since their sandbox has no other temporary one, and were asked
+// for their tools by a run before.
 func BenchmarkStartWithServers(b *testing.B) {
 	bin, err := build()
 	if err != nil {
 		b.Fatal(err)
 	}
+	dir, state := b.TempDir(), b.TempDir()
+	program, err := os.ReadFile(bin)
+	server := filepath.Join(dir, "server")
+	if err := errors.Join(err, os.WriteFile(server, program, 0o755)); err != nil {
+		b.Fatal(err)
+	}
 	servers := map[string]any{}
 	for i := range 10 {
-		servers[fmt.Sprintf("s%d", i)] = map[string]any{"command": bin, "args": []string{"-C", b.TempDir(), "mcp", "serve"}}
+		servers[fmt.Sprintf("s%d", i)] = map[string]any{"command": server, "args": []string{"mcp", "serve"}}
 	}
 	config, err := json.Marshal(map[string]any{"mcpServers": servers})
 	if err != nil {
 		b.Fatal(err)
 	}
-	dir, state := b.TempDir(), b.TempDir()
 	run := func(args ...string) time.Duration {
 		r := newRig(b, `{"text":"hello"}`)
 		r.dir, r.state = dir, state
@@ -223,6 +229,9 @@ func BenchmarkStartWithServers(b *testing.B) {
 		return r.server.Requests()[0].At.Sub(began)
 	}
 	run("--mcp-config", string(config))
+	if kept, _ := filepath.Glob(filepath.Join(state, "workspaces", "*", "mcp", "*.json")); len(kept) != len(servers) {
+		b.Fatalf("%d servers have listed their tools", len(kept))
+	}
 	var with, without []time.Duration
 	for b.Loop() {
 		with, without = append(with, run("--mcp-config", string(config))), append(without, run())
