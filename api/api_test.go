@@ -81,8 +81,8 @@ func (s *served) open() *app.Workspace {
 // start starts a server of the folder, as a new process does.
 func (s *served) start() { s.t.Helper(); s.startWith(api.Options{Rate: 1 << 20}) }
 
-// listen listens where the server was before, or at a port below those that systems give to whoever asks for any: while
-// the server is stopped nobody else gets it.
+// listen listens where the server was before, or on a random port below the ephemeral range, so that no other test is given
+// the port while the server is stopped.
 func (s *served) listen() net.Listener {
 	s.t.Helper()
 	for range 100 {

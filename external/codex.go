@@ -115,7 +115,7 @@ func codexRetry(b []byte) (retry, int) {
 	return retry{string(b[m[6]:m[7]]), duration(b[m[2]:m[3]], string(b[m[4]:m[5]]))}, m[1]
 }
 
-// duration returns how long a program says that it waits, not more than 30 days; 0: it is no number.
+// duration parses a waiting time that a program prints, limited to 30 days; 0 if number is not a number.
 func duration(number []byte, unit string) time.Duration {
 	n, _ := strconv.ParseFloat(string(number), 64)
 	if unit == "ms" {

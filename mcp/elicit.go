@@ -106,7 +106,7 @@ func (r *Remote) elicit(ctx context.Context, l *link, p *sdk.ElicitParams) (*sdk
 	return &sdk.ElicitResult{Action: "accept", Content: content}, nil
 }
 
-// maxNotes bounds what a model reads of questions that nobody has answered.
+// maxNotes is the maximum number of notes about unanswered questions in a result.
 const maxNotes = 5
 
 // maxQuestion bounds what is shown of a server's question, in bytes.

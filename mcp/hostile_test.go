@@ -80,7 +80,7 @@ var hostileServers = map[string]struct {
 	"an id that is an object": {onCall(func(id json.RawMessage) string {
 		return result(json.RawMessage(`{"a":[1]}`), done) + "\n" + result(id, done)
 	}), "done"},
-	"an id that is no number": {onCall(func(id json.RawMessage) string {
+	"an id that is not a number": {onCall(func(id json.RawMessage) string {
 		return result(json.RawMessage("1e999"), done) + "\n" + result(id, done)
 	}), "done"},
 	"no id": {onCall(func(id json.RawMessage) string {
@@ -117,7 +117,7 @@ func init() {
 	}
 }
 
-// What a server sends that is no answer neither ends the connection nor keeps a call until its time limit.
+// Invalid messages from a server do not end the connection, and do not make a call wait for its time limit.
 func TestStrangeAnswersAreToldAndTheConnectionStays(t *testing.T) {
 	t.Parallel()
 	for name, h := range hostileServers {

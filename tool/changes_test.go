@@ -447,7 +447,7 @@ func TestAfterAKillUndoKnowsWhatTheCommandChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, _ = s.undo(t, 2)
-	const nobody = " was changed when pawl did not see the command run any more, and nobody knows by whom"
+	const nobody = " was changed after pawl last saw the command run, and it is not known by whom"
 	wantSkipped(t, report, "g"+nobody, "late"+nobody)
 	holds("g", "a person's\n")(t, s.env, tool.Result{})
 }

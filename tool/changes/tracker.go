@@ -450,7 +450,7 @@ func Ended(stateDir string, id run.ID, began, call string) []run.FileChange {
 	return logged(journal.In(stateDir).Rename(id, began, call).Files)
 }
 
-// Forget forgets a command that another process began of which nobody knows when it ended.
+// Forget removes what was kept for a command that another process began, and whose end is not known.
 func Forget(stateDir string, id run.ID, began string) {
 	j := journal.In(stateDir)
 	j.Discard(id, began)
@@ -474,7 +474,7 @@ func settle(stateDir string, id run.ID, call string, until time.Time) {
 	defer cancel()
 	for _, f := range t.refresh(ctx) {
 		if !f.outside && t.changedAt(f.Path).After(until) {
-			f.left = "was changed when pawl did not see the command run any more, and nobody knows by whom"
+			f.left = "was changed after pawl last saw the command run, and it is not known by whom"
 		}
 		c.add(f)
 	}
