@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -141,6 +142,20 @@ func contentIn(dir, path string) (content []byte, mode fs.FileMode, err error) {
 	return append([]byte{}, content...), info.Mode(), err
 }
 
+// uses yields the uses that were kept of a run, each with the file that it is in.
+func (w *Workspace) uses(id run.ID) iter.Seq2[string, edited] {
+	return func(yield func(string, edited) bool) {
+		files, _ := os.ReadDir(w.editsDir(id)) // without it nothing was edited
+		for _, f := range files {
+			file := filepath.Join(w.editsDir(id), f.Name())
+			var use edited
+			if b, err := os.ReadFile(file); err == nil && json.Unmarshal(b, &use) == nil && !yield(file, use) {
+				return
+			}
+		}
+	}
+}
+
 // addEdits adds to the results of tools that an agent has reported what they have changed. uses are the arguments of those that have not
 // ended.
 func (w *Workspace) addEdits(t worker.AgentTurn, uses map[run.CallID]string, parts []run.Part) {
@@ -153,12 +168,9 @@ func (w *Workspace) addEdits(t worker.AgentTurn, uses map[run.CallID]string, par
 		}
 		arguments := uses[p.Result.Call]
 		delete(uses, p.Result.Call)
-		files, _ := os.ReadDir(w.editsDir(t.Run)) // without it nothing was edited
 		var diffs []string
-		for _, f := range files {
-			file := filepath.Join(w.editsDir(t.Run), f.Name())
-			var use edited
-			if b, err := os.ReadFile(file); err != nil || json.Unmarshal(b, &use) != nil || !use.isBy(arguments) {
+		for file, use := range w.uses(t.Run) {
+			if !use.isBy(arguments) {
 				continue
 			}
 			if use.Use != "" {
@@ -189,18 +201,15 @@ func (w *Workspace) addEdits(t worker.AgentTurn, uses map[run.CallID]string, par
 	}
 }
 
-// endUses ends the commands that had not ended when the agent was stopped: uses are the arguments of the calls that were seen. Of
-// another one nobody knows until when it ran.
-func (w *Workspace) endUses(t worker.AgentTurn, uses map[run.CallID]string) {
-	files, _ := os.ReadDir(w.editsDir(t.Run)) // without it nothing was edited
-	for _, f := range files {
-		var use edited
-		if b, err := os.ReadFile(filepath.Join(w.editsDir(t.Run), f.Name())); err != nil || json.Unmarshal(b, &use) != nil || use.Use == "" {
-			continue
-		}
-		if slices.ContainsFunc(slices.Collect(maps.Values(uses)), use.isBy) {
+// endUses settles the commands that were running when the agent was stopped. open are the arguments of the calls that had no
+// result; a command that none of them names is forgotten, because it is not known when it ended.
+func (w *Workspace) endUses(t worker.AgentTurn, open map[run.CallID]string) {
+	for _, use := range w.uses(t.Run) {
+		switch {
+		case use.Use == "":
+		case slices.ContainsFunc(slices.Collect(maps.Values(open)), use.isBy):
 			changes.Ended(w.State, t.Run, use.Use, use.Use)
-		} else {
+		default:
 			changes.Forget(w.State, t.Run, use.Use)
 		}
 	}

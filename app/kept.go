@@ -103,7 +103,7 @@ func keptEvents(s run.State, id run.ID, dir string, c external.Kept, turns []ext
 		add(turns[0].Began, run.Created{Run: id, Workspace: dir, External: true, Config: run.Config{Model: model}, Version: build.Version()})
 	}
 	for _, t := range turns {
-		add(t.Began, run.Prompted{Parts: []run.Part{{Type: run.TextPart, Text: t.Words, Typed: run.NotTyped}}})
+		add(t.Began, run.Prompted{Parts: []run.Part{run.TextOf(t.Words, run.NotTyped)}})
 		add(t.Began, run.RequestStarted{Purpose: run.ForAgent, Attempt: 1, Model: model})
 		add(t.Began, run.Observed{Conversation: c.ID})
 		for _, o := range t.Observed {

@@ -401,7 +401,7 @@ func (c *card) say(ctx context.Context, s task.State, cmd task.StartRun) {
 	var tell []task.Action // what was said since is told with them
 	for _, m := range s.Messages {
 		if m.State == task.MessageWaits {
-			words = append(words, run.Part{Type: run.TextPart, Text: m.Text, Typed: m.Typed})
+			words = append(words, run.TextOf(m.Text, m.Typed))
 			tell = append(tell, task.Tell{Run: cmd.Run, ID: m.ID})
 		}
 	}
@@ -570,7 +570,7 @@ func (c *card) deliver(ctx context.Context, s task.State) bool {
 		c.told[d.Message.ID] = true
 		state := c.session.State()
 		later := state.Created.External && state.Turn.Open() // an external agent is told nothing in the middle of its turn
-		err := c.session.ForTask(ctx, d.Message.ID, []run.Part{{Type: run.TextPart, Text: d.Message.Text, Typed: d.Message.Typed}}, []task.Action{task.Tell{Run: d.Run, ID: d.Message.ID, AtTurnEnd: later}})
+		err := c.session.ForTask(ctx, d.Message.ID, []run.Part{run.TextOf(d.Message.Text, d.Message.Typed)}, []task.Action{task.Tell{Run: d.Run, ID: d.Message.ID, AtTurnEnd: later}})
 		if err != nil && ctx.Err() == nil && !refused(err) {
 			delete(c.told, d.Message.ID)
 			return false

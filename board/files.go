@@ -101,5 +101,5 @@ func (b Board) Input(ctx context.Context, s task.State, id run.ID, words string)
 	if words == "" && len(files) == 0 {
 		return nil, nil // it continues without words
 	}
-	return Words(ctx, run.Part{Type: run.TextPart, Text: words, Typed: run.NotTyped}, files), nil // words of agents are among them
+	return Words(ctx, run.TextOf(words, run.NotTyped), files), nil // words of agents are among them
 }

@@ -47,7 +47,7 @@ func handIn(ctx context.Context, inv *command.Invocation, ws *app.Workspace, s *
 		parts[0].Typed = cmp.Or(parts[0].Typed, parts[0].Text)
 		parts[0].Text += "\n\n" + text.Tagged("stdin", "", t.words)
 	default:
-		parts = []run.Part{{Type: run.TextPart, Text: t.words, Typed: run.NotTyped}}
+		parts = []run.Part{run.TextOf(t.words, run.NotTyped)}
 	}
 	parts = slices.Insert(parts, min(1, len(parts)), t.pictures...)
 	if t.stdin == nil {

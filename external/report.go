@@ -16,6 +16,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"pawl/internal/lazy"
+	"pawl/internal/text"
 	"pawl/run"
 )
 
@@ -187,11 +188,7 @@ func (r *report) retry(f retry, now time.Time) {
 
 // said is the reason of a retry on one line, without control characters.
 func (t *trouble) said() string {
-	s := strings.Join(strings.Fields(plain(t.reason)), " ")
-	if len(s) > 300 {
-		s = strings.ToValidUTF8(s[:300], "") + "…"
-	}
-	return s
+	return text.OneLine(plain(t.reason), 300)
 }
 
 // waits are what programs say of the end of a limit: how long it lasts, or, of Claude Code's, when it ends, in

@@ -158,6 +158,9 @@ type Image struct {
 // Text returns a text part.
 func Text(s string) Part { return Part{Type: TextPart, Text: s} }
 
+// TextOf returns a text part of which a person typed something else; see [Part.Typed].
+func TextOf(s, typed string) Part { return Part{Type: TextPart, Text: s, Typed: typed} }
+
 // TypedText returns what a person typed of parts that are words of theirs.
 func TypedText(parts []Part) string {
 	var typed []string

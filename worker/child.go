@@ -27,7 +27,7 @@ func (r *Runner) spawn(ctx context.Context, call run.CallID, child tool.Child) (
 	c, err := r.w.Open(ctx, id, watch)
 	if errors.Is(err, store.ErrNotFound) {
 		c, err = r.create(ctx, id, call, child, watch)
-		given = []run.Payload{run.Prompted{Parts: []run.Part{{Type: run.TextPart, Text: child.Prompt, Typed: run.NotTyped}}}}
+		given = []run.Payload{run.Prompted{Parts: []run.Part{run.TextOf(child.Prompt, run.NotTyped)}}}
 	}
 	if _, driven := errors.AsType[*store.OwnedError](err); driven {
 		return tool.Result{}, tool.ErrParked // by a person who answers it, in another process
