@@ -169,14 +169,17 @@ func (w *Workspace) addEdits(t worker.AgentTurn, uses map[run.CallID]string, par
 		arguments := uses[p.Result.Call]
 		delete(uses, p.Result.Call)
 		var diffs []string
+		var command edited // of those that the arguments hold the longest: it may hold the others
+		commandFile := ""
 		for file, use := range w.uses(t.Run) {
 			if !use.isBy(arguments) {
 				continue
 			}
 			if use.Use != "" {
-				_ = os.Remove(file) // else it is another's, too
-				p.Result.Files = append(p.Result.Files, changes.Ended(w.State, t.Run, use.Use, string(p.Result.Call))...)
-				break
+				if len(use.Command) > len(command.Command) {
+					command, commandFile = use, file
+				}
+				continue
 			}
 			if p.Result.IsError {
 				continue
@@ -188,6 +191,10 @@ func (w *Workspace) addEdits(t worker.AgentTurn, uses map[run.CallID]string, par
 			_ = os.Remove(file) // else it is found as it is now
 			p.Result.Files = append(p.Result.Files, change)
 			diffs = append(diffs, diff)
+		}
+		if command.Use != "" {
+			_ = os.Remove(commandFile) // else it is another's, too
+			p.Result.Files = append(p.Result.Files, changes.Ended(w.State, t.Run, command.Use, string(p.Result.Call))...)
 		}
 		for i, diff := range diffs {
 			if len(diffs) > 1 && diff != "" {

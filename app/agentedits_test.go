@@ -134,3 +134,36 @@ func TestCommandsOfAnAgentAreSeen(t *testing.T) {
 		})
 	}
 }
+
+// Of two commands that run at once, one of which stands in the other, each result is that of its own.
+func TestCommandsOfAnAgentAtOnceAreToldApart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := &Workspace{State: t.TempDir(), Dir: dir}
+	turn, open := worker.AgentTurn{Run: "r", Workspace: dir}, map[run.CallID]string{}
+	short, long := `{"command":"touch a"}`, `{"command":"touch a && touch b"}`
+	for id, args := range map[string]string{"short": short, "long": long} {
+		asked := external.Asked{Tool: "Bash", Input: json.RawMessage(args), ID: id}
+		if err := w.keepEdited(t.Context(), "r", run.State{Created: run.Created{Workspace: dir}}, asked); err != nil {
+			t.Fatal(err)
+		}
+		w.addEdits(turn, open, []run.Part{{Type: run.CallPart, Call: &run.Call{ID: run.CallID(id), Arguments: args}}})
+	}
+	ended := func(id run.CallID, name string) (paths []string) {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		parts := []run.Part{{Type: run.ResultPart, Result: &run.Result{Call: id}}}
+		w.addEdits(turn, open, parts)
+		for _, f := range parts[0].Result.Files {
+			paths = append(paths, f.Path)
+		}
+		return paths
+	}
+	if got := ended("long", "b"); !slices.Equal(got, []string{"b"}) {
+		t.Errorf("the long one has changed %q", got)
+	}
+	if got := ended("short", "a"); !slices.Contains(got, "a") {
+		t.Errorf("the short one has changed %q", got)
+	}
+}
