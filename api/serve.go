@@ -75,7 +75,10 @@ func Serve(ctx context.Context, ws *app.Workspace, o ServeOptions) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return config.Errorf("the address %s is in use by another program: choose another with --address, as 127.0.0.1:0 for any free port", o.Address)
 	case err != nil:
-		return config.Errorf("listen: %w", err)
+		if system := new(os.SyscallError); errors.As(err, &system) {
+			err = system.Err
+		}
+		return config.Errorf("--address %s cannot be used: %w", o.Address, err)
 	}
 	defer listener.Close()
 	server, err := New(ws, Options{Token: token, Hosts: HostsOf(listener.Addr(), o.Names...), TLS: o.CertFile != "", MCP: o.MCP, Log: o.Log})
@@ -145,9 +148,12 @@ func newHTTP(s *Server) *http.Server {
 
 // checkAddress returns an error unless the address may be served as the options say.
 func checkAddress(o ServeOptions) error {
-	host, _, err := net.SplitHostPort(o.Address)
+	host, port, err := net.SplitHostPort(o.Address)
 	if err != nil {
 		return config.Errorf("--address %s: give a host and a port, as %s", o.Address, DefaultAddress)
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return config.Errorf("--address %s: there is no port %s", o.Address, port)
 	}
 	if (o.CertFile == "") != (o.KeyFile == "") {
 		return config.Errorf("--tls-cert and --tls-key are given together")

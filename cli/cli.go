@@ -114,6 +114,9 @@ without a command are a task for pawl run.`,
 	root.PersistentFlags().StringVarP(&inv.Dir, "dir", "C", "", "work in this folder instead of the current one; for all commands")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		inv.Began = true
+		if inv.Dir == "" && root.PersistentFlags().Changed("dir") {
+			return command.Usage("--dir is empty: name the folder to work in, . for the current one")
+		}
 		return commandline.ForeignValues(inv, cmd)
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return commandline.FlagError(inv, cmd, err) })

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"regexp"
 	"slices"
@@ -110,6 +111,13 @@ func TestWhatPeopleTypeIsATaskOrSaysWhatToType(t *testing.T) {
 		}
 		var out bytes.Buffer
 		code := Main(args, command.Process{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Env: env, Signals: make(chan os.Signal), Exit: func(int) {}})
+		for said := range strings.Lines(out.String()) {
+			if offered, ok := strings.CutPrefix(strings.TrimSpace(said), "pawl "); ok && strings.HasPrefix(said, "  pawl ") && !strings.Contains(out.String(), "begins with a dash") {
+				if err := accepts(t, offered); err != nil {
+					t.Errorf("%s\n offers pawl %s: %v", typed, offered, err)
+				}
+			}
+		}
 		wantCode, phrase, _ := strings.Cut(want, " ")
 		if line, ok := strings.CutSuffix(phrase, "$"); ok { // to the end of the line
 			phrase = line + "\n"
@@ -121,6 +129,35 @@ func TestWhatPeopleTypeIsATaskOrSaysWhatToType(t *testing.T) {
 	if n < 1000 {
 		t.Errorf("only %d command lines", n)
 	}
+}
+
+// accepts returns the error that pawl has for a command line of its own, before it does anything.
+func accepts(t *testing.T, line string) error {
+	if strings.Contains(line, "$(") {
+		return nil // a shell's
+	}
+	for _, sign := range []string{" > ", " < ", " | "} {
+		line, _, _ = strings.Cut(line, sign)
+	}
+	inv := &command.Invocation{Args: shellFields(t, line)}
+	args, err := commandline.Read(root(inv, inv.Args), inv.Args)
+	if err != nil {
+		return err
+	}
+	inv.Args = args
+	cmd, rest, err := root(inv, args).Find(args)
+	if err != nil {
+		return err
+	}
+	switch err := cmd.ParseFlags(rest); {
+	case errors.Is(err, pflag.ErrHelp):
+		return nil
+	case err != nil:
+		return cmd.FlagErrorFunc()(cmd, err)
+	case cmd.Flags().NArg() == 0:
+		return nil // what was typed names nothing
+	}
+	return cmd.ValidateArgs(cmd.Flags().Args())
 }
 
 // shellFields cuts a command line as a shell does: blanks, and both kinds of quotes.

@@ -119,8 +119,9 @@ func (r *runRequest) words(cmd *cobra.Command, args []string) error {
 		line := commandline.ShellLine(append([]string{commandline.Subcommand(runs, args[0])}, args[1:]...))
 		return command.Usage("did you mean pawl runs %s? As a task: pawl run -p %s", line, command.ShellWord(joined))
 	}
-	if len(args) == 2 && (commandline.IsReference(args[1]) || isNumber(args[1])) && !resumed {
-		if reading := commandline.ReadIn(cmd.Root(), "runs", args, args); reading != nil && len(reading.Lines) > 0 {
+	if (len(args) == 1 || len(args) == 2 && (commandline.IsReference(args[1]) || isNumber(args[1]))) && !resumed {
+		reading := commandline.ReadIn(cmd.Root(), "runs", args, args)
+		if reading != nil && len(reading.Lines) > 0 && (len(args) == 2 || strings.HasPrefix(reading.Lines[0], "runs ")) {
 			return command.Usage("did you mean pawl %s? As a task: pawl run -p %s", reading.Lines[0], command.ShellWord(joined))
 		}
 	}

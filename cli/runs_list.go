@@ -14,7 +14,6 @@ import (
 	"pawl/cli/command"
 	"pawl/config"
 	"pawl/forms"
-	"pawl/run"
 	"pawl/runlog"
 )
 
@@ -34,8 +33,7 @@ no process drives it), new (it has had no turn), or its turn has ended, and the 
 	}
 	limit := cmd.Flags().Int("limit", 20, "list at most `n`; 0: all")
 	offset := cmd.Flags().Int("offset", 0, "skip the first `n`")
-	status := cmd.Flags().StringSlice("status", nil, "only runs of this `state`: "+strings.Join(runStates, ", "))
-	command.CompleteFlag(cmd, "status", runStates...)
+	status := cmd.Flags().StringSlice("status", nil, "only runs of this `state`: "+strings.Join(command.RunStates, ", "))
 	everywhere := cmd.Flags().Bool("all", false, "list the runs of all folders")
 	asJSON := command.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -43,7 +41,7 @@ no process drives it), new (it has had no turn), or its turn has ended, and the 
 			return err
 		}
 		for _, s := range *status {
-			if err := config.OneOf(runStates...)(s); err != nil {
+			if err := config.OneOf(command.RunStates...)(s); err != nil {
 				return command.Usage("--status: %w", err)
 			}
 		}
@@ -142,10 +140,6 @@ func runLines(runs []runlog.Run, now time.Time, width int, folders bool) []strin
 	}
 	return command.NarrowedLines(rows, width, narrowRuns)
 }
-
-// runStates are what runState returns of runs that are not damaged.
-var runStates = []string{string(runlog.Working), string(runlog.Waiting), string(runlog.Killed), string(runlog.New), string(run.Completed), string(run.Asked), "limit", "loop", "guardrail",
-	string(run.EndInterrupted), string(run.EndRefused), string(run.EndFailed)}
 
 func runRow(r runlog.Run, now time.Time, short bool) []string {
 	if r.Damage != "" {

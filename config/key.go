@@ -84,7 +84,7 @@ var keys = []Key{
 	{Name: "nudge", Arg: "on|off", Help: "tell the model to act when its answer promises work and does none", Values: onOff, Default: "on"},
 	{Name: "add_dirs", Single: "add_dir", Arg: "folder", Help: "a further folder that the agent may read and change like the workspace, under the same rules; repeatable", List: true},
 	{Name: "mcp_config", Arg: "file", Help: "a JSON file with further MCP servers, in the form of .mcp.json, or what would stand in it; repeatable", List: true},
-	{Name: "pass_env", Arg: "name", Help: "a variable that commands get though it looks like a secret; never a provider's key; repeatable", List: true},
+	{Name: "pass_env", Arg: "name", Help: "a variable that commands get though it looks like a secret; never a provider's key; repeatable", List: true, check: oneVariable},
 	{Name: "parallel", Arg: "n", Help: "calls that may run at once", check: positive, Default: strconv.Itoa(run.DefaultParallel)},
 	{Name: "command_memory", Arg: "size", Help: "memory that a command and all it starts may have together, such as 8GB, or a share of the machine's, such as 50%; what has more is stopped; -1: no limit; Linux only", check: limit(ParseMemory), Default: "75%"},
 	{Name: "min_disk", Arg: "size", Help: "a command that leaves less of the workspace's disk free than this is stopped, such as 1GB; -1: no limit; Linux only", check: limit(ParseSize), Default: "200MB"},
@@ -98,6 +98,17 @@ var keys = []Key{
 func oneHost(s string) error {
 	_, err := network.Hosts([]string{s})
 	return err
+}
+
+// oneVariable checks the name of a variable, which is given without its value.
+func oneVariable(s string) error {
+	if name, _, given := strings.Cut(s, "="); given {
+		return fmt.Errorf("%s is a variable with its value: give the name alone, %s", visible.Quote(s), visible.Quote(name))
+	}
+	if strings.TrimSpace(s) != s || s == "" {
+		return fmt.Errorf("%s is not the name of a variable", visible.Quote(s))
+	}
+	return nil
 }
 
 func list(names []string) string { return strings.Join(names, ", ") }

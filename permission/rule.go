@@ -88,6 +88,9 @@ func ParseRule(text string) (Rule, error) {
 	if text == "" || text[0] == '(' {
 		return Rule{}, fmt.Errorf("rule %q: the tool is missing; write Tool or Tool(pattern)", text)
 	}
+	if quote := text[0]; (quote == '"' || quote == '\'') && len(text) > 2 && text[len(text)-1] == quote {
+		return Rule{}, fmt.Errorf("rule %s: the quotes are for a shell, and here part of the rule; write %s", text, text[1:len(text)-1])
+	}
 	if err := checkSpelling(text); err != nil {
 		return Rule{}, err
 	}
@@ -95,7 +98,7 @@ func ParseRule(text string) (Rule, error) {
 	if hasPattern {
 		var closed bool
 		pattern, closed = strings.CutSuffix(pattern, ")")
-		if secondRule().MatchString(pattern) || !closed && strings.Contains(pattern, "),") {
+		if secondRule().MatchString(pattern) || strings.Contains(pattern, ")(") && !strings.ContainsAny(pattern, `"'\`) || !closed && strings.Contains(pattern, "),") {
 			return Rule{}, fmt.Errorf("rule %q: more than one rule; give each with a flag of its own, and in a variable on a line of its own", text)
 		}
 		if !closed {

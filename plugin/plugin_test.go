@@ -55,7 +55,7 @@ func TestSourcesAreWhatAPersonTypes(t *testing.T) {
 		}
 	}
 	for typed, why := range map[string]string{
-		"own/er": "is it the folder", "./gone": "there is no folder", "": "is a marketplace or", "git://h/x": "by https, ssh or file alone",
+		"own/er": "is it the folder", "./gone": "there is no folder", "": "the source is empty", "git://h/x": "by https, ssh or file alone",
 		"ext::sh -c x": "there is no folder", "https://me:pw@h/x": "name or password", "https://-oProxyCommand=x/y": "not a git address",
 		"ssh://-oProxyCommand=x/y": "not a git address", "acme/tools@-x": "not the name of a branch", "acme/tools@a..b": "not the name of a branch",
 		"https://h/\x1b[2J": "not an address", "-x@h.example:y": "there is no folder",

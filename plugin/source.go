@@ -88,6 +88,9 @@ func ParseSource(typed, dir string) (Source, error) {
 		info, err := os.Stat(filepath.Join(dir, folder))
 		return err == nil && info.IsDir()
 	}
+	if typed == "" {
+		return Source{}, errors.New("the source is empty: name a folder, . for the current one, or a git address")
+	}
 	address, ref := cutRef(typed)
 	switch m := fromMarketplace().FindStringSubmatch(typed); {
 	case strings.Contains(typed, "://"), scpAddress().MatchString(address):

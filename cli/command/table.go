@@ -125,6 +125,10 @@ func CostCell(u run.Usage) string {
 	return view.Money(u)
 }
 
+// RunStates are what [RunState] returns of runs that are not damaged.
+var RunStates = []string{string(runlog.Working), string(runlog.Waiting), string(runlog.Killed), string(runlog.New), string(run.Completed), string(run.Asked), "limit", "loop", "guardrail",
+	string(run.EndInterrupted), string(run.EndRefused), string(run.EndFailed)}
+
 // RunState is what a run does now, or how its turn ended, in a word.
 func RunState(r runlog.Run) string {
 	if r.Condition != runlog.Ended {

@@ -18,8 +18,9 @@ import (
 // where the name alone has others, unless [CompleteFlag] gave them. The help of each flag lists
 // them too.
 var flagValues = map[string][]string{
-	"demo control": {"native", "controller"},
-	"list status":  {"pending", "planning", "awaiting_input", "planned", "active", "waiting", "completed", "failed"},
+	"demo control":     {"native", "controller"},
+	"runs list status": RunStates,
+	"task list status": {"pending", "planning", "awaiting_input", "planned", "active", "waiting", "completed", "failed"},
 
 	"effect":   {"allow", "ask", "deny"},
 	"format":   {"json", "markdown", "html", "script"},
@@ -32,7 +33,7 @@ var flagValues = map[string][]string{
 
 // ValuesOf returns the values that a flag can have; nil: they are no list.
 func ValuesOf(cmd *cobra.Command, f *pflag.Flag) []string {
-	if own := flagValues[cmd.Name()+" "+f.Name]; own != nil {
+	if own := flagValues[strings.TrimPrefix(cmd.CommandPath(), "pawl ")+" "+f.Name]; own != nil {
 		return own
 	}
 	for _, k := range config.Keys() {

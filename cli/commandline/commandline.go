@@ -181,7 +181,7 @@ func isTerminalCommand(word string) bool {
 // isCommandLine reports whether a word is a command of pawl's with a subcommand, as "runs list", or "runs resume ID words".
 func isCommandLine(root *cobra.Command, word string) bool {
 	fields := strings.Fields(word)
-	if len(fields) < 2 || len(fields) > 3 && !IsReference(fields[2]) {
+	if len(fields) < 2 || len(fields) > 3 && !IsReference(fields[2]) && !strings.ContainsAny(fields[2][:1], `'"-`) {
 		return false
 	}
 	cmd, _, err := root.Find(fields)
@@ -212,6 +212,9 @@ func missingValue(cmd *cobra.Command, args []string) error {
 		f := flagOf(cmd, args[i])
 		if f == nil || f.NoOptDefVal != "" || strings.Contains(args[i], "=") {
 			continue
+		}
+		if f.Name == "prompt" && slices.ContainsFunc(args[i+2:end], isPrint) && !flagForm().MatchString(args[i+1]) {
+			return command.Usage("the task is given with -p more than once: quote it as one, pawl run -p \"…\"")
 		}
 		if next, _, _ := strings.Cut(args[i+1], "="); flagForm().MatchString(next) && !isPrint(args[i]) && (IsOwnFlag(cmd, next) || next == "--help" || next == "-h") {
 			return flagNeedsValue(cmd, f)
@@ -547,6 +550,9 @@ func unknownFlag(inv *command.Invocation, cmd *cobra.Command, name string) error
 		return command.Usage("unknown flag %s: it is a flag of %s; see %s --help", name, strings.Join(have, ", "), cmd.CommandPath())
 	}
 	line, _ := lineOf(cmd, inv.Args)
+	if strings.Contains(line, name) {
+		return command.Usage("unknown flag %s; see %s --help", name, cmd.CommandPath())
+	}
 	return command.Usage("unknown flag %s; see %s --help. Without it:\n  pawl %s", name, cmd.CommandPath(), line)
 }
 

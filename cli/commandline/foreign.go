@@ -284,6 +284,8 @@ func translate(cmd *cobra.Command, args []string) (words, remarks []string) {
 			said := strings.ReplaceAll(e.Ours, "{name}", strings.TrimLeft(name, "-"))
 			if v != "" {
 				v = command.ShellWord(v)
+			} else if own := flagOf(cmd, strings.TrimSuffix(said, " {}")); own != nil && strings.HasSuffix(said, " {}") {
+				v, _ = command.FlagWords(own) // its value is missing
 			}
 			if said = fillPlaces(said, v); strings.HasPrefix(said, ">") || strings.HasPrefix(said, "|") || strings.HasPrefix(said, "- <") {
 				after = append(after, said)
@@ -582,11 +584,24 @@ func lineFor(root *cobra.Command, template string, rest []string) (line string, 
 	if err != nil || cmd == root {
 		cmd = root
 	}
+	if words := wordsOf(rest, cmd); len(words) > 1 && !cmd.HasSubCommands() && strings.Count(template, "{") < 2 && cmd.ValidateArgs(words) != nil { // it takes one
+		rest = without(rest, words[1:]...)
+		if one := asOne(cmd, words); one != "" {
+			rest[slices.Index(rest, words[0])] = one
+		}
+	}
 	said, remarks := translate(cmd, rest)
 	if _, argument, _ := strings.Cut(cmd.Use, " "); !strings.Contains(template, "{") && (argument == "ID" || argument == "TASK") && len(wordsOf(rest, cmd)) == 0 && !slices.Contains(said, "last") && !slices.Contains(removing, cmd.Name()) &&
 		len(strings.Fields(template)) == len(strings.Fields(cmd.CommandPath()))-1 {
 		template += " last"
 	}
+	if strings.Contains(template, "{last}") && (len(said) == 0 || strings.HasPrefix(said[0], "-")) {
+		template = strings.Replace(template, "{last}", "last", 1)
+	}
+	said = slices.DeleteFunc(said, func(word string) bool { // which the template has
+		own := flagOf(cmd, word)
+		return own != nil && own.NoOptDefVal != "" && slices.Contains(strings.Fields(template), word)
+	})
 	if !strings.Contains(template, "{") {
 		template += " {}"
 	}
@@ -632,6 +647,10 @@ func ReadIn(root *cobra.Command, section string, args, words []string) *reading 
 				fits = fits && len(words) > 1
 			case form == "{word}":
 				fits = fits && len(words) == 2 && oneName().MatchString(words[1])
+			case form == "{command}":
+				if fits = fits && len(words) == 2 && strings.Contains(words[1], " "); fits {
+					rest = append(without(rest, words[1]), "shell("+words[1]+")")
+				}
 			case slices.ContainsFunc(searched, func(a string) bool {
 				return slices.ContainsFunc(strings.Split(form, "|"), func(one string) bool {
 					return one == a || one[0] != '-' && matches(one, strings.ToLower(a)) // -C is not -c
@@ -836,7 +855,7 @@ func ReadAsCommand(root *cobra.Command, args, words []string) *reading {
 		return nil
 	}
 	switch {
-	case first[0] == '!':
+	case first[0] == '!', len(first) == 1 && len(args) == 1 && 'a' <= first[0] && first[0] <= 'z':
 		return &reading{remark: "not a command; see pawl --help"}
 	case IsReference(first) || IsRule(words[0]):
 		return ReadAsReference(words[0], true)
@@ -932,6 +951,9 @@ func readAsSubcommand(root *cobra.Command, rest, words []string) *reading {
 			}
 		}
 		if sub := Subcommand(group, first); sub != "" && len(r.Lines) < 3 {
+			if cmd, _, err := group.Find([]string{sub}); err == nil && len(words) > 1 && cmd.ValidateArgs(words[1:]) != nil && cmd.ValidateArgs([]string{}) == nil {
+				continue // it takes no such word
+			}
 			said, _ := lineFor(root, group.Name()+" "+sub, rest)
 			r.Lines = append(r.Lines, said)
 		}

@@ -159,6 +159,8 @@ func missingOutput(err error, id run.ID) error {
 	}
 	_, statErr := os.Stat(missing.ID)
 	switch {
+	case missing.ID == "-":
+		return command.Usage("standard input is read with --file -")
 	case missing.ID != "" && (statErr == nil || filepath.Ext(missing.ID) != ""):
 		return command.Usage("run %s has no stored output %s; of a file: --file %s", id, command.Quoted(missing.ID), command.ShellWord(missing.ID))
 	case missing.Total == 0:

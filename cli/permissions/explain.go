@@ -47,6 +47,8 @@ rule that decides it, the order of the decision, and what runs without approval.
 		call := args[0]
 		if tool, what, ok := calledAsRule(call, app.ToolNames()); ok && !cmd.Flags().Changed("tool") {
 			*name, call = tool, what
+		} else if permission.IsServerTool(call) && !cmd.Flags().Changed("tool") {
+			*name, call = call, ""
 		}
 		if !slices.Contains(app.ToolNames(), *name) && !permission.IsServerTool(*name) {
 			if ours, _ := spelling.Translate(*name); len(ours) > 0 {

@@ -75,9 +75,6 @@ func checkHost(h string) error {
 	if err := CheckPattern(h); err != nil {
 		return err
 	}
-	if _, port := CutPort(h); port != "" && (len(port) > 5 || port == "0") {
-		return errors.New("there is no such port")
-	}
 	if h != "*" && !strings.ContainsAny(h, ".:") && h != "localhost" {
 		var names []string
 		for _, n := range Sets() {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -148,8 +149,15 @@ func CheckPattern(pattern string) error {
 		return fmt.Errorf("*.%s would be every host of a whole domain; name one below it", name)
 	case port != "" && !allDigits(port):
 		return errors.New("the port is not a number")
+	case port != "" && !isPort(port):
+		return errors.New("there is no such port")
 	}
 	return nil
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
 }
 
 // CutPort cuts a port off a host; the brackets of an IPv6 address stay.
