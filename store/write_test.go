@@ -67,18 +67,21 @@ func TestWritesThatWaitShareATransactionAndKeepTheirOwnErrors(t *testing.T) {
 	got := map[string]error{}
 	var mu sync.Mutex
 	var all, first sync.WaitGroup
-	for name, do := range calls {
-		wait := &all
-		if name == "given up" {
-			wait = &first
-		}
+	start := func(wait *sync.WaitGroup, name string) {
 		wait.Go(func() {
-			err := do()
+			err := calls[name]()
 			mu.Lock()
 			defer mu.Unlock()
 			got[name] = err
 		})
 	}
+	for name := range calls {
+		if name != "given up" {
+			start(&all, name)
+		}
+	}
+	untilQueued(s, len(calls)-1)
+	start(&first, "given up") // behind others, which stay in the queue
 	untilQueued(s, len(calls))
 	cancel()
 	first.Wait() // it returns although the lock is held by another
