@@ -3,6 +3,7 @@ package changes
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"maps"
@@ -95,7 +96,7 @@ func (l *look) below(dir *os.Root, r *tree.Rules, rel string) {
 	l.t.watch.add(rel)
 	d, err := dir.Open(".")
 	if err != nil {
-		l.outside[rel] = "it cannot be read"
+		l.unreadable(rel, err)
 		return
 	}
 	defer d.Close()
@@ -107,9 +108,16 @@ func (l *look) below(dir *os.Root, r *tree.Rules, rel string) {
 		if err == io.EOF {
 			return
 		} else if err != nil {
-			l.outside[rel] = "it cannot be read"
+			l.unreadable(rel, err)
 			return
 		}
+	}
+}
+
+// unreadable notes that it is not known what is in a folder, unless that is removed just now, which has an event.
+func (l *look) unreadable(rel string, err error) {
+	if !errors.Is(err, fs.ErrNotExist) {
+		l.outside[rel] = "it cannot be read"
 	}
 }
 
@@ -139,6 +147,7 @@ func (t *Tracker) refresh(ctx context.Context) (all []difference) {
 	first := t.files == nil
 	if first || t.outside == nil {
 		t.unkept, t.own, t.toKeep = map[string]string{}, map[string]string{}, map[string]bool{}
+		t.moved, t.foreign = map[uint64]bool{}, map[uint64]bool{}
 		t.all = true
 	}
 	if first {
@@ -278,7 +287,7 @@ func (t *Tracker) compare(ctx context.Context, was, is journal.Files, wasOutside
 	defer dirs.close()
 	isCovered := func(rel string) bool {
 		for dir := rel; dir != "."; dir = path.Dir(dir) {
-			if isOutside[dir] != "" || t.outside[dir] != "" {
+			if isOutside[dir] != "" || dir != rel && t.outside[dir] != "" { // a folder that could not be read is known itself
 				return false
 			}
 		}
@@ -298,10 +307,10 @@ func (t *Tracker) compare(ctx context.Context, was, is journal.Files, wasOutside
 			}
 			continue
 		}
-		left := ""
+		unread := ""
 		if attributed && now.Kind() != journal.KindDir {
 			var content []byte
-			if content, left = dirs.read(rel, now); left == "" {
+			if content, unread = dirs.read(rel, now); unread == "" {
 				now.Hash = journal.Hash(content)
 			}
 		}
@@ -319,14 +328,20 @@ func (t *Tracker) compare(ctx context.Context, was, is journal.Files, wasOutside
 		if !attributed || rel == "." || existed && old.Mode == now.Mode && (now.Hash != "" && now.Hash == old.Hash || now.Kind() == journal.KindDir) {
 			continue
 		}
-		f := difference{FileChange: run.FileChange{Path: rel, After: now.Hash, AfterMode: journal.Octal(now.Mode)}, left: left}
+		f := difference{FileChange: run.FileChange{Path: rel, After: now.Hash, AfterMode: journal.Octal(now.Mode)}, unread: unread}
 		if existed {
 			t.hadBefore(&f, rel, old)
 		}
-		f.foreign = now.Kind() == journal.KindFile && dirs.bornBefore(rel, t.commandsBegan().Add(-justNow)) && !t.knows(now.Inode, was)
+		if now.Kind() == journal.KindFile && dirs.bornBefore(rel, t.commandsBegan().Add(-justNow)) && (t.foreign[now.Inode] || !t.knows(now.Inode, was)) {
+			t.foreign[now.Inode] = true
+			f.unread = cmp.Or(f.unread, "was there before under a name that is not covered")
+		}
 		all = append(all, f)
 	}
 	for _, rel := range slices.Sorted(maps.Keys(was)) {
+		if attributed && was[rel].Inode != is[rel].Inode {
+			t.moved[was[rel].Inode] = true
+		}
 		if _, still := is[rel]; still || rel == "." {
 			continue
 		}
@@ -345,12 +360,12 @@ func (t *Tracker) compare(ctx context.Context, was, is journal.Files, wasOutside
 func differOutside(was, is map[string]string) (all []difference) {
 	for rel, reason := range is {
 		if was[rel] != reason {
-			all = append(all, difference{FileChange: run.FileChange{Path: rel}, left: reason, outside: true})
+			all = append(all, difference{FileChange: run.FileChange{Path: rel}, uncovered: reason})
 		}
 	}
 	for rel, reason := range was {
 		if is[rel] == "" {
-			all = append(all, difference{FileChange: run.FileChange{Path: rel}, left: reason, outside: true})
+			all = append(all, difference{FileChange: run.FileChange{Path: rel}, uncovered: reason})
 		}
 	}
 	return all
@@ -359,8 +374,8 @@ func differOutside(was, is map[string]string) (all []difference) {
 // hadBefore takes in what a path was that has changed.
 func (t *Tracker) hadBefore(f *difference, rel string, old journal.File) {
 	f.Before, f.BeforeMode, f.Git = old.Hash, journal.Octal(old.Mode), old.Git
-	if !isKept(old) && f.left == "" {
-		f.left = cmp.Or(t.unkept[rel], "was not kept in time")
+	if !isKept(old) {
+		f.lost = cmp.Or(t.unkept[rel], "was not kept in time")
 	}
 }
 
@@ -382,6 +397,9 @@ func (t *Tracker) commandsBegan() time.Time {
 
 // knows reports whether an inode was that of a path that was covered.
 func (t *Tracker) knows(inode uint64, was journal.Files) bool {
+	if t.moved[inode] {
+		return true
+	}
 	for _, files := range []journal.Files{was, t.files} {
 		for _, f := range files {
 			if f.Inode == inode && f.Inode != 0 {

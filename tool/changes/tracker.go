@@ -6,6 +6,7 @@
 package changes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -55,6 +56,8 @@ type Tracker struct {
 	unkept   map[string]string      // files whose content is not kept, and why
 	written  fs.FileInfo            // the file in which files was stored last; nil: it has changed since
 	own      map[string]string      // by path, the hash of what the tools that change files have written last
+	moved    map[uint64]bool        // inodes that a path had when commands began that run, and had no more: another may have it by now
+	foreign  map[uint64]bool        // inodes that came while commands run from where nothing is looked at
 	running  []*Command             // the commands that run
 	beating  chan struct{}          // closed when no command runs any more
 	later    *time.Timer            // for what is done beside the model's request; nil: nothing is
@@ -141,7 +144,9 @@ type Command struct {
 	job     bool
 	began   time.Time
 	changes []run.FileChange
-	at      map[string]int // the index in changes, by path
+	at      map[string]int    // the index in changes, by path
+	lost    map[string]string // by path, why what there was before the command cannot be restored
+	unread  map[string]string // by path, why what is there now is not known to be the command's
 	left    map[string]string
 	outside map[string]bool
 }
@@ -163,7 +168,7 @@ func (t *Tracker) Begin(ctx context.Context, id run.ID, call string, job bool) *
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxPrepare)
 	defer cancel()
-	c := &Command{t: t, run: id, call: call, job: job, at: map[string]int{}, left: map[string]string{}, outside: map[string]bool{}}
+	c := t.command(id, call, job)
 	known := t.bring(ctx)
 	if c.began = time.Now(); !known || t.full || t.all && t.watch != nil {
 		c.left["."] = "could not be looked at in time, so nothing of what this command changed is undone"
@@ -185,6 +190,11 @@ func (t *Tracker) Begin(ctx context.Context, id run.ID, call string, job bool) *
 		go t.beat(t.beating)
 	}
 	return c
+}
+
+func (t *Tracker) command(id run.ID, call string, job bool) *Command {
+	return &Command{t: t, run: id, call: call, job: job, at: map[string]int{}, lost: map[string]string{}, unread: map[string]string{},
+		left: map[string]string{}, outside: map[string]bool{}}
 }
 
 // bring brings what is known and kept up to date, and stores what is known. It reports false if that cannot be.
@@ -268,7 +278,7 @@ func (c *Command) End() []run.FileChange {
 	}
 	if t.running = slices.Delete(t.running, i, i+1); len(t.running) == 0 {
 		close(t.beating)
-		t.own = map[string]string{}
+		t.own, t.moved, t.foreign = map[string]string{}, map[uint64]bool{}, map[uint64]bool{}
 	}
 	if c.record(time.Now()) == nil {
 		t.journal.ForgetFiles(c.run, c.call)
@@ -344,17 +354,25 @@ const maxLeft = 1000
 // result returns what is known of the command.
 func (c *Command) result(ended time.Time) journal.Command {
 	r := journal.Command{Began: c.began, Ended: ended, Workspace: c.t.key.workspace}
+	left := maps.Clone(c.left)
 	for _, f := range c.changes {
-		if f.Before != f.After || f.BeforeMode != f.AfterMode {
+		changed := f.Before != f.After || f.BeforeMode != f.AfterMode
+		reason := c.unread[f.Path]
+		if reason == "" && changed {
+			reason = c.lost[f.Path]
+		}
+		if reason != "" {
+			left[f.Path] = cmp.Or(left[f.Path], reason)
+		} else if changed {
 			r.Files = append(r.Files, f)
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(c.left)) {
+	for _, path := range slices.Sorted(maps.Keys(left)) {
 		if len(r.Left) == maxLeft {
-			r.Left = append(r.Left, journal.Left{Path: ".", Reason: fmt.Sprintf("has %d more that are not undone", len(c.left)-maxLeft)})
+			r.Left = append(r.Left, journal.Left{Path: ".", Reason: fmt.Sprintf("has %d more that are not undone", len(left)-maxLeft)})
 			break
 		}
-		r.Left = append(r.Left, journal.Left{Path: path, Reason: c.left[path]})
+		r.Left = append(r.Left, journal.Left{Path: path, Reason: left[path]})
 	}
 	r.Outside = slices.Sorted(maps.Keys(c.outside))
 	if len(r.Outside) > maxLeft {
@@ -370,9 +388,9 @@ func (c *Command) record(ended time.Time) error {
 // A difference is what a refresh has found to be another than it was.
 type difference struct {
 	run.FileChange
-	left    string // why undo cannot restore it; empty: it can
-	outside bool   // it is not covered at all
-	foreign bool   // what is there now was there before, where it was not looked at
+	lost      string // why what there was cannot be restored; empty: it can
+	unread    string // why what is there now is not known, or not by whom; empty: it is
+	uncovered string // why it is not covered at all; empty: it is
 }
 
 // distribute says of what was found which command has made it.
@@ -395,7 +413,7 @@ func (t *Tracker) distribute(all []difference) {
 	}
 	for _, f := range all {
 		switch {
-		case f.After != "" && t.own[f.Path] == f.After && !f.outside:
+		case f.After != "" && t.own[f.Path] == f.After && f.uncovered == "":
 		case len(commands) > 0 && len(runs) == 1:
 			commands[0].add(f)
 		case len(commands) > 0:
@@ -412,29 +430,28 @@ func (t *Tracker) distribute(all []difference) {
 
 // leave notes that something has changed that is not undone.
 func (c *Command) leave(f difference, reason string) {
-	if f.outside {
-		c.outside[notCovered(f.Path, f.left)] = true
+	if f.uncovered != "" {
+		c.outside[notCovered(f.Path, f.uncovered)] = true
 	} else if c.left[f.Path] == "" {
 		c.left[f.Path] = reason
 	}
 }
 
-// add notes what the command has changed.
+// add notes what the command has changed. It may be looked at several times while it runs: what counts is how a path was
+// before the first change and is after the last.
 func (c *Command) add(f difference) {
-	i, known := c.at[f.Path]
-	switch {
-	case f.outside:
+	if f.uncovered != "" {
 		c.leave(f, "")
-	case f.left != "":
-		c.leave(f, f.left)
-	case f.foreign:
-		c.leave(f, "was there before under a name that is not covered")
-	case !known:
-		c.at[f.Path] = len(c.changes)
+		return
+	}
+	i, known := c.at[f.Path]
+	if !known {
+		c.at[f.Path], c.lost[f.Path] = len(c.changes), f.lost
 		c.changes = append(c.changes, f.FileChange)
-	default:
+	} else {
 		c.changes[i].After, c.changes[i].AfterMode = f.After, f.AfterMode
 	}
+	c.unread[f.Path] = f.unread
 }
 
 // Recover notes in the journal what a command has changed whose process was killed, once: what was changed until soon
@@ -469,12 +486,13 @@ func settle(stateDir string, id run.ID, call string, until time.Time) {
 		return // undo says that nobody knows
 	}
 	t := &Tracker{key: key{stateDir, e.Command.Workspace}, journal: j, files: before, recovers: true, began: e.Command.Began}
-	c := &Command{t: t, run: id, call: call, began: e.Command.Began, at: map[string]int{}, left: map[string]string{}, outside: map[string]bool{}}
+	c := t.command(id, call, false)
+	c.began = e.Command.Began
 	ctx, cancel := context.WithTimeout(context.Background(), maxPrepare)
 	defer cancel()
 	for _, f := range t.refresh(ctx) {
-		if !f.outside && t.changedAt(f.Path).After(until) {
-			f.left = "was changed after pawl last saw the command run, and it is not known by whom"
+		if f.uncovered == "" && t.changedAt(f.Path).After(until) {
+			f.unread = "was changed after pawl last saw the command run, and it is not known by whom"
 		}
 		c.add(f)
 	}
