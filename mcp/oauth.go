@@ -25,6 +25,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"pawl/internal/atomicfile"
+	"pawl/internal/text"
 	"pawl/internal/visible"
 )
 
@@ -54,6 +55,8 @@ type authorizer struct {
 	mu    sync.Mutex
 	login auth.OAuthHandler // nil: no person logs in
 	got   string            // the token that the login has brought; empty: none yet
+	dead  string            // a token that has expired and cannot be refreshed
+	wrong error             // why the login has failed; nil: it has not
 	kept  *keptLogin        // as it was last read or stored; nil: there was none
 }
 
@@ -123,7 +126,7 @@ func (a *authorizer) Token() (*oauth2.Token, error) {
 			return nil, nil
 		}
 		if !a.kept.Token.Valid() {
-			if err := a.refresh(); err != nil {
+			if err := a.refresh(); err != nil || a.kept == nil {
 				return nil, err
 			}
 		}
@@ -138,7 +141,7 @@ func (a *authorizer) refresh() error {
 	token, err := c.TokenSource(context.WithValue(a.r.all.ctx, oauth2.HTTPClient, a.http), &oauth2.Token{RefreshToken: k.Token.RefreshToken}).Token()
 	switch refused, is := errors.AsType[*oauth2.RetrieveError](err); {
 	case k.Token.RefreshToken == "", is && refused.Response.StatusCode < http.StatusInternalServerError:
-		a.kept = nil // it is read again: another process may have a new one
+		a.kept, a.dead = nil, k.Token.AccessToken // it is read again: another process may have a new one
 		return nil
 	case err != nil:
 		return err
@@ -159,7 +162,7 @@ func (a *authorizer) Authorize(ctx context.Context, req *http.Request, res *http
 	}
 	defer res.Body.Close()
 	k := a.read()
-	if k != nil && k.Token.AccessToken != sent {
+	if k != nil && k.Token.AccessToken != sent && k.Token.AccessToken != a.dead {
 		return nil // another process has logged in or refreshed
 	}
 	challenges, _ := oauthex.ParseWWWAuthenticate(res.Header.Values("WWW-Authenticate"))
@@ -183,17 +186,23 @@ func (a *authorizer) Authorize(ctx context.Context, req *http.Request, res *http
 	return &loginNeeded{"it wants a login: pawl mcp login " + a.r.Name}
 }
 
-// ask lets the person log in, unless that was done since the request was sent: several may be refused at once.
+// ask lets the person log in, unless that was done since the request was sent: several may be refused at once. What has
+// failed is not asked again: the library tries each revision of the protocol.
 func (a *authorizer) ask(ctx context.Context, login auth.OAuthHandler, sent string, req *http.Request, res *http.Response) error {
 	a.asking.Lock()
 	defer a.asking.Unlock()
 	a.mu.Lock()
-	done := a.got != "" && a.got != sent
+	done, wrong := a.got != "" && a.got != sent, a.wrong
 	a.mu.Unlock()
-	if done {
-		return res.Body.Close()
+	if done || wrong != nil {
+		res.Body.Close()
+		return wrong
 	}
-	return login.Authorize(ctx, req, res)
+	wrong = login.Authorize(ctx, req, res)
+	a.mu.Lock()
+	a.wrong = wrong
+	a.mu.Unlock()
+	return wrong
 }
 
 func suffix(err error) string {
@@ -252,7 +261,7 @@ func (r *Remote) Login(ctx context.Context, l Login) (Status, error) {
 	if err != nil {
 		return r.Status(), err
 	}
-	asked := false
+	asked, whole := false, true // whole: not a code alone
 	handler, err := auth.NewAuthorizationCodeHandler(a.config(d, "http://"+listener.Addr().String()+callback, l, func(ctx context.Context, link string) (url.Values, error) {
 		asked = true
 		u, err := url.Parse(link)
@@ -264,11 +273,13 @@ func (r *Remote) Login(ctx context.Context, l Login) (Status, error) {
 		select {
 		case v := <-came:
 			return v, nil
-		case text, ok := <-l.Pasted:
+		case pasted, ok := <-l.Pasted:
 			if !ok {
 				return nil, errors.New("no code was given")
 			}
-			return given(text, link), nil
+			v := given(pasted, link)
+			whole = strings.TrimSpace(pasted) != v.Get("code")
+			return v, nil
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -282,7 +293,16 @@ func (r *Remote) Login(ctx context.Context, l Login) (Status, error) {
 	r.failed = nil // it may be tried now
 	r.mu.Unlock()
 	s, err := r.List(ctx)
-	if err == nil && !asked {
+	a.mu.Lock()
+	wrong := a.wrong
+	a.mu.Unlock()
+	switch {
+	case wrong != nil:
+		err = fmt.Errorf("the login to %s has failed: %s", r.Name, visible.Escape(text.OneLine(wrong.Error(), 500)))
+		if !whole {
+			err = fmt.Errorf("%w; paste the whole address, and not only a code", err)
+		}
+	case err == nil && !asked:
 		err = fmt.Errorf("the server %s asks for no login", r.Name)
 	}
 	return s, err
@@ -352,7 +372,7 @@ func (a *authorizer) set(login auth.OAuthHandler) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.read()
-	a.login, a.got = login, ""
+	a.login, a.got, a.wrong = login, "", nil
 }
 
 // auth returns what authorizes the requests to the server; nil: its definition does, or nothing.

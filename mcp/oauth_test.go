@@ -29,6 +29,7 @@ type authority struct {
 
 	metadata func(map[string]any) // changes what it says of itself
 	refuses  bool                 // the person says no
+	brief    bool                 // tokens have expired when they come
 
 	mu      sync.Mutex
 	clients map[string]url.Values // by id: what they have registered with
@@ -131,7 +132,7 @@ func newAuthority(t *testing.T) *authority {
 		}
 		access, refresh := rand.Text(), rand.Text()
 		a.access[access], a.refresh[refresh] = scopes, scopes
-		a.answer(w, map[string]any{"access_token": access, "token_type": "Bearer", "expires_in": 3600, "refresh_token": refresh, "scope": scopes})
+		a.answer(w, map[string]any{"access_token": access, "token_type": "Bearer", "expires_in": map[bool]int{true: 1, false: 3600}[a.brief], "refresh_token": refresh, "scope": scopes})
 	})
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		a.mu.Lock()
@@ -343,6 +344,64 @@ func TestAClientThatIsKnownAlreadyIsNotRegistered(t *testing.T) {
 		if slices.Contains(a.saw, "/register") {
 			t.Errorf("%s is registered", id)
 		}
+	}
+}
+
+// A login of which nothing counts any more is needed again, whether the token has expired or was revoked.
+func TestALoginThatHasExpiredIsNeededAgain(t *testing.T) {
+	t.Parallel()
+	for _, brief := range []bool{false, true} {
+		a, logins := newAuthority(t), t.TempDir()
+		a.brief = brief
+		d := Definition{Name: "web", URL: a.URL + "/mcp", Required: true}
+		if _, err := play(t, Options{Logins: logins}, d).Get("web").Login(t.Context(), follow(t)); err != nil {
+			t.Fatal(err)
+		}
+		a.mu.Lock()
+		clear(a.access)
+		clear(a.refresh)
+		a.mu.Unlock()
+		const want = "the server web cannot be used: it wants a login: pawl mcp login web"
+		if err := play(t, Options{Logins: logins}, d).Prepare(t.Context()); err == nil || err.Error() != want {
+			t.Errorf("expired: %v, it says %v", brief, err)
+		}
+	}
+}
+
+// What is pasted and is not the answer to the link that was shown ends the login, with the reason.
+func TestAPasteThatIsNoAnswerEndsTheLogin(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		pasted func(address string) string
+		want   string
+	}{
+		"a code alone": {func(address string) string {
+			u, _ := url.Parse(address)
+			return u.Query().Get("code")
+		}, "paste the whole address, and not only a code"},
+		"another code": {func(address string) string {
+			u, _ := url.Parse(address)
+			q := u.Query()
+			q.Set("code", "x")
+			return "http://127.0.0.1/callback?" + q.Encode()
+		}, "invalid_grant"},
+		"another state": {func(address string) string { return strings.Replace(address, "state=", "state=x", 1) }, "state"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, logins := newAuthority(t), t.TempDir()
+			s := play(t, Options{Logins: logins}, Definition{Name: "web", URL: a.URL + "/mcp"})
+			l, shown := elsewhere(t, c.pasted), 0
+			show := l.Show
+			l.Show = func(link string) { shown++; show(link) }
+			_, err := s.Get("web").Login(t.Context(), l)
+			if err == nil || !strings.HasPrefix(err.Error(), "the login to web has failed: ") || !strings.Contains(err.Error(), c.want) || shown != 1 {
+				t.Errorf("%d links, and then %v", shown, err)
+			}
+			if files, _ := filepath.Glob(logins + "/*"); len(files) > 0 {
+				t.Errorf("kept %v", files)
+			}
+		})
 	}
 }
 

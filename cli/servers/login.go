@@ -35,8 +35,14 @@ in the state folder, readable by you alone, and refreshed by itself.`,
 		l := mcp.Login{Scopes: *scopes, Show: func(link string) {
 			fmt.Fprintf(inv.Stderr, "Open this link to log in to %s:\n\n  %s\n\n", r.Name, command.Visible(link))
 		}}
-		if _, terminal := command.TerminalFile(inv.Stdin); terminal {
-			show, input, pasted := l.Show, console.NewLineReader(inv.Stdin), make(chan string, 1)
+		show := l.Show
+		if _, terminal := command.TerminalFile(inv.Stdin); !terminal {
+			l.Show = func(link string) {
+				show(link)
+				inv.Hint("waiting for a browser on this machine; to use one on another, log in at a terminal")
+			}
+		} else {
+			input, pasted := console.NewLineReader(inv.Stdin), make(chan string, 1)
 			var asked sync.WaitGroup
 			end := func() {}
 			defer func() { end(); asked.Wait(); input.End(inv.Stderr) }()
