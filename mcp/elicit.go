@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -67,6 +68,9 @@ func (r *Remote) elicit(ctx context.Context, l *link, p *sdk.ElicitParams) (*sdk
 	message := visible.Escape(clip(p.Message, maxQuestion))
 	if u.ask == nil {
 		l.mu.Lock()
+		if len(u.notes) == 0 {
+			r.all.opt.notice(fmt.Sprintf("the server %s asked, and nobody is there to answer, so it was declined: %s", r.Name, text.OneLine(message, 300)))
+		}
 		if len(u.notes) < maxNotes {
 			u.notes = append(u.notes, "[the server asked the person, and nobody is there to answer, so it was declined: "+message+"]")
 		}
@@ -122,6 +126,9 @@ func askToOpen(asks, link string, ask asker) error {
 	}
 	question := fmt.Sprintf("%s\n\nIt wants you to open a page of %s in a browser, and to say here when you have done there what it needs:\n%s",
 		asks, visible.Escape(u.Host), visible.Escape(link))
+	if strings.Contains(u.Host, "xn--") || strings.ContainsFunc(u.Host, func(r rune) bool { return r > unicode.MaxASCII }) {
+		question += "\nThe name of the host has letters that may look like others."
+	}
 	for {
 		answer, err := ask(question, opened, declines)
 		if err != nil || strings.EqualFold(answer, opened) {

@@ -69,6 +69,8 @@ func asksThePerson(t *testing.T, played string) {
 		{"no field", `{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}`, []string{"accept"}, "accept null", []string{"Sure?\naccept|decline"}},
 		{"a page", `{"mode":"url","message":"Pay","url":"https://a.example@pay.example/x","elicitationId":"1"}`, []string{"what?", "opened"}, "accept null",
 			[]string{"open a page of pay.example in a browser, and to say here", "https://a.example@pay.example/x\nopened|decline"}},
+		{"a page of a host that looks like another", `{"mode":"url","message":"Pay","url":"https://p\u0430y.example","elicitationId":"1"}`, []string{"decline"}, "decline null",
+			[]string{"The name of the host has letters that may look like others."}},
 		{"a page that is not opened", `{"mode":"url","message":"Pay","url":"https://pay.example","elicitationId":"1"}`, []string{"decline"}, "decline null", nil},
 		{"codes of a terminal", `{"message":"a\u001b[2Jb","requestedSchema":{"type":"object","properties":{}}}`, []string{"decline"}, "decline null", []string{`a\u001b[2Jb`}},
 	} {
@@ -87,6 +89,12 @@ func asksThePerson(t *testing.T, played string) {
 	}
 	if _, said := s.call(t.Context(), "mcp__good__asks", aForm, tool.Call{}); !strings.HasPrefix(said, "decline null\n[the server asked the person, and nobody is there to answer, so it was declined: Where to?]") {
 		t.Errorf("without a person the model reads %q", said)
+	}
+	s.mu.Lock()
+	told := strings.Join(s.told, "\n")
+	s.mu.Unlock()
+	if told != "the server good asked, and nobody is there to answer, so it was declined: Where to?" {
+		t.Errorf("without a person it is told %q", told)
 	}
 	p := &person{lines: []string{"opened"}}
 	if _, said := s.call(t.Context(), "mcp__good__opens", `{}`, tool.Call{Ask: p.ask}); said != "you have opened it" || !strings.Contains(strings.Join(p.asked, ""), "login.example") {
