@@ -3,8 +3,10 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -263,6 +265,7 @@ type link struct {
 	mu      sync.Mutex
 	calls   []*underway // in the order in which they were made
 	doomed  bool        // it is closed when no call is under way
+	over    bool        // the connection has ended
 	closing sync.Once
 }
 
@@ -279,12 +282,19 @@ func (l *link) close(reason string) {
 	})
 }
 
-// watch dooms the connection with a server elsewhere when it has ended.
+// watch waits for the end of the connection. A server on this machine that runs on after it is ended.
 func (l *link) watch() {
 	_ = l.session.Wait() // a call that was under way says why
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.doomed = true
+	l.over = true
+	l.mu.Unlock()
+	if l.process != nil {
+		select {
+		case <-l.process.proc.Done():
+		case <-time.After(cancelPatience):
+		}
+		l.close("its output has ended")
+	}
 	l.end(nil)
 }
 
@@ -300,7 +310,7 @@ func (l *link) gone() bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.doomed || l.process != nil && l.process.ended() != ""
+	return l.doomed || l.over || l.process != nil && l.process.ended() != ""
 }
 
 func (r *Remote) live() []*link {
@@ -366,9 +376,7 @@ func (r *Remote) open(l *link, workspace string) {
 			l.changed <- struct{}{}
 			go r.relist(l)
 		}
-		if l.process == nil {
-			go l.watch()
-		}
+		go l.watch()
 		return
 	}
 	if l.process != nil {
@@ -385,10 +393,16 @@ func (r *Remote) open(l *link, workspace string) {
 	r.misses++
 }
 
-// inLine returns an error in one line if a server has written it.
+// inLine returns an error in one line if a server has written it, and in words of the protocol if the library has.
 func inLine(err error) error {
 	if _, is := errors.AsType[*jsonrpc.Error](err); is {
 		return errors.New(text.OneLine(err.Error(), 500))
+	}
+	if of, is := errors.AsType[*json.UnmarshalTypeError](err); is {
+		return fmt.Errorf("its answer does not have the form of the protocol: %s is of another type", visible.Escape(cmp.Or(of.Field, "the result")))
+	}
+	if errors.Is(err, io.EOF) {
+		return errors.New("the connection has ended")
 	}
 	return err
 }
@@ -419,7 +433,7 @@ func (r *Remote) dial(l *link, workspace string) error {
 		})
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "pawl", Title: "pawl", Version: r.all.opt.Version}, r.clientOptions(l))
-	client.AddReceivingMiddleware(refuseSampling)
+	client.AddReceivingMiddleware(guard, refuseSampling)
 	addRoot(client, r.all.opt.Workspace)
 	l.session, err = client.Connect(ctx, t, nil)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
@@ -506,9 +520,9 @@ func (r *Remote) callOnce(ctx context.Context, workspace, name string, c tool.Ca
 	u.limit = time.AfterFunc(u.patience, func() { cancel(errCallTimeout) })
 	defer u.limit.Stop()
 	l.mu.Lock()
-	if l.doomed {
+	if l.doomed || l.over {
 		l.mu.Unlock()
-		if l.process == nil {
+		if l.process == nil || l.over {
 			return nil, nil, notCalled{sessionLost{fmt.Errorf("the connection with the server %s has ended; call again", r.Name)}}
 		}
 		return nil, nil, notCalled{fmt.Errorf("the server %s is being ended, because a call was stopped; call again", r.Name)}
@@ -528,7 +542,7 @@ func (r *Remote) callOnce(ctx context.Context, workspace, name string, c tool.Ca
 	l.calls = slices.DeleteFunc(l.calls, func(o *underway) bool { return o == u })
 	notes = u.notes
 	refused, answered := errors.AsType[*jsonrpc.Error](err)
-	answered = answered && refused.Message != notSent && !strings.HasPrefix(refused.Message, notJSON)
+	answered = answered && refused.Message != notSent && !strings.HasPrefix(refused.Message, noAnswer)
 	needed, _ := errors.AsType[*loginNeeded](err)
 	l.doomed = l.doomed || limited.Err() != nil && l.process != nil || err != nil && !answered && l.process == nil
 	last := l.doomed && len(l.calls) == 0
@@ -560,7 +574,7 @@ func (r *Remote) callOnce(ctx context.Context, workspace, name string, c tool.Ca
 		if unreached, is := errors.AsType[*url.Error](err); is {
 			err = unreached.Err
 		}
-		return nil, notes, fmt.Errorf("the server %s has not answered the call: %w. Whether the call has done anything is unknown", r.Name, err)
+		return nil, notes, fmt.Errorf("the server %s has not answered the call: %w. Whether the call has done anything is unknown", r.Name, inLine(err))
 	case res.IsError && l.process != nil:
 		texts, _, _ := contents(ctx, res.Content)
 		if refusal := l.process.refusal(proc.Status{Code: 1}, strings.Join(texts, "\n")); refusal != "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -66,8 +67,15 @@ func (h *headers) RoundTrip(req *http.Request) (*http.Response, error) {
 	if d, is := req.Context().Value(deliveryKey{}).(*delivery); is && req.Method == http.MethodPost {
 		d.note(req, res, err)
 	}
-	if err == nil && res.Header.Get("Content-Type") != "text/event-stream" {
+	if err != nil {
+		return res, err
+	}
+	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if media != "text/event-stream" {
 		res.Body = &bounded{res.Body, maxIncoming}
+	}
+	if h.url != "" && (media == "text/event-stream" || media == "application/json") {
+		res.Body = newMended(res.Body, media == "text/event-stream")
 	}
 	return res, err
 }

@@ -5,6 +5,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"path/filepath"
 
@@ -40,6 +41,18 @@ func refuseSampling(next sdk.MethodHandler) sdk.MethodHandler {
 		if method == "sampling/createMessage" {
 			return nil, &jsonrpc.Error{Code: -1, Message: "pawl does not send prompts of servers to the model: their text would count as the person's"}
 		}
+		return next(ctx, method, req)
+	}
+}
+
+// guard keeps a request of a server from ending pawl: where the library, or a handler, cannot take it, that is the answer.
+func guard(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (res sdk.Result, err error) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("the request cannot be taken: %v", cause)}
+			}
+		}()
 		return next(ctx, method, req)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pawl/internal/atomicfile"
+	"pawl/internal/text"
 	"pawl/internal/visible"
 )
 
@@ -30,34 +31,67 @@ type listing struct {
 	Resources    []*sdk.Resource `json:"resources,omitempty"`
 	Changes      bool            `json:"changes,omitempty"` // it tells when its tools are others
 
-	offered []*remoteTool // see choose
-	left    []string      // what is not although the definition has it, a sentence each
+	offered   []*remoteTool // see choose
+	prompts   []*sdk.Prompt
+	resources []*sdk.Resource
+	left      []string // what is not although the definition has it, a sentence each
 }
 
 // listingForm is raised when a listing has more than one that was remembered before: the server is asked again.
-const listingForm = 2
+const listingForm = 3
 
 // lateForm is the form of a listing without content: of a server for which no run waits again until it has listed its tools.
 const lateForm = -1
 
-// choose finds out which of the tools are offered. It reads their schemas, so it is done once.
+// choose finds out what of it is offered. It reads the schemas of tools, so it is done once.
 func (l *listing) choose(r *Remote) {
+	leave := func(kind, name, why string) {
+		l.left = append(l.left, fmt.Sprintf("the %s %s of server %s is left out: %s", kind, visible.Quote(clip(name, 100)), r.Name, why))
+	}
 	seen := map[string]bool{}
 	for _, t := range l.Tools {
 		switch why := r.whyNot(t); {
-		case why != "" && r.offers(t.Name):
-			l.left = append(l.left, fmt.Sprintf("the tool %s of server %s is left out: %s", visible.Quote(clip(t.Name, 100)), r.Name, why))
-		case why == "" && !seen[t.Name]:
+		case why != "" && (r.offers(t.Name) || t.Meta[unreadable] != nil):
+			leave("tool", t.Name, why)
+		case why == "" && seen[t.Name]:
+			leave("tool", t.Name, "another that stands before it has the same name")
+		case why == "":
 			seen[t.Name] = true
 			l.offered = append(l.offered, r.newTool(t))
 		}
 	}
+	for _, p := range l.Prompts {
+		if why := misread(p.Meta); why != "" {
+			leave("prompt", p.Name, why)
+			continue
+		}
+		l.prompts = append(l.prompts, p)
+	}
+	for _, res := range l.Resources {
+		if why := misread(res.Meta); why != "" {
+			leave("resource", res.Name, why)
+			continue
+		}
+		l.resources = append(l.resources, res)
+	}
+	if more := len(l.left) - maxLeft; more > 0 {
+		l.left = append(l.left[:maxLeft], fmt.Sprintf("%d more of server %s are left out: pawl mcp show %s lists its tools, with why", more, r.Name, r.Name))
+	}
+}
+
+// misread says why what has this metadata cannot be read; empty if it can.
+func misread(m sdk.Meta) string {
+	if m[unreadable] == nil {
+		return ""
+	}
+	return "the server does not describe it as the protocol has it: " + visible.Escape(text.OneLine(fmt.Sprint(m[unreadable]), 300))
 }
 
 // Bounds of what a server may list.
 const (
 	maxTools      = 1000
 	maxPages      = 100
+	maxLeft       = 20       // sentences about what is left out
 	maxRemembered = 16 << 20 // bytes of a remembered listing
 )
 
@@ -133,7 +167,7 @@ func (r *Remote) list(ctx context.Context, l *link) error {
 	r.mu.Lock()
 	was := r.listed
 	if !answered && was != nil { // pawl or the server ends: it has what it had
-		now.Prompts, now.Resources = was.Prompts, was.Resources
+		now.Prompts, now.Resources, now.prompts, now.resources = was.Prompts, was.Resources, was.prompts, was.resources
 	}
 	changed := was == nil || !reflect.DeepEqual(was.Tools, now.Tools)
 	r.listed, r.stored = now, false

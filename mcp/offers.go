@@ -33,7 +33,7 @@ func (s *Servers) Prompts() (all []Prompt) {
 		if !r.remembered() {
 			continue
 		}
-		for _, p := range r.listing().Prompts {
+		for _, p := range r.listing().prompts {
 			var takes []string
 			for _, a := range p.Arguments {
 				form := "[%s]"
@@ -92,6 +92,9 @@ func (p Prompt) Get(ctx context.Context, words string) ([]run.Part, error) {
 	}
 	var content []sdk.Content
 	for _, m := range res.Messages {
+		if m == nil {
+			continue
+		}
 		if t, is := m.Content.(*sdk.TextContent); is && m.Role == "assistant" {
 			t.Text = "The assistant says: " + t.Text
 		}
@@ -105,7 +108,7 @@ func (p Prompt) Get(ctx context.Context, words string) ([]run.Part, error) {
 func (s *Servers) Resources() (all []string) {
 	for _, r := range s.remotes {
 		if r.remembered() {
-			for _, res := range r.listing().Resources {
+			for _, res := range r.listing().resources {
 				all = append(all, r.Name+":"+res.URI)
 			}
 		}
@@ -127,6 +130,9 @@ func (r *Remote) Read(ctx context.Context, uri string) ([]run.Part, error) {
 	}
 	var parts []run.Part
 	for _, c := range res.Contents {
+		if c == nil {
+			continue
+		}
 		text, pictures, note := resource(ctx, c)
 		if text = strings.TrimPrefix(text+note, "["+visible.Escape(c.URI)+"]\n"); text != "" {
 			parts = append(parts, run.Text(visible.Escape(strings.ToValidUTF8(text, "\uFFFD"))))
@@ -154,7 +160,9 @@ func (now *listing) offers(ctx context.Context, l *link) error {
 			if err != nil || len(now.Prompts) == maxTools {
 				return err
 			}
-			now.Prompts = append(now.Prompts, p)
+			if p != nil && !slices.Contains(p.Arguments, nil) {
+				now.Prompts = append(now.Prompts, p)
+			}
 		}
 	}
 	if has.Capabilities.Resources != nil {
@@ -162,7 +170,9 @@ func (now *listing) offers(ctx context.Context, l *link) error {
 			if err != nil || len(now.Resources) == maxTools {
 				return err
 			}
-			now.Resources = append(now.Resources, res)
+			if res != nil {
+				now.Resources = append(now.Resources, res)
+			}
 		}
 	}
 	return nil

@@ -250,10 +250,11 @@ func (p *process) transport(strange func(line string)) sdk.Transport {
 		lines := bufio.NewReaderSize(p.out, 64<<10)
 		for told := false; ; {
 			line, err := readLine(lines)
-			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")) // programs for Windows begin so
+			line = bytes.TrimPrefix(line, byteOrderMark)
 			if broken := brokenAnswer(line); broken != nil {
 				line = broken
 			}
+			line = mend(line)
 			switch {
 			case len(bytes.TrimSpace(line)) == 0:
 			case isMessage(line):
@@ -274,9 +275,6 @@ func (p *process) transport(strange func(line string)) sdk.Transport {
 	}()
 	return &sdk.IOTransport{Reader: r, Writer: p, MaxLineLength: maxIncoming}
 }
-
-// lookedAt is how much of a line is looked at whole, in bytes.
-const lookedAt = 64 << 10
 
 // isMessage reports whether a line is a message of the protocol, or several. Lines of a log may begin like one, or be
 // JSON of their own, and one whose id is none would end the connection; what is long is not looked at whole.
@@ -323,12 +321,9 @@ func brokenAnswer(line []byte) []byte {
 	if of == nil {
 		return nil
 	}
-	why, _ := json.Marshal(notJSON + string(visible.Quote(clip(string(line), 200)))) // a text
+	why, _ := json.Marshal(noAnswer + "valid JSON: " + string(visible.Quote(clip(string(line), 200)))) // a text
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32700,"message":%s}}`, append(of[1], of[2]...), why)
 }
-
-// notJSON begins the message of an error that stands for an answer which is not valid JSON.
-const notJSON = "its answer is not valid JSON: "
 
 // readLine reads a line without its end. One beyond maxIncoming is an error.
 func readLine(r *bufio.Reader) ([]byte, error) {

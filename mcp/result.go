@@ -33,6 +33,8 @@ func (t *remoteTool) result(ctx context.Context, res *sdk.CallToolResult, out io
 		case json.Valid([]byte(text)): // servers send both, for clients that know one of them
 			text = ""
 		}
+	} else if compiled, _ := t.output(); compiled != nil && !res.IsError {
+		notes = append(notes, "[the result does not fit what the server says of it: there is no structured content]")
 	}
 	r := tool.Result{IsError: res.IsError}
 	add := func(text string) {
@@ -50,6 +52,9 @@ func (t *remoteTool) result(ctx context.Context, res *sdk.CallToolResult, out io
 	}
 	r.Content = append(r.Content, pictures...)
 	add(strings.Join(notes, "\n"))
+	if r.IsError && len(r.Content) == 0 && !r.Written {
+		add("The server says that the call has failed, and not why.")
+	}
 	return r
 }
 

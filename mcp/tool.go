@@ -37,7 +37,7 @@ func Name(server, name string) string {
 const maxName = 64
 
 // toolName are the names that tools of servers may have (specification 2026-07-28, server/tools).
-var toolName = lazy.Regexp(`^[A-Za-z0-9_.-]{1,128}$`)
+var toolName = lazy.Regexp(`^[A-Za-z0-9_.-]+$`)
 
 // maxDescription bounds what a server says of a tool, in bytes: Claude Code cuts it at the same
 // length (code.claude.com/docs/en/mcp, read 2026-11-26).
@@ -68,8 +68,14 @@ func (r *Remote) tools() (offered []*remoteTool, left []string) {
 
 // whyNot returns why a tool is not offered; empty if it is.
 func (r *Remote) whyNot(t *sdk.Tool) string {
+	if why := misread(t.Meta); why != "" {
+		return why
+	}
 	if !r.offers(t.Name) {
 		return "the definition of the server leaves it out"
+	}
+	if len(t.Name) == 0 || len(t.Name) > 128 {
+		return "its name has no characters, or more than 128"
 	}
 	if !toolName().MatchString(t.Name) {
 		return "its name has characters that names of tools cannot have"
