@@ -502,18 +502,14 @@ var errCallTimeout = errors.New("the call took too long")
 // all it has started, once no other call is under way: whether it has stopped the call cannot be known. notes are for
 // the model, beside the result.
 func (r *Remote) call(ctx context.Context, workspace, name string, c tool.Call) (res *sdk.CallToolResult, notes []string, err error) {
-	res, notes, err = r.callOnce(ctx, workspace, name, c)
-	if _, is := errors.AsType[sessionLost](err); is {
-		return r.callOnce(ctx, workspace, name, c)
-	}
+	err = r.with(ctx, workspace, func(l *link) (err error) {
+		res, notes, err = r.callOver(ctx, l, name, c)
+		return err
+	})
 	return res, notes, err
 }
 
-func (r *Remote) callOnce(ctx context.Context, workspace, name string, c tool.Call) (res *sdk.CallToolResult, notes []string, err error) {
-	l, err := r.connect(ctx, workspace)
-	if err != nil {
-		return nil, nil, notCalled{err}
-	}
+func (r *Remote) callOver(ctx context.Context, l *link, name string, c tool.Call) (res *sdk.CallToolResult, notes []string, err error) {
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	u := &underway{token: strconv.FormatInt(tokens.Add(1), 10), progress: c.Progress, ask: c.Ask, ctx: limited, patience: r.callTimeout()}

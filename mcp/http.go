@@ -119,22 +119,34 @@ func (l *link) lost(d *delivery, err error) bool {
 	return true
 }
 
-// ask calls do, which gets what from the server, with a connection, and once more with another if the session turns out to
-// be over.
-func (r *Remote) ask(ctx context.Context, what string, do func(ctx context.Context, l *link) error) error {
+// with calls do with a connection for a workspace, and once more with another if the session turns out to be over.
+func (r *Remote) with(ctx context.Context, workspace string, do func(l *link) error) error {
 	for again := false; ; again = true {
-		l, err := r.connect(ctx, "")
+		l, err := r.connect(ctx, workspace)
 		if err != nil {
+			return notCalled{err}
+		}
+		err = do(l)
+		if _, lost := errors.AsType[sessionLost](err); !lost || again {
 			return err
 		}
+	}
+}
+
+// ask calls do, which gets what from the server.
+func (r *Remote) ask(ctx context.Context, what string, do func(ctx context.Context, l *link) error) error {
+	return r.with(ctx, "", func(l *link) error {
 		d := &delivery{}
-		if err = do(context.WithValue(ctx, deliveryKey{}, d), l); err == nil {
+		err := do(context.WithValue(ctx, deliveryKey{}, d), l)
+		if err == nil {
 			return nil
 		}
-		if !l.lost(d, err) || again {
-			return fmt.Errorf("the server %s does not give %s: %w", r.Name, what, inLine(err))
+		lost := l.lost(d, err)
+		if err = fmt.Errorf("the server %s does not give %s: %w", r.Name, what, inLine(err)); lost {
+			return sessionLost{err}
 		}
-	}
+		return err
+	})
 }
 
 // bounded is a body of at most left bytes more.
