@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -42,6 +43,7 @@ func (a *Say) number(s State) error {
 	a.Comments = slices.Clone(a.Comments)
 	n := len(s.commentIDs())
 	var told strings.Builder
+	typed := []string{cmp.Or(a.Typed, a.Text)} // what stood there is not the person's
 	for i := range a.Comments {
 		c := &a.Comments[i]
 		if c.File == "" || strings.TrimSpace(c.Text) == "" {
@@ -53,7 +55,9 @@ func (a *Say) number(s State) error {
 			return err
 		}
 		told.Write(append(line, '\n'))
+		typed = append(typed, c.Text)
 	}
+	a.Typed = strings.TrimSpace(strings.Join(typed, "\n"))
 	a.Text = strings.TrimSpace(a.Text + "\n\nThe person has reviewed your changes. Each comment has the file, the line in the new or the old version, what stood there, and what is said about it:\n" +
 		text.Tagged("review", fmt.Sprintf("comments=%q", fmt.Sprint(len(a.Comments))), strings.TrimSpace(told.String())) +
 		"\nSay in your report, in comments, what became of each.")

@@ -39,6 +39,9 @@ func TestAReviewIsAnsweredCommentByComment(t *testing.T) {
 			t.Errorf("the agent is told %s, without %s", told, want)
 		}
 	}
+	if m := k.s.Messages[len(k.s.Messages)-1]; m.Typed != "Nearly.\nWhy 1?\nIs it needed?" { // and not what stands in the files
+		t.Errorf("typed was %q", m.Typed)
+	}
 	seq := k.s.Seq
 	k.must("anna", review) // sent twice
 	if k.s.Seq != seq {

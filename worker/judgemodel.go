@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"pawl/internal/text"
@@ -187,8 +188,9 @@ func (r *Runner) personsWords(s run.State, card *task.State) (words []string, er
 		case run.CallAnswered:
 			typed = p.Parts
 		case run.CallDecided:
-			if p.Decision.Source == byPerson && !p.Decision.Allows() {
-				words = append(words, p.Content)
+			if p.Decision.Source == byPerson && !p.Decision.Allows() { // its content has the rule, with words of the call
+				_, said, _ := strings.Cut(p.Decision.Reason, ": ")
+				words = append(words, strings.TrimSpace("I refused a call. "+said))
 			}
 		}
 		if said := run.TypedText(typed); said != "" {

@@ -157,6 +157,29 @@ func TestWhatTheModelThatJudgesIsGiven(t *testing.T) {
 	}
 }
 
+// The rule that a refusal stores has words of the call.
+func TestOfARefusalTheModelThatJudgesIsGivenWhatThePersonSays(t *testing.T) {
+	t.Parallel()
+	r, j := judged(t, `
+{"calls":[{"tool":"edit","args":{"do":"a","path":"a"}}]}
+{"calls":[{"tool":"edit","args":{"do":"b","path":"b"}}]}
+{"text":"done"}`, always("no answer"))
+	r.w.OnAsk = AskWait
+	d := r.createWith(inAuto())
+	s, err := d.Run(t.Context(), prompt("go"))
+	if err != nil || len(j.asked) != 1 || !s.Turn.Open() {
+		t.Fatalf("asked %d times, %v, %+v", len(j.asked), err, s.Turn.End)
+	}
+	r.run(d, run.CallDecided{Call: "c_1", Content: "The person refused this call, and calls like it from now on (rule shell(echo MODEL)). They say: leave a: it is mine",
+		Decision: run.Decision{Answer: run.Never, Source: byPerson, Rule: "shell(echo MODEL)", Reason: "denied by a person, and a rule was stored: leave a: it is mine"}})
+	if len(j.asked) != 2 {
+		t.Fatalf("asked %d times", len(j.asked))
+	}
+	if given := string(j.asked[1].Messages[0].Body); strings.Contains(given, "MODEL") || !strings.Contains(given, `"person":["go","I refused a call. leave a: it is mine"]`) {
+		t.Errorf("it is given\n%s", given)
+	}
+}
+
 // After three refusals in a row a person is asked, and what a person decides begins the count anew.
 func TestAfterThreeRefusalsAPersonIsAsked(t *testing.T) {
 	t.Parallel()
