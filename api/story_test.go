@@ -91,8 +91,14 @@ func TestATaskIsPlannedAskedEditedStartedAllowedAndCompletedOverHTTP(t *testing.
 	}
 	reports := 0
 	for _, item := range s.do("GET", "/tasks/"+id+"/history?limit=500", "").is(200).items("items") {
-		if (value{t, item}).text("type") == "completion_report_submitted" {
+		switch e := (value{t, item}); e.text("type") {
+		case "completion_report_submitted":
 			reports++
+		case "agent_prompted":
+			model := e.text("data.model")
+			if want := "run " + e.text("run") + " was told assignment 1, with " + model; model == "" || e.text("words") != want {
+				t.Errorf("the history says %q, want %q", e.text("words"), want)
+			}
 		}
 	}
 	if reports != 1 {

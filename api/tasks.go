@@ -10,6 +10,7 @@ import (
 	"pawl/board"
 	"pawl/config"
 	"pawl/forms"
+	"pawl/report"
 	"pawl/store"
 	"pawl/task"
 )
@@ -166,6 +167,7 @@ func (s *Server) history(ctx context.Context, id task.ID, after int64, n int) ([
 		if lerr != nil {
 			return lines, lerr
 		}
+		line.Words = report.TaskWords(e)
 		lines = append(lines, line)
 	}
 	return lines, err

@@ -317,16 +317,6 @@ func (w *Workspace) Salvage(ctx context.Context, out string) ([]store.Salvaged, 
 	return runs, runlog.NoRuns(err)
 }
 
-// ModelOf returns the model, or the external agent, that a run has; empty: it is not known, as of one that was removed.
-func (w *Workspace) ModelOf(ctx context.Context, id run.ID) string {
-	st, err := w.reading()
-	if err != nil {
-		return ""
-	}
-	sum, _ := st.Run(ctx, id) // not found: what is not known
-	return sum.Model
-}
-
 // Outputs returns the stored outputs of the workspace's runs.
 func (w *Workspace) Outputs() *output.Store {
 	st, err := w.reading()

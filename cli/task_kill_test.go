@@ -97,7 +97,11 @@ func check(t *testing.T, ws *app.Workspace, s tasks.State) {
 		t.Fatal(err)
 	}
 	count := map[string]int{}
+	goesOn := map[run.ID]int{} // how often the history says that another process goes on with a run
 	for _, e := range events {
+		if p, ok := e.Payload.(tasks.Interrupted); ok && p.Cause == tasks.Lost {
+			goesOn[e.Run]++
+		}
 		typ, _, _, err := tasks.Encode(e.Payload)
 		if err != nil {
 			t.Fatal(err)
@@ -112,6 +116,10 @@ func check(t *testing.T, ws *app.Workspace, s tasks.State) {
 		prompted, submitted := 0, 0
 		for _, e := range log {
 			switch p := e.Payload.(type) {
+			case run.Resumed:
+				if p.Request {
+					goesOn[r.ID]--
+				}
 			case run.Prompted:
 				if !p.Continue {
 					prompted++
@@ -123,6 +131,9 @@ func check(t *testing.T, ws *app.Workspace, s tasks.State) {
 		want := 0
 		if r.Submitted != nil {
 			want = 1
+		}
+		if goesOn[r.ID] < 0 {
+			t.Fatalf("run %s was cut off %d times more than its task says", r.ID, -goesOn[r.ID])
 		}
 		if prompted != r.Prompted || submitted != want || err != nil && r.Prompted > 0 {
 			b, _ := json.Marshal(r)

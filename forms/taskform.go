@@ -112,12 +112,13 @@ type TaskLine struct {
 	Run     run.ID          `json:"run,omitempty"`
 	By      string          `json:"by,omitempty"`
 	Data    json.RawMessage `json:"data"`
+	Words   string          `json:"words,omitempty"` // that say it to people, in a history
 }
 
 // TaskLineOf returns an event of a task in that form.
 func TaskLineOf(id task.ID, e task.Event) (TaskLine, error) {
 	typ, version, data, err := task.Encode(e.Payload)
-	return TaskLine{e.Seq, e.At, typ, version, id, e.Run, e.By, data}, err
+	return TaskLine{e.Seq, e.At, typ, version, id, e.Run, e.By, data, ""}, err
 }
 
 // taskRemovedType is the type of the line that says that a task was removed.

@@ -39,7 +39,7 @@ func TaskWords(e task.Event) string {
 	case task.AgentCompleted:
 		return agentCompletedWords(e, p)
 	case task.AgentHandoffStarted:
-		return fmt.Sprintf("run %s was started by a call of run %s", e.Run, p.Parent)
+		return fmt.Sprintf("run %s was started by a call of run %s", e.Run, p.Parent) + With(p.Model)
 	case task.AgentHandoffCompleted:
 		return fmt.Sprintf("run %s: %s", e.Run, view.EndWords(p.End.End))
 	case task.ToolExecuted:
@@ -79,7 +79,7 @@ func TaskWords(e task.Event) string {
 	case task.CopyDiscarded:
 		return "the copy was discarded by " + e.By
 	case task.AgentPrompted:
-		return fmt.Sprintf("run %s was told assignment %d", e.Run, p.Number)
+		return fmt.Sprintf("run %s was told assignment %d", e.Run, p.Number) + With(p.Model)
 	case task.PlannerOutputSubmitted:
 		return "submitted: " + p.Output.Type
 	case task.PlanningCompleted:
@@ -94,6 +94,14 @@ func TaskWords(e task.Event) string {
 		return "the file " + p.ID + " was removed"
 	}
 	return ""
+}
+
+// With says with which model, or external agent, something was done; empty: it is not known.
+func With(model string) string {
+	if model == "" {
+		return ""
+	}
+	return ", with " + model
 }
 
 // What follows says each what one event is, for TaskWords.
@@ -185,6 +193,8 @@ func permissionDecidedWords(e task.Event, p task.PermissionDecided) string {
 
 func taskInterruptedWords(e task.Event, p task.Interrupted) string {
 	switch {
+	case p.Cause == task.Lost:
+		return fmt.Sprintf("goes on: its process ended without a word after %s (run %s)", p.Since.Local().Format(time.TimeOnly), e.Run)
 	case p.Cause != run.ByPerson && p.Cause != run.ByWait:
 		return view.InterruptWords(run.Interrupted{Cause: p.Cause})
 	case e.By != "":

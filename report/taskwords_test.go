@@ -3,6 +3,7 @@ package report
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	"pawl/task"
 )
@@ -15,6 +16,20 @@ func TestEveryEventOfATaskHasWords(t *testing.T) {
 		fill(v)
 		if words := TaskWords(task.Event{Payload: v.Interface().(task.Payload)}); words == "" {
 			t.Errorf("%s has no words", name)
+		}
+	}
+}
+
+func TestTheHistorySaysWhoWorkedAndWhatWasCutOff(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[string]task.Payload{
+		"run r was told assignment 2, with codex/default":                  task.AgentPrompted{Number: 2, Model: "codex/default"},
+		"run r was told assignment 2":                                      task.AgentPrompted{Number: 2}, // by an older pawl
+		"run r was started by a call of run p, with opencode/m":            task.AgentHandoffStarted{Parent: "p", Model: "opencode/m"},
+		"goes on: its process ended without a word after 12:00:05 (run r)": task.Interrupted{Cause: task.Lost, Since: time.Date(2026, 11, 29, 12, 0, 5, 0, time.Local)},
+	} {
+		if got := TaskWords(task.Event{Run: "r", Payload: p}); got != want {
+			t.Errorf("it says %q, want %q", got, want)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func TestWordsForATaskThatHasEndedContinueItsConversation(t *testing.T) {
 	if k.s.Seq != before || k.s.Messages[1].State != MessageIsDelivered {
 		t.Errorf("said twice: %+v", k.s.Messages)
 	}
-	k.must("", Prompt{"w", 2, 2})
+	k.must("", Prompt{"w", 2, 2, ""})
 	k.must("developer", submit("w", 2, itsFailed))
 	if err := k.try("anna", Say{ID: "m3", Text: "Then not."}); err == nil || !strings.Contains(err.Error(), "still being stopped") {
 		t.Errorf("said while its run ends: %v", err)
@@ -76,7 +76,7 @@ func TestWordsForAFailedPlanGoBackToThePlanner(t *testing.T) {
 	if c := k.start(); !c.New || c.Number != 2 || !strings.HasPrefix(c.Input, "Plan this task.") || !strings.HasSuffix(c.Input, "There is a key now.") {
 		t.Errorf("a run that never began is told %+v", c)
 	}
-	k.must("", Prompt{"p", 2, 1})
+	k.must("", Prompt{"p", 2, 1, ""})
 	k.must("task-validator", submit("p", 1, aRefusal))
 	k.must("", ended("p", run.Completed))
 	k.must("anna", Say{ID: "m2", Text: "There are files."})
@@ -112,11 +112,11 @@ func TestARunThatBeginsAnewIsToldWhatWasDoneAndSaid(t *testing.T) {
 	k = newCard(t, Created{})
 	k.completed()
 	k.must("anna", Say{ID: "m2", Text: "Rename it."})
-	k.must("", Prompt{"w", 2, 2})
+	k.must("", Prompt{"w", 2, 2, ""})
 	k.must("developer", submit("w", 2, itsBlocked))
 	k.must("", ended("w", run.Completed))
 	k.must("anna", Resume{Words: "You have them now."})
-	k.must("", Prompt{"w", 3, 3})
+	k.must("", Prompt{"w", 3, 3, ""})
 	k.must("developer", submit("w", 3, aReport))
 	k.must("", ended("w", run.Completed))
 	k.must("anna", Reopen{})

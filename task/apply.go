@@ -160,7 +160,7 @@ func (p AgentPrompted) apply(s *State, e Event) error {
 	if r == nil || p.Number != len(r.Assignments) || p.Number <= r.Prompted {
 		return refuse("assignment %d of run %s was said already, or is not asked", p.Number, e.Run)
 	}
-	r.Prompted = p.Number
+	r.Prompted, r.Model = p.Number, p.Model
 	return nil
 }
 
@@ -252,11 +252,11 @@ func (p AgentHandoffStarted) apply(s *State, e Event) error {
 	case s.find(p.Parent) < 0:
 		return refuse("run %s was started by run %s, which is not one of the task's", e.Run, p.Parent)
 	case r == nil:
-		s.Chain = append(slices.Clip(s.Chain), Run{ID: e.Run, Agent: p.Agent, Parent: p.Parent, Call: p.Call, Started: e.At})
+		s.Chain = append(slices.Clip(s.Chain), Run{ID: e.Run, Agent: p.Agent, Model: p.Model, Parent: p.Parent, Call: p.Call, Started: e.At})
 	case r.Parent != p.Parent:
 		return refuse("run %s has another parent", e.Run)
 	default:
-		r.Ended = false // it is continued
+		r.Ended, r.Model = false, p.Model // it is continued
 	}
 	return nil
 }

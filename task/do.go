@@ -120,6 +120,7 @@ type (
 		Run    run.ID
 		Number int
 		Turn   int
+		Model  string
 	}
 	// Tell says a queued message to a run.
 	Tell struct {

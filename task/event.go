@@ -136,8 +136,9 @@ type Assigned struct {
 
 // AgentPrompted says that the input of an assignment is in the log of its run.
 type AgentPrompted struct {
-	Number int `json:"number"`
-	Turn   int `json:"turn"` // of the run
+	Number int    `json:"number"`
+	Turn   int    `json:"turn"`            // of the run
+	Model  string `json:"model,omitempty"` // that the run has then, or the external agent
 }
 
 // A Submission says which result of which run it is.
@@ -200,6 +201,7 @@ type AgentHandoffStarted struct {
 	Parent run.ID     `json:"parent"`
 	Call   run.CallID `json:"call"`
 	Agent  string     `json:"agent,omitempty"`
+	Model  string     `json:"model,omitempty"` // that the run has, or the external agent
 	Input  string     `json:"input,omitempty"` // cut
 }
 
@@ -242,10 +244,15 @@ type OutputReminderSent struct {
 	Number int    `json:"number"` // in its assignment, from 1
 }
 
-// Interrupted says that the turn of a run was interrupted.
+// Interrupted says that the turn of a run was interrupted, or with the cause [Lost] that another process goes on with
+// what one that ended without a word has left in the middle of it.
 type Interrupted struct {
 	Cause run.Cause `json:"cause"`
+	Since time.Time `json:"since,omitzero"` // with Lost: of the last that the process has recorded of the run
 }
+
+// Lost is the cause of an interrupt that no process has recorded itself, such as one that was killed.
+const Lost run.Cause = "lost"
 
 // MessageQueued is something said to the agent of the task.
 type MessageQueued struct {

@@ -35,7 +35,7 @@ func TestStatesShareNothing(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
 	k.must("anna", StartPlanning{"p", "task-validator"})
-	k.must("", Prompt{"p", 1, 1})
+	k.must("", Prompt{"p", 1, 1, ""})
 	k.must("task-validator", submit("p", 1, someAsked))
 	k.must("", ended("p", run.Completed))
 	before, clone := k.s, k.s.Clone()
@@ -69,14 +69,14 @@ func TestAResultWithoutMeaningIsNotAccepted(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
 	k.must("anna", StartPlanning{"p", "task-validator"})
-	k.must("", Prompt{"p", 1, 1})
+	k.must("", Prompt{"p", 1, 1, ""})
 	if err := k.try("task-validator", submit("p", 1, PlannerOutput{Type: OutputQuestions})); !errors.As(err, new(*InputError)) {
 		t.Errorf("no questions: %v", err)
 	}
 	k.must("task-validator", submit("p", 1, aPlan))
 	k.must("", ended("p", run.Completed))
 	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1})
+	k.must("", Prompt{"w", 1, 1, ""})
 	if err := k.try("developer", submit("w", 1, Report{Status: ReportBlocked, Summary: "Half."})); !errors.As(err, new(*InputError)) {
 		t.Errorf("blocked by nothing: %v", err)
 	}
@@ -121,7 +121,7 @@ func TestAMessageIsTakenBackUntilItIsDelivered(t *testing.T) {
 		t.Errorf("the messages are %+v", k.s.Messages)
 	}
 	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1})
+	k.must("", Prompt{"w", 1, 1, ""})
 	k.must("anna", Say{ID: "m2", Text: "Be slow."})
 	k.must("", Tell{Run: "w", ID: "m2"})
 	if err := k.try("anna", MessageWithdrawn{"m2"}); err == nil {

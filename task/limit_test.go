@@ -72,7 +72,7 @@ func TestATaskFailsAtALimitThatIsNotWaitedFor(t *testing.T) {
 	for n := 2; n <= maxLimitWaits+1; n++ {
 		k.must("", limited("w", at))
 		k.must("", LimitOver{at})
-		k.must("", Prompt{"w", n, n})
+		k.must("", Prompt{"w", n, n, ""})
 		k.wantStatus(Active)
 	}
 	k.must("", limited("w", at))

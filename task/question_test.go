@@ -47,7 +47,7 @@ func TestAWorkersQuestionIsAQuestionOfItsTask(t *testing.T) {
 	if err := k.try("anna", SubmitAnswers{Answers: []string{"a"}}); err == nil {
 		t.Error("answered twice")
 	}
-	k.must("", Prompt{"w", 2, 2})
+	k.must("", Prompt{"w", 2, 2, ""})
 	k.must("anna", Pause{})
 	k.must("", ended("w", run.EndInterrupted))
 	if slices.Contains(k.s.May(), OnAnswers) || k.s.WaitsFor() != "paused" {
@@ -57,7 +57,7 @@ func TestAWorkersQuestionIsAQuestionOfItsTask(t *testing.T) {
 		t.Error("a paused task was answered")
 	}
 	k.must("anna", Resume{})
-	k.must("", Prompt{"w", 3, 3})
+	k.must("", Prompt{"w", 3, 3, ""})
 	k.must("developer", submit("w", 1, aReport))
 	if n := len(k.s.Questions); n != 1 {
 		t.Errorf("%d questions are left", n)
@@ -78,7 +78,7 @@ func TestAPlannersQuestionInTheMiddleGoesBackToIt(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
 	k.must("anna", StartPlanning{"p", "task-validator"})
-	k.must("", Prompt{"p", 1, 1})
+	k.must("", Prompt{"p", 1, 1, ""})
 	k.must("", asked("p"))
 	k.must("anna", SubmitAnswers{Answers: []string{"a"}})
 	k.wantStatus(Planning)

@@ -25,7 +25,7 @@ func TestATaskThatStartsByItself(t *testing.T) {
 	if k.s.Seq != before {
 		t.Error("it was planned twice")
 	}
-	k.must("", Prompt{"p", 1, 1})
+	k.must("", Prompt{"p", 1, 1, ""})
 	k.must("task-validator", submit("p", 1, someAsked))
 	k.must("", ended("p", run.Completed))
 	k.wantStatus(AwaitingInput)
@@ -33,7 +33,7 @@ func TestATaskThatStartsByItself(t *testing.T) {
 		t.Error("it starts before its questions are answered")
 	}
 	k.must("anna", SubmitAnswers{Answers: []string{"yes", "no"}})
-	k.must("", Prompt{"p", 2, 2})
+	k.must("", Prompt{"p", 2, 2, ""})
 	k.must("task-validator", submit("p", 2, aPlan))
 	k.must("", ended("p", run.Completed))
 	if !k.s.Starts() {
@@ -41,7 +41,7 @@ func TestATaskThatStartsByItself(t *testing.T) {
 	}
 	k.must("", Proceed{From: Planned, Run: "w", Agent: "developer"})
 	k.wantStatus(Active)
-	k.must("", Prompt{"w", 1, 1})
+	k.must("", Prompt{"w", 1, 1, ""})
 	k.must("developer", submit("w", 1, aReport))
 	k.must("", ended("w", run.Completed))
 	k.must("anna", Reopen{})

@@ -101,7 +101,8 @@ type Permission struct {
 type Run struct {
 	ID     run.ID     `json:"run"`
 	Agent  string     `json:"agent"`
-	Kind   Kind       `json:"kind,omitempty"` // empty for a child run
+	Model  string     `json:"model,omitempty"` // of its last assignment; empty: it was not told it yet
+	Kind   Kind       `json:"kind,omitempty"`  // empty for a child run
 	Parent run.ID     `json:"parent,omitempty"`
 	Call   run.CallID `json:"call,omitempty"` // of the parent, that started it
 

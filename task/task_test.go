@@ -130,7 +130,7 @@ func asked(id run.ID) End {
 func (k *card) planned() {
 	k.t.Helper()
 	k.must("anna", StartPlanning{"p", "task-validator"})
-	k.must("", Prompt{"p", 1, 1})
+	k.must("", Prompt{"p", 1, 1, ""})
 	k.must("task-validator", submit("p", 1, aPlan))
 	k.must("", ended("p", run.Completed))
 	k.wantStatus(Planned)
@@ -141,7 +141,7 @@ func (k *card) working() {
 	k.t.Helper()
 	k.planned()
 	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1})
+	k.must("", Prompt{"w", 1, 1, ""})
 }
 
 func TestATaskFromItsCreationToItsReport(t *testing.T) {
@@ -149,7 +149,7 @@ func TestATaskFromItsCreationToItsReport(t *testing.T) {
 	k := newCard(t, Created{})
 	k.must("anna", StartPlanning{"p", "task-validator"})
 	k.wantOwed("start/p/1")
-	k.must("", Prompt{"p", 1, 1})
+	k.must("", Prompt{"p", 1, 1, ""})
 	k.wantOwed("drive/p")
 	k.must("task-validator", submit("p", 1, someAsked))
 	k.wantStatus(AwaitingInput)
@@ -169,7 +169,7 @@ func TestATaskFromItsCreationToItsReport(t *testing.T) {
 	if start.New || !strings.Contains(start.Input, "1. Hidden ones too?\nYes.") || !strings.Contains(start.Input, "2. Folders too?\nNo.") {
 		t.Errorf("the answers go back as %+v", start)
 	}
-	k.must("", Prompt{"p", 2, 2})
+	k.must("", Prompt{"p", 2, 2, ""})
 	k.must("task-validator", submit("p", 2, aPlan))
 	k.must("", ended("p", run.Completed))
 	k.wantStatus(Planned)
@@ -181,7 +181,7 @@ func TestATaskFromItsCreationToItsReport(t *testing.T) {
 	if in := k.s.Next()[0].(StartRun).Input; !strings.Contains(in, "Steps:\n- count\n") || !strings.Contains(in, "Hidden ones too?\n  Yes.") {
 		t.Errorf("the worker is told %s", in)
 	}
-	k.must("", Prompt{"w", 1, 1})
+	k.must("", Prompt{"w", 1, 1, ""})
 	k.must("ben", Say{ID: "m1", Text: "Be quick."})
 	k.wantOwed("drive/w", "deliver/m1")
 	k.must("", Tell{Run: "w", ID: "m1"})
@@ -222,7 +222,7 @@ func TestASecondSubmissionChangesNothing(t *testing.T) {
 		t.Errorf("a report of another task's run: %+v", err)
 	}
 	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1})
+	k.must("", Prompt{"w", 1, 1, ""})
 	k.must("anna", Pause{})
 	if err := k.try("x", submit("w", 1, aReport)); !errors.As(err, &e) || e.Kind != NotAtWork {
 		t.Errorf("a report of a run that was stopped: %+v", err)
@@ -272,14 +272,14 @@ func TestAWaitingTaskContinuesInTheSameConversation(t *testing.T) {
 	if start.Run != "w" || start.Number != 2 || start.Input != "You have them now.\n\nAnd be quick." {
 		t.Errorf("it is resumed with %+v", start)
 	}
-	k.must("", Prompt{"w", 2, 2})
+	k.must("", Prompt{"w", 2, 2, ""})
 	k.must("", ended("w", run.Asked))
 	k.wantStatus(Waiting)
 	if err := k.try("anna", Resume{}); err == nil {
 		t.Error("a question was answered with nothing")
 	}
 	k.must("anna", Resume{Words: "Blue."})
-	k.must("", Prompt{"w", 3, 3})
+	k.must("", Prompt{"w", 3, 3, ""})
 	k.must("developer", submit("w", 3, aReport))
 	k.must("", ended("w", run.Completed))
 	k.must("anna", Reopen{})
@@ -305,7 +305,7 @@ func TestTheEndOfAnEarlierAssignmentEndsNothing(t *testing.T) {
 	if start, ok := k.s.Next()[0].(StartRun); !ok || start.Number != 2 {
 		t.Errorf("owed is %+v", k.s.Next())
 	}
-	k.must("", Prompt{"w", 2, 2})
+	k.must("", Prompt{"w", 2, 2, ""})
 	stopped.Number = 2
 	k.must("", stopped)
 	k.wantStatus(Waiting)
@@ -354,7 +354,7 @@ func TestAReportIsFormerWhenItsWorkIsBegunAnew(t *testing.T) {
 	}
 	former("without a report", false)
 	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1})
+	k.must("", Prompt{"w", 1, 1, ""})
 	k.must("", submit("w", 1, itsFailed))
 	k.must("", ended("w", run.Completed))
 	former("failed by it", false)
@@ -362,7 +362,7 @@ func TestAReportIsFormerWhenItsWorkIsBegunAnew(t *testing.T) {
 	former("to be started again", true)
 	k.must("anna", Start{Run: "v", Agent: "developer"})
 	former("started again", true)
-	k.must("", Prompt{"v", 1, 1})
+	k.must("", Prompt{"v", 1, 1, ""})
 	k.must("", submit("v", 1, itsBlocked))
 	k.must("", ended("v", run.Completed))
 	former("blocked by another", false)
@@ -378,7 +378,7 @@ func TestABudgetThatIsSpentIsRaisedBeforeTheNextStep(t *testing.T) {
 	spends := ended("w", run.Completed)
 	spends.Usage = run.Usage{Output: 1, Cost: 1, Priced: true}
 	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1})
+	k.must("", Prompt{"w", 1, 1, ""})
 	k.must("", submit("w", 1, aReport))
 	k.must("", spends)
 	k.wantStatus(Completed)
@@ -399,7 +399,7 @@ func TestABudgetThatIsSpentStartsNothing(t *testing.T) {
 	if left := k.s.Next()[0].(StartRun).Left; left.Cost < 0.09 || left.Cost > 0.11 {
 		t.Errorf("left is %+v", left)
 	}
-	k.must("", Prompt{"w", 1, 1})
+	k.must("", Prompt{"w", 1, 1, ""})
 	k.must("", ended("w", run.LimitReached))
 	k.wantStatus(Waiting)
 	if err := k.try("anna", Resume{}); err == nil || !strings.Contains(err.Error(), "its budget of $0.60 is spent") {
@@ -424,7 +424,7 @@ func TestABudgetThatIsSpentStartsNothing(t *testing.T) {
 	if left := k.s.Next()[0].(StartRun).Left; k.s.Budget.Cost != 5 || left.Cost != 4 {
 		t.Errorf("the budget is %+v, and left is %+v", k.s.Budget, left)
 	}
-	k.must("", Prompt{"w", 2, 2})
+	k.must("", Prompt{"w", 2, 2, ""})
 	k.must("", ended("w", run.LimitReached)) // another limit, that of its steps
 	if w := k.s.Status; !strings.HasSuffix(w.Detail, "so it was") {
 		t.Errorf("it waits because %s", w.Detail)
@@ -532,7 +532,7 @@ func TestAnotherAgentCarriesOn(t *testing.T) {
 	if err := k.try("reviewer", submit("w2", 1, aReport)); !errors.As(err, &early) || early.Kind != WrongAssignment {
 		t.Errorf("a result before the words of its assignment were said: %v", err)
 	}
-	k.must("", Prompt{"w2", 1, 1})
+	k.must("", Prompt{"w2", 1, 1, ""})
 	k.must("reviewer", submit("w2", 1, itsBlocked))
 	k.must("", ended("w2", run.Completed))
 	k.must("anna", HandOn{Run: "w3", Agent: "developer"})
@@ -555,7 +555,7 @@ func TestATaskHasOneCopyAtATime(t *testing.T) {
 	if in := k.s.Next()[0].(StartRun).Input; !strings.Contains(in, "on the branch pawl/t") {
 		t.Errorf("the agent is not told of the copy: %s", in)
 	}
-	k.must("", Prompt{"w", 1, 1})
+	k.must("", Prompt{"w", 1, 1, ""})
 	k.must("", ended("w", run.LimitReached))
 	if err := k.try("anna", CopyDiscarded{}); err == nil || !strings.Contains(err.Error(), "when it is resumed") {
 		t.Errorf("discarded while a run waits in it: %v", err)
@@ -572,7 +572,7 @@ func TestATaskHasOneCopyAtATime(t *testing.T) {
 		t.Errorf("what was done is merged, and the next step is %q", next)
 	}
 	k.must("anna", Say{ID: "m1", Text: "Once more."})
-	k.must("", Prompt{"w", 2, 2})
+	k.must("", Prompt{"w", 2, 2, ""})
 	k.must("developer", submit("w", 2, aReport))
 	k.must("", ended("w", run.Completed))
 	if next := k.s.NextStep(); !strings.Contains(next, "pawl task merge") {
@@ -626,7 +626,7 @@ func TestAMessageThatWasNotHeardIsToldWithTheNextWords(t *testing.T) {
 	if m := k.s.Messages[0]; m.State != MessageIsDelivered || r.Assignments[1].Input != "Stop at ten." {
 		t.Errorf("the run is told %q, and the message is %+v", r.Assignments[1].Input, m)
 	}
-	k.must("", Prompt{"w", 2, 2})
+	k.must("", Prompt{"w", 2, 2, ""})
 	k.must("anna", Say{ID: "m2", Text: "And ask."})
 	k.must("", Tell{Run: "w", ID: "m2", AtTurnEnd: true})
 	k.must("", MessageDelivered{ID: "m2"}) // the turn has ended, and the next one has begun with it
@@ -734,7 +734,7 @@ func TestSimulationOfTasks(t *testing.T) {
 				HandOn{fresh(), []string{"reviewer", "developer"}[rng.IntN(2)], text},
 				[]Action{CopyMade{Dir: "/c", Branch: "b", Base: "1"}, CopyMerged{"b", text}, CopyDiscarded{}}[rng.IntN(3)],
 				Retry{}, Reopen{}, Say{ID: fmt.Sprint("m", rng.IntN(5)), Text: text}, MessageWithdrawn{fmt.Sprint("m", rng.IntN(5))}, Tell{Run: id, ID: fmt.Sprint("m", rng.IntN(5))}, MessageReturned{ID: fmt.Sprint("m", rng.IntN(5))}, MessageDelivered{ID: fmt.Sprint("m", rng.IntN(5))},
-				Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, len(r.Assignments), 1}, Prompt{id, 1, 1},
+				Prompt{id, len(r.Assignments), 1, ""}, Prompt{id, len(r.Assignments), 1, ""}, Prompt{id, len(r.Assignments), 1, ""}, Prompt{id, len(r.Assignments), 1, ""}, Prompt{id, 1, 1, ""},
 				submit(id, len(r.Assignments), []Output{aPlan, aReport, itsBlocked}[rng.IntN(3)]), Start{Run: fresh(), Agent: "developer"}, Resume{Words: text},
 				submit(id, len(r.Assignments), []Output{aPlan, someAsked, aRefusal}[rng.IntN(3)]), submit(id, len(r.Assignments), []Output{aReport, itsBlocked, itsFailed}[rng.IntN(3)]),
 				asked(id), ended(id, []run.End{run.Completed, run.Asked, run.EndInterrupted, run.LimitReached, run.LoopStopped, run.EndFailed, run.EndRefused}[rng.IntN(7)]),
@@ -750,7 +750,7 @@ func TestSimulationOfTasks(t *testing.T) {
 			if owed := k.s.Next(); rng.IntN(3) == 0 && len(owed) > 0 { // what is owed is done now and then
 				switch c := owed[0].(type) {
 				case StartRun:
-					a = Prompt{c.Run, c.Number, 1}
+					a = Prompt{c.Run, c.Number, 1, ""}
 				case DriveRun:
 					r, _ := k.s.Run(c.Run)
 					a = submit(c.Run, len(r.Assignments), []Output{aPlan, someAsked, aReport, itsBlocked, itsFailed}[rng.IntN(5)])

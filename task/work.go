@@ -267,7 +267,7 @@ func (a Prompt) do(s State) ([]Event, error) {
 	if !slices.ContainsFunc(s.Next(), func(c Command) bool { return c.Key() == StartRun{Run: a.Run, Number: a.Number}.Key() }) {
 		return nil, s.not("prompt", fmt.Sprintf("assignment %d of run %s is not owed", a.Number, a.Run))
 	}
-	return []Event{{Run: a.Run, Payload: AgentPrompted{a.Number, a.Turn}}}, nil
+	return []Event{{Run: a.Run, Payload: AgentPrompted{a.Number, a.Turn, a.Model}}}, nil
 }
 
 func (a End) do(s State) ([]Event, error) {

@@ -38,7 +38,7 @@ func (c *consequences) all(batches []*task.Batch, events []run.Event) error {
 	for _, b := range batches {
 		for _, action := range b.Actions {
 			if p, ok := action.(task.Prompt); ok {
-				p.Turn = c.s.Turn.N + 1
+				p.Turn, p.Model = c.s.Turn.N+1, c.after.Config.Model
 				action = p
 			}
 			if b.Refused = c.do("", action); b.Refused != nil {
@@ -106,6 +106,11 @@ func (c *consequences) event(e run.Event, later []run.Event) error {
 		if r, ok := c.state.Run(c.run); ok && p.Reason == run.TellOutput && r.Kind != "" {
 			return c.note("", task.OutputReminderSent{Tool: c.s.Config.Output.Tool, Number: r.Reminders + 1})
 		}
+	case run.Resumed:
+		// A call that starts a child run is not cut off: where something was under way, the child says so.
+		if p.Request || slices.ContainsFunc(c.s.Turn.Calls, func(call *run.CallState) bool { return call.Status == run.CallRunning && !call.StartsChild() }) {
+			return c.note("", task.Interrupted{Cause: task.Lost, Since: c.s.At})
+		}
 	case run.Interrupted:
 		return c.note(p.By, task.Interrupted{Cause: p.Cause})
 	case run.Submitted:
@@ -142,7 +147,7 @@ func (c *consequences) child(words string) error {
 	if r, ok := c.state.Run(c.run); ok && !r.Ended {
 		return nil
 	}
-	return c.note("", task.AgentHandoffStarted{Parent: created.Parent, Call: created.ParentCall, Agent: created.Agent, Input: clip(words)})
+	return c.note("", task.AgentHandoffStarted{Parent: created.Parent, Call: created.ParentCall, Agent: created.Agent, Model: c.after.Config.Model, Input: clip(words)})
 }
 
 // maxKept bounds what the log of a task keeps of words that the log of the run has, in characters.

@@ -124,7 +124,7 @@ function side(rail, task, load, signal) {
 		h("details", { ontoggle: async (/** @type {any} */ e) => {
 			if (!e.target.open) return;
 			const { items } = await get(`/tasks/${task.id}/history`, { limit: 500 }, signal);
-			fill(history, items.map((l) => h("li", null, h("time", { dateTime: l.at }, when(l.at)), " ", dots(l.type.replaceAll("_", " "), l.by, l.data.detail))));
+			fill(history, items.map((l) => h("li", null, h("time", { dateTime: l.at }, when(l.at)), " ", dots(l.by, l.words || l.type.replaceAll("_", " ")))));
 		} }, h("summary", null, "History"), history));
 }
 

@@ -514,15 +514,11 @@ func taskShowCommand(inv *command.Invocation) *cobra.Command {
 				if lerr != nil {
 					return lerr
 				}
+				line.Words = report.TaskWords(e)
 				if *asJSON {
 					lerr = inv.Encode(line)
 				} else {
-					words := firstLine(report.TaskWords(e))
-					switch e.Payload.(type) {
-					case tasks.PlanningStarted, tasks.AgentStarted:
-						words += with(ws.ModelOf(ctx, e.Run))
-					}
-					_, lerr = fmt.Fprintf(inv.Stdout, "%5d  %s  %-27s  %s\n", e.Seq, e.At.Local().Format("15:04:05.000"), line.Type, command.Visible(command.OneLine(words, command.MaxTitle)))
+					_, lerr = fmt.Fprintf(inv.Stdout, "%5d  %s  %-27s  %s\n", e.Seq, e.At.Local().Format("15:04:05.000"), line.Type, command.Visible(command.OneLine(firstLine(line.Words), command.MaxTitle)))
 				}
 				if lerr != nil {
 					return lerr
@@ -552,11 +548,7 @@ func taskShowCommand(inv *command.Invocation) *cobra.Command {
 			}
 			return inv.Encode(f)
 		}
-		models := map[run.ID]string{}
-		for _, r := range s.Chain {
-			models[r.ID] = ws.ModelOf(ctx, r.ID)
-		}
-		_, err = fmt.Fprint(inv.Stdout, command.Visible(taskPage(s, sum[0].Live, stored, models)))
+		_, err = fmt.Fprint(inv.Stdout, command.Visible(taskPage(s, sum[0].Live, stored)))
 		return err
 	})
 }
@@ -570,17 +562,8 @@ func firstLine(s string) string {
 	return line
 }
 
-// with says which model, or program, a run works with.
-func with(model string) string {
-	if model == "" {
-		return ""
-	}
-	return ", with " + model
-}
-
-// taskPage is a task as people read it. stored are the answers to its calls that no process has taken yet, and models
-// those of its runs.
-func taskPage(s tasks.State, live tasks.Live, stored map[tasks.Permission]*request.Decide, models map[run.ID]string) string {
+// taskPage is a task as people read it. stored are the answers to its calls that no process has taken yet.
+func taskPage(s tasks.State, live tasks.Live, stored map[tasks.Permission]*request.Decide) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	status := s.Status.Name.Words()
@@ -668,7 +651,7 @@ func taskPage(s tasks.State, live tasks.Live, stored map[tasks.Permission]*reque
 			} else if live.Queued != "" {
 				end = "has not begun to work"
 			}
-			line("- %s %s%s · %s · %s", r.ID, r.Agent, with(models[r.ID]), end, view.Money(r.Usage))
+			line("- %s %s%s · %s · %s", r.ID, r.Agent, report.With(r.Model), end, view.Money(r.Usage))
 		}
 	}
 	for _, p := range s.Permissions {
