@@ -376,8 +376,9 @@ func (k Kind) ToolSchema(authored json.RawMessage) (json.RawMessage, error) {
 	return authored, nil
 }
 
-// askPatience is the longest wait for a program to print its version or its login status.
-const askPatience = 20 * time.Second
+// askPatience is the longest wait for a program to print its version or its login status. Where fifty processes compute on two
+// cores, OpenCode was seen to need 90 seconds for that, and a task of a person who is not logged in began.
+const askPatience = 3 * time.Minute
 
 // Version asks the program at path for its version.
 func (k Kind) Version(path string, env []string) (string, error) {
