@@ -331,7 +331,7 @@ func (p *place) condition() (condition, error) {
 		}
 		c.hash = hashOf(content)
 	case 0:
-		return c, fmt.Errorf("%s is %w", p.rel, &tree.NotRegularError{Mode: info.Mode()})
+		return c, fmt.Errorf("%s cannot be restored: %w", p.rel, &tree.NotRegularError{Mode: info.Mode()})
 	}
 	return c, nil
 }

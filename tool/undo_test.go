@@ -229,6 +229,25 @@ func TestUndoIsWholeOrNotAtAll(t *testing.T) {
 	holds("z", "z2\n")(t, env, tool.Result{})
 }
 
+func TestUndoSaysWhatIsInTheWayAndLeavesIt(t *testing.T) {
+	t.Parallel()
+	env := tooltest.NewEnv(t, nil)
+	made := call(t, env, tool.Write(), map[string]any{"path": "d/x", "content": "new\n"}).Files
+	path := filepath.Join(env.Workspace, "d/x")
+	for want, put := range map[string]func() error{
+		"d/x cannot be restored: it is a named pipe, not a file": func() error { return syscall.Mkfifo(path, 0o600) },
+		"d/x was changed after this":                             func() error { return os.Mkdir(path, 0o700) },
+	} {
+		if err := errors.Join(os.Remove(path), put()); err != nil {
+			t.Fatal(err)
+		}
+		report, err := tool.Undo(env, made)
+		if err != nil || len(report.Changes) > 0 || len(report.Skipped) != 1 || report.Skipped[0].Reason != want {
+			t.Errorf("want %q, got %+v, %v", want, report, err)
+		}
+	}
+}
+
 func TestKeptContentsAreForThisUserAlone(t *testing.T) {
 	t.Parallel()
 	env := tooltest.NewEnv(t, map[string]string{"f": "x\n"})
