@@ -463,7 +463,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 		Hooks:        sync.OnceValue(func() *hook.Set { return w.hookSet(s) }),
 		Own:          w.own(),
 		Reads:        w.skillDirs(),
-		Outputs:      w.outputs().With(worker.Logs(st)),
+		Outputs:      w.outputsIn(st).With(worker.Logs(st)),
 		OutputLimits: s.OutputLimits(),
 		Root:         w.asRoot(),
 		OnAsk:        onAsk,
@@ -496,9 +496,16 @@ func (w *Workspace) asks(s *settings) bool {
 	return w.opt.Asks && w.opt.OnAsk == "" && (len(set) == 0 || set[0].Source == config.FromDefault)
 }
 
-// outputs returns the store of the workspace's outputs, without those that are in logs.
+// outputs returns the folder of the workspace's outputs. What is stored may be with the runs instead: see outputsIn.
 func (w *Workspace) outputs() *output.Store {
 	return output.NewStore(filepath.Join(w.State, "outputs"))
+}
+
+// outputsIn returns the store of the outputs of the runs in st, without those that are in logs: they are in st, if machines
+// share it, and otherwise in the workspace's folder.
+func (w *Workspace) outputsIn(st store.Store) *output.Store {
+	shared, _ := st.(output.Shared)
+	return w.outputs().In(shared)
 }
 
 // own returns pawl's own folders and files, where no call writes.

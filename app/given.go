@@ -238,7 +238,11 @@ func (s *Session) Store(ctx context.Context, name string, r io.Reader, limit int
 
 // storeFor is [Session.Store] for a run.
 func (w *Workspace) storeFor(ctx context.Context, of run.Created, name string, r io.Reader, limit int64) ([]run.Part, error) {
-	st := w.outputs()
+	runs, err := w.writing()
+	if err != nil {
+		return nil, err
+	}
+	st := w.outputsIn(runs)
 	key := output.Key{Conversation: of.Conversation(), Run: of.Run, Call: run.CallID(name)}
 	for n := 2; ; n++ {
 		old, err := st.Open(key)

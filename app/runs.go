@@ -323,5 +323,5 @@ func (w *Workspace) Outputs() *output.Store {
 	if err != nil {
 		return w.outputs()
 	}
-	return w.outputs().With(worker.Logs(st))
+	return w.outputsIn(st).With(worker.Logs(st))
 }

@@ -39,7 +39,7 @@ func (w *Workspace) keptForRemoval(dry bool) (retention.State, error) {
 }
 
 func (w *Workspace) keptIn(st store.Database) retention.State {
-	return retention.State{Store: st, Outputs: w.outputs(), Dir: w.State, Workspace: w.Dir, StateDir: w.env.StateDir()}
+	return retention.State{Store: st, Outputs: w.outputsIn(st), Dir: w.State, Workspace: w.Dir, StateDir: w.env.StateDir()}
 }
 
 // Usage returns how many bytes on the disk what is kept of this workspace takes, by part.
@@ -113,11 +113,12 @@ func (w *Workspace) tidyAttachments(ctx context.Context) error {
 // first; never those that a run may still refer to, because its turn is open or it waits
 // for an answer. With dry it only says what it would remove.
 func (w *Workspace) PruneOutputs(ctx context.Context, quota output.Quota, dry bool) (output.Pruned, error) {
-	k, err := w.kept()
+	// Files can be removed also where the disk is too full to open the log for writing.
+	k, err := w.keptForRemoval(dry || w.env.Get(config.StoreVariable) == "")
 	if err != nil {
 		return output.Pruned{}, err
 	}
-	return w.outputs().Prune(quota, k.LiveOutputs(ctx), dry)
+	return k.Outputs.Prune(quota, k.LiveOutputs(ctx), dry)
 }
 
 // tidyEvery is how often Tidy looks for runs that are too old, and tempAge how old what
@@ -136,7 +137,7 @@ func (w *Workspace) Tidy(ctx context.Context) []string {
 		return nil // no run was driven with it
 	}
 	var removed []string
-	if quota := c.OutputQuota(); w.outputs().Exceeds(quota) {
+	if quota := c.OutputQuota(); w.Outputs().Exceeds(quota) {
 		pruned, err := w.PruneOutputs(ctx, quota, false)
 		if err != nil {
 			w.logger().Warn("outputs were not pruned", "error", err)

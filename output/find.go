@@ -114,7 +114,7 @@ func compareAge(a, b Meta) int {
 
 // in returns what is known of the outputs in a scope, in no order; those in logs are not described.
 func (s *Store) in(scope Scope) ([]Meta, error) {
-	all, err := s.below(filepath.Join(s.dir, fileName(string(scope.Conversation))))
+	all, err := s.metas(scope.Conversation, "")
 	if err == nil && s.logs != nil {
 		var runs []run.ID
 		runs, err = s.logs.RunsOf(scope.Conversation)
@@ -125,7 +125,7 @@ func (s *Store) in(scope Scope) ([]Meta, error) {
 	for _, p := range scope.Also {
 		if err == nil {
 			var past []Meta
-			past, err = readMetas(filepath.Join(s.dir, fileName(string(p.Conversation)), fileName(string(p.Run))))
+			past, err = s.metas(p.Conversation, p.Run)
 			for _, m := range past {
 				known := slices.ContainsFunc(all, func(o Meta) bool { return o.Conversation == m.Conversation && o.Run == m.Run && o.ID == m.ID })
 				if !known && (p.Has == nil || p.Has(m.ID)) {
@@ -136,6 +136,17 @@ func (s *Store) in(scope Scope) ([]Meta, error) {
 		}
 	}
 	return all, err
+}
+
+// metas returns what is known of the stored outputs of a run; if owner is empty, of a conversation.
+func (s *Store) metas(conversation, owner run.ID) ([]Meta, error) {
+	switch {
+	case s.shared != nil:
+		return s.sharedMetas(conversation, owner)
+	case owner != "":
+		return readMetas(s.RunDir(conversation, owner))
+	}
+	return s.below(filepath.Join(s.dir, fileName(string(conversation))))
 }
 
 // below returns what is known of the outputs in the folder of a conversation.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sync"
 
@@ -144,7 +143,7 @@ func decompress(dst, p []byte) ([]byte, error) {
 // few and, when it is read from front to back, has the next one ready. It is safe for
 // concurrent use.
 type frameReader struct {
-	f      *os.File
+	f      io.ReaderAt // and, if it is a file of this machine, an io.Closer
 	frames []frame
 	end    int64 // of the last frame in the file
 	size   int64 // of the output
@@ -238,5 +237,8 @@ func (r *frameReader) load(n int) ([]byte, error) {
 // close waits for what is read ahead.
 func (r *frameReader) close() error {
 	r.ahead.Wait()
-	return r.f.Close()
+	if c, ok := r.f.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }

@@ -26,7 +26,7 @@ func (s *Store) With(l Logs) *Store {
 // open returns the output of a call: a file, or what the log has. The error is that of the file,
 // [fs.ErrNotExist] if there is none.
 func (s *Store) open(conversation, owner run.ID, call run.CallID) (*Output, error) {
-	o, err := openFile(s.file(conversation, owner, call))
+	o, err := s.openStored(conversation, owner, call)
 	if err != nil {
 		for logged := range s.logged(conversation, owner) {
 			if logged.ID == call {

@@ -3,6 +3,7 @@ package output
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"pawl/internal/atomicfile"
@@ -29,17 +30,30 @@ func openFile(name string) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := openOutput(f)
+	o, err := openLocal(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, errors.Join(err, f.Close()))
 	}
 	return o, nil
 }
 
-// openOutput returns the output that a file has. It takes the file only if there is no
+// openLocal is openOutput for a file of this machine.
+func openLocal(f *os.File) (*Output, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	o, err := openOutput(f, info.Size())
+	if err == nil {
+		o.Stored = diskuse.Of(info)
+	}
+	return o, err
+}
+
+// openOutput returns the output that a file of size bytes has. It takes the file only if there is no
 // error.
-func openOutput(f *os.File) (*Output, error) {
-	m, at, end, err := metaOf(f)
+func openOutput(f io.ReaderAt, size int64) (*Output, error) {
+	m, at, end, err := metaOf(f, size)
 	if err != nil {
 		return nil, err
 	}
@@ -56,16 +70,11 @@ func openOutput(f *os.File) (*Output, error) {
 }
 
 // metaOf returns the meta of a file, and from where to where its index is.
-func metaOf(f *os.File) (m Meta, index, end int64, err error) {
-	info, err := f.Stat()
-	if err != nil {
-		return m, 0, 0, err
-	}
-	index, at, end, err := readParts(f, info.Size())
+func metaOf(f io.ReaderAt, size int64) (m Meta, index, end int64, err error) {
+	index, at, end, err := readParts(f, size)
 	if err == nil {
 		err = readPart(f, at, end, &m)
 	}
-	m.Stored = diskuse.Of(info)
 	return m, index, at, err
 }
 
@@ -75,6 +84,11 @@ func readMeta(name string) (Meta, error) {
 		return Meta{}, err
 	}
 	defer f.Close()
-	m, _, _, err := metaOf(f)
+	info, err := f.Stat()
+	if err != nil {
+		return Meta{}, err
+	}
+	m, _, _, err := metaOf(f, info.Size())
+	m.Stored = diskuse.Of(info)
 	return m, err
 }

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -84,6 +85,9 @@ func (s *Store) Prune(quota Quota, live func(Meta) bool, dry bool) (Pruned, erro
 
 // remove removes an output and the folders that have become empty.
 func (s *Store) remove(m Meta) error {
+	if s.shared != nil {
+		return s.shared.RemoveOutputs(context.Background(), m.Conversation, m.Run, m.ID)
+	}
 	name := s.file(m.Conversation, m.Run, m.ID)
 	if err := inside.Remove(s.above(), name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -101,6 +105,9 @@ func (s *Store) accountFile() string { return filepath.Join(s.dir, ".account") }
 
 // account adds an output. An error only means that the next Prune looks at everything.
 func (s *Store) account(bytes int64, created time.Time) {
+	if s.shared != nil {
+		return // it counts by itself
+	}
 	f, err := inside.OpenFile(s.above(), s.accountFile(), os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return // no Prune yet
@@ -111,6 +118,9 @@ func (s *Store) account(bytes int64, created time.Time) {
 }
 
 func (s *Store) resetAccount(bytes int64, oldest time.Time) {
+	if s.shared != nil {
+		return
+	}
 	if err := atomicfile.Write(s.accountFile(), fmt.Appendf(nil, "%d %d\n", bytes, oldest.Unix()), atomicfile.NoSync); err != nil {
 		_ = inside.Remove(s.above(), s.accountFile()) // a full disk
 	}
@@ -140,6 +150,9 @@ func (s *Store) TakeReserve() {
 
 // Exceeds reports whether Prune might have something to remove.
 func (s *Store) Exceeds(quota Quota) bool {
+	if s.shared != nil {
+		return s.sharedExceeds(quota)
+	}
 	account, err := atomicfile.Read(s.accountFile())
 	if err != nil {
 		_, err := os.Stat(s.dir)
@@ -160,6 +173,9 @@ func (s *Store) Exceeds(quota Quota) bool {
 
 // everything returns what is known of all outputs.
 func (s *Store) everything() ([]Meta, error) {
+	if s.shared != nil {
+		return s.sharedMetas("", "")
+	}
 	folders, err := inside.ReadDir(s.above(), s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

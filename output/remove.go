@@ -1,6 +1,7 @@
 package output
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,12 @@ import (
 
 // Remove removes the outputs of a run, whatever their age. No process may be storing one.
 func (s *Store) Remove(conversation, owner run.ID) error {
+	if s.shared != nil {
+		if err := s.shared.RemoveOutputs(context.Background(), conversation, owner, ""); err != nil {
+			return fmt.Errorf("remove the outputs of run %s: %w", owner, err)
+		}
+		return nil
+	}
 	dir := s.RunDir(conversation, owner)
 	if err := inside.RemoveAll(s.above(), dir); err != nil {
 		return fmt.Errorf("remove the outputs of run %s: %w", owner, err)
@@ -26,10 +33,18 @@ func (s *Store) Remove(conversation, owner run.ID) error {
 func (s *Store) above() string { return filepath.Dir(s.dir) }
 
 // Usage returns how many bytes on the disk the store occupies.
-func (s *Store) Usage() int64 { return diskuse.Tree(s.dir) }
+func (s *Store) Usage() int64 {
+	if s.shared != nil {
+		return s.sharedUsage("", "")
+	}
+	return diskuse.Tree(s.dir)
+}
 
 // UsageOf returns how many of these are a run's.
 func (s *Store) UsageOf(conversation, owner run.ID) int64 {
+	if s.shared != nil {
+		return s.sharedUsage(conversation, owner)
+	}
 	return diskuse.Tree(s.RunDir(conversation, owner))
 }
 
@@ -43,17 +58,12 @@ type RemovedRun struct {
 // their age: those of a removal that was killed. exists is asked after the outputs of a
 // run were found. If dry, nothing is removed, and the result says what would be.
 func (s *Store) PruneRuns(exists func(run.ID) bool, dry bool) (removed []RemovedRun, err error) {
-	folders, err := s.runFolders()
+	runs, err := s.runsWithOutputs()
 	if err != nil {
 		return nil, err
 	}
 	var problems []error
-	for _, folder := range folders {
-		conversation, owner := filepath.Base(filepath.Dir(folder)), filepath.Base(folder)
-		if strings.Contains(conversation+owner, "%") {
-			continue // not an id of package store
-		}
-		r := RemovedRun{Conversation: run.ID(conversation), Run: run.ID(owner), Freed: diskuse.Tree(folder)}
+	for _, r := range runs {
 		if exists(r.Run) {
 			continue
 		}
@@ -66,6 +76,22 @@ func (s *Store) PruneRuns(exists func(run.ID) bool, dry bool) (removed []Removed
 		removed = append(removed, r)
 	}
 	return removed, errors.Join(problems...)
+}
+
+// runsWithOutputs returns the runs that have outputs, with what these occupy.
+func (s *Store) runsWithOutputs() (runs []RemovedRun, err error) {
+	if s.shared != nil {
+		return s.sharedRuns()
+	}
+	folders, err := s.runFolders()
+	for _, folder := range folders {
+		conversation, owner := filepath.Base(filepath.Dir(folder)), filepath.Base(folder)
+		if strings.Contains(conversation+owner, "%") {
+			continue // not an id of package store
+		}
+		runs = append(runs, RemovedRun{Conversation: run.ID(conversation), Run: run.ID(owner), Freed: diskuse.Tree(folder)})
+	}
+	return runs, err
 }
 
 // runFolders returns the folders with the outputs of runs.

@@ -12,11 +12,12 @@ import (
 // A Store keeps outputs in a folder: a folder for each conversation, in it one for each
 // run, in it a file for each call. Results that were delivered inline are in [Logs]. It may be
 // used by several goroutines and processes at once: an output appears by a rename and never
-// changes.
+// changes. With a [Shared] store the files are there instead.
 type Store struct {
-	dir  string
-	logs Logs // have the results that are no files; nil: there are none
-	now  func() time.Time
+	dir    string
+	shared Shared // has the files; nil: they are in dir
+	logs   Logs   // have the results that are no files; nil: there are none
+	now    func() time.Time
 }
 
 const (

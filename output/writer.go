@@ -239,10 +239,13 @@ func (w *Writer) publish() (*Output, error) {
 	if err := w.finish(); err != nil {
 		return nil, err
 	}
+	if w.store.shared != nil {
+		return w.share()
+	}
 	if err := w.tmp.Sync(); err != nil {
 		return nil, err
 	}
-	o, err := openOutput(w.tmp)
+	o, err := openLocal(w.tmp)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/app"
 	"pawl/cli/command"
 	"pawl/forms"
 	"pawl/output"
@@ -131,7 +132,16 @@ func openSource(ctx context.Context, inv *command.Invocation, s source) (*subjec
 	if err != nil {
 		return nil, err
 	}
-	defer ws.Close() // nothing was written
+	sub, err := openStored(ctx, inv, ws, s)
+	if err != nil {
+		ws.Close() // nothing was written
+	}
+	return sub, err
+}
+
+// openStored opens the output of a run that a source says. If there is no error, the subject closes the workspace: the
+// output may be in its store.
+func openStored(ctx context.Context, inv *command.Invocation, ws *app.Workspace, s source) (*subject, error) {
 	scope, err := ws.Scope(ctx, s.run)
 	if err != nil {
 		return nil, err
@@ -144,8 +154,13 @@ func openSource(ctx context.Context, inv *command.Invocation, s source) (*subjec
 		}
 		return nil, err
 	}
-	return &subject{Document: o.Document, Closer: o, stored: o, scope: scope}, nil
+	return &subject{Document: o.Document, Closer: both{o, ws}, stored: o, scope: scope}, nil
 }
+
+// both closes one after the other.
+type both [2]io.Closer
+
+func (b both) Close() error { return errors.Join(b[0].Close(), b[1].Close()) }
 
 // missingOutput says of an output that is not there what a person can do.
 func missingOutput(err error, id run.ID) error {

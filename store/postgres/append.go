@@ -281,6 +281,7 @@ func (s *Store) remove(ctx context.Context, id run.ID) (removed []run.ID, err er
 			if err := store.RemoveRun(tx, one); err != nil {
 				return err
 			}
+			removeOutputs(tx, `run = ?`, string(one))
 		}
 		return nil
 	})

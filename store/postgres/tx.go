@@ -103,9 +103,14 @@ const writeTimeout = 30 * time.Second
 // away it is tried again, as long as nothing can have been written: do may run more than once.
 // Once it has begun, ctx does not end it.
 func (s *Store) transact(ctx context.Context, do func(*tx) error) error {
+	return s.transactWithin(ctx, writeTimeout, do)
+}
+
+// transactWithin is transact with another bound for one try.
+func (s *Store) transactWithin(ctx context.Context, within time.Duration, do func(*tx) error) error {
 	began := time.Now()
 	for {
-		committing, err := s.try(ctx, do)
+		committing, err := s.try(ctx, within, do)
 		again := !committing && isAway(err) || isCode(err, "40001", "40P01") // rolled back by the server, to be done again
 		if !again || time.Since(began) > s.opt.Patience {
 			return s.fault(err)
@@ -125,7 +130,7 @@ const retryEvery = 100 * time.Millisecond
 
 // try is one try of transact. committing says that the transaction may have been committed
 // although there is an error.
-func (s *Store) try(ctx context.Context, do func(*tx) error) (committing bool, err error) {
+func (s *Store) try(ctx context.Context, within time.Duration, do func(*tx) error) (committing bool, err error) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -134,7 +139,7 @@ func (s *Store) try(ctx context.Context, do func(*tx) error) (committing bool, e
 		return false, err
 	}
 	defer conn.Close()
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
 	err = conn.Raw(func(c any) error {
 		t := &tx{limited, c.(*stdlib.Conn).Conn(), &pgx.Batch{}}
@@ -151,7 +156,7 @@ func (s *Store) try(ctx context.Context, do func(*tx) error) (committing bool, e
 			}
 		}
 		if limited.Err() != nil {
-			err = fmt.Errorf("no answer within %v: %w", writeTimeout, os.ErrDeadlineExceeded)
+			err = fmt.Errorf("no answer within %v: %w", within, os.ErrDeadlineExceeded)
 		}
 		if errors.As(err, new(*pgconn.PgError)) && !isAway(err) {
 			committing = false // a statement was refused, and with it the transaction
