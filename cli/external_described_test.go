@@ -49,6 +49,8 @@ func newDescribedSite(t *testing.T, name string, answer func(externaltest.Reques
 		"OPENAI_API_KEY=dummy", "OPENAI_BASE_URL="+s.model.URL+"/v1", "OPENAI_MODEL=m")
 	programs := filepath.Join(lookedUp(s.env, "XDG_CONFIG_HOME"), "pawl", "programs")
 	s.write(t, filepath.Join(programs, name+".toml"), documented(t, "`"+name+".toml`", "toml"))
+	s.write(t, filepath.Join(lookedUp(s.env, "HOME"), ".cline", "data", "settings", "providers.json"),
+		`{"version":1,"lastUsedProvider":"openai-compatible","providers":{"openai-compatible":{"settings":{"provider":"openai-compatible","apiKey":"dummy","model":"m","baseUrl":"`+s.model.URL+`/v1"},"updatedAt":"2026-11-29T12:00:00.000Z","tokenSource":"manual"}}}`)
 	s.write(t, filepath.Join(bins, "line-counter"), documented(t, "`line-counter`, an executable", "sh"))
 	s.write(t, filepath.Join(lookedUp(s.env, "HOME"), ".qwen", "settings.json"),
 		`{"security":{"auth":{"selectedType":"openai"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true,"enableAutoUpdate":false},"mcpServers":{"own":{"command":"sh","args":["own-server"]}}}`)
@@ -229,4 +231,49 @@ func TestRealQwenCodeIsDescribed(t *testing.T) {
 		})
 		s.must(t, []string{"agents", "test", "qwen-code"}, "runs        ok", "logged in   failed", "bad key")
 	})
+}
+
+// With Cline, as docs/agents.md describes it: it has no memory, so it is told with the reminder what it has done.
+func TestRealClineIsDescribed(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("cline"); err != nil {
+		t.Skip("needs cline: npm install -g cline")
+	}
+	var s *agentSite
+	s = newDescribedSite(t, "cline", func(r externaltest.Request) externaltest.Reply {
+		tool, args := "planner_output", planArgs
+		if strings.Contains(r.Words, "Carry out this task") {
+			tool, args = "completion_report", reportArgs
+		}
+		done := strings.Join(r.Results, " ")
+		switch reminded := strings.Contains(r.Words, "tool before finishing. Please call it now."); {
+		case strings.Contains(done, "was accepted"):
+			return externaltest.Reply{Text: "Submitted."}
+		case reminded && !strings.Contains(r.Words, "I FORGOT."):
+			t.Errorf("it was not told what was before: %q", r.Words)
+		case reminded && !slices.Contains(r.Tools, s.kind.ToolName(tool)):
+			t.Errorf("there is no %s; there are %q", s.kind.ToolName(tool), r.Tools)
+		case reminded:
+			return externaltest.Reply{Tool: s.kind.ToolName(tool), Args: args}
+		case done == "":
+			return externaltest.Reply{Tool: "run_commands", Args: `{"commands":["echo x >made; echo PRINTED"]}`}
+		}
+		return externaltest.Reply{Text: "I FORGOT."}
+	})
+	s.must(t, []string{"task", "add", "Look around"})
+	s.must(t, []string{"task", "plan", "last"}, "Look.")
+	if made := s.made("made"); len(made) > 0 {
+		t.Errorf("the planner made %s", made)
+	}
+	s.must(t, []string{"task", "start", "last"}, "run_commands", "I FORGOT.")
+	s.must(t, []string{"runs", "log", "last", "--json"}, `"tool":"run_commands"`, `\"result\":\"PRINTED`)
+	s.must(t, []string{"task", "show", "last", "--history"}, "with cline", "reminded to call completion-report (1)", "report: complete: Looked.")
+	if made := s.made("made"); made != "made" {
+		t.Errorf("the worker made %q", made)
+	}
+	if left := s.leftOf(t); len(left) > 0 {
+		t.Errorf("there are still\n%s", strings.Join(left, "\n"))
+	}
+	s.write(t, filepath.Join(s.dir, ".clinerules", "hooks", "TaskStart"), "touch evil\n")
+	s.must(t, []string{"run", "-m", "cline/default", "-p", "Hello"}, "Cline obeys, and runs the code of, files in", ".clinerules")
 }

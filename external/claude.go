@@ -329,8 +329,8 @@ func claudeText(content json.RawMessage) string {
 		return text
 	}
 	var blocks []claudeBlock
-	if json.Unmarshal(content, &blocks) != nil {
-		return string(content)
+	if json.Unmarshal(content, &blocks) != nil || slices.ContainsFunc(blocks, func(b claudeBlock) bool { return b.Type == "" }) {
+		return string(content) // of another program
 	}
 	var all []string
 	for _, b := range blocks {

@@ -467,7 +467,7 @@ func (s programStream) tell(e event, at jsonpath.Value, r *report) {
 		r.call(id, name, s.prefix != "" && strings.HasPrefix(name, s.prefix), json.RawMessage(cmp.Or(get("arguments"), "{}")))
 	}
 	if id := get("result"); id != "" {
-		r.result(id, claudeText([]byte(get("output"))), get("failed") == "true", nil)
+		r.result(id, claudeText([]byte(get("output"))), !slices.Contains([]string{"", "false"}, get("failed")), nil)
 	}
 	cached := number("cached_tokens")
 	u := run.Usage{Input: max(0, number("input_tokens")-cached), Output: number("output_tokens"), CacheRead: cached + number("cache_read_tokens"), CacheWrite: number("cache_write_tokens")}

@@ -176,16 +176,20 @@ end = true
 		return r
 	}
 	r := read(`not JSON`, `{"kind":"begin","n":2,"id":"no"}`, `{"kind":"again","n":1,"id":"c1","with":"m"}`,
-		`{"parts":[{"say":"Hello."},{"use":{"id":"1","name":"sh","args":{"command":"ls"}}},{"use":{"id":"2","name":"pawl.ask","args":{}}}]}`,
-		`{"of":"1","out":"a\nb","bad":true}`, `{"of":"2","out":"no"}`, `{"use":{"in":10,"hit":4,"out":2,"usd":0.5}}`, `{"parts":[{"say":"Bye."}]}`)
+		`{"parts":[{"say":"Hello."},{"use":{"id":"1","name":"sh","args":{"command":"ls"}}},{"use":{"id":"2","name":"pawl.ask","args":{}}},{"use":{"id":"3","name":"sh","args":{}}},{"use":{"id":"4","name":"sh","args":{}}}]}`,
+		`{"of":"1","out":"a\nb","bad":true}`, `{"of":"2","out":"no"}`, `{"of":"3","out":[{"exit":1}],"bad":"why"}`, `{"of":"4","bad":false}`,
+		`{"use":{"in":10,"hit":4,"out":2,"usd":0.5}}`, `{"parts":[{"say":"Bye."}]}`)
 	if r.done || r.conversation != "c1" || r.model != "m" || r.said.String() != "Bye." || r.usage != (run.Usage{Input: 6, CacheRead: 4, Output: 2, Cost: 0.5, Priced: true}) {
 		t.Errorf("%+v", r)
 	}
 	got, _ := json.Marshal(r.take()) // of strings
-	for _, want := range []string{"Hello.", `"tool":"sh"`, `{\"command\":\"ls\"}`, `a\nb`} {
+	for _, want := range []string{"Hello.", `"tool":"sh"`, `{\"command\":\"ls\"}`, `a\nb`, `[{\"exit\":1}]`} {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("there is no %s in %s", want, got)
 		}
+	}
+	if n := strings.Count(string(got), `"is_error":true`); n != 2 {
+		t.Errorf("%d results are errors in %s", n, got)
 	}
 	if strings.Contains(string(got), "pawl.ask") {
 		t.Errorf("a call of pawl's own tool is in %s", got)
