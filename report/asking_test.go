@@ -28,6 +28,10 @@ func TestAQuestionOfACallIsGoneWithItsProcess(t *testing.T) {
 	if driven, left := runlog.ConditionOf(s, true), runlog.ConditionOf(s, false); driven != runlog.Waiting || left != runlog.Killed {
 		t.Errorf("it is %s while it is driven, and %s when its process is gone", driven, left)
 	}
+	const killed = "killed: its turn is open, and no process works on it"
+	if w := WhyFormOf(Why{Run: "r", State: s, waits: waits(s, nil, false)}); w.State != runlog.Killed || w.Text != killed {
+		t.Errorf("left it is %s: %s", w.State, w.Text)
+	}
 	if next := nextCommand(s); next != "continue with `pawl run --resume r`" {
 		t.Errorf("next is %q", next)
 	}

@@ -70,8 +70,8 @@ func WhyOf(ctx context.Context, w *app.Workspace, id run.ID) (Why, error) {
 			y.Owed = append(y.Owed, fmt.Sprintf("an answer, for the sub-agent %s: %s", runlog.AgentOf(of), runlog.QuestionOf(q).Text))
 		}
 	}
-	y.under, y.waits = below, runlog.WaitsAmong(s, below)
 	owner, owned, err := w.Owner(ctx, id)
+	y.under, y.waits = below, waits(s, below, owned)
 	if owned {
 		y.Owner = &owner
 	}
@@ -80,6 +80,11 @@ func WhyOf(ctx context.Context, w *app.Workspace, id run.ID) (Why, error) {
 	}
 	y.Task, err = w.TaskOf(ctx, id)
 	return y, err
+}
+
+// waits reports whether a run can only continue when a person has decided or answered something.
+func waits(s run.State, below []run.State, driven bool) bool {
+	return runlog.WaitsAmong(s, below) && (driven || !runlog.Asks(s))
 }
 
 // owedWords describes a command.

@@ -51,7 +51,7 @@ func ConditionOf(s run.State, driven bool) Condition {
 	switch {
 	case s.Turn.N == 0:
 		return New
-	case !driven && asks(s):
+	case !driven && Asks(s):
 		return Killed
 	case NeedsApproval(s), !s.Turn.Open() && len(s.Questions()) > 0:
 		return Waiting
@@ -63,13 +63,13 @@ func ConditionOf(s run.State, driven bool) Condition {
 	return Killed
 }
 
-// asks reports whether a call asks while it runs: the question is gone with the process that runs it.
-func asks(s run.State) bool { return s.Turn.Open() && len(s.Answerable()) > 0 }
+// Asks reports whether a call asks while it runs: the question is gone with the process that runs it.
+func Asks(s run.State) bool { return s.Turn.Open() && len(s.Answerable()) > 0 }
 
 // Condition is [ConditionOf], and takes the runs below into account: a run that only waits for runs that wait
 // for a person is waiting too.
 func (r Reader) Condition(s run.State, driven bool) Condition {
-	if below, err := r.Below(s); err == nil && WaitsAmong(s, below) && (driven || !asks(s)) {
+	if below, err := r.Below(s); err == nil && WaitsAmong(s, below) && (driven || !Asks(s)) {
 		return Waiting
 	}
 	return ConditionOf(s, driven)
@@ -163,7 +163,7 @@ func condition(ctx context.Context, st store.Store, s store.Summary) (Condition,
 	if driven {
 		c = Working
 	}
-	if WaitsForPerson(ctx, st, state) && (driven || !asks(state)) {
+	if WaitsForPerson(ctx, st, state) && (driven || !Asks(state)) {
 		c = Waiting
 	}
 	if !driven {
