@@ -472,3 +472,6 @@ const restPatience = time.Second
 
 // Viewers returns how many other processes follow the run at this moment.
 func (s *Session) Viewers() int { return s.runner.Viewers() }
+
+// JobsRun reports whether a background job of the run is running.
+func (s *Session) JobsRun() bool { return s.runner.JobsRun() }

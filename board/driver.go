@@ -266,6 +266,9 @@ type card struct {
 	working bool         // it has a slot
 	told    map[string]bool
 
+	letsGo bool // of a run that waits for a person, instead of waiting with it: see Carry
+	parked bool // it has
+
 	notified string // the occasion of which the face was told last; empty: there is none now
 }
 
@@ -273,7 +276,7 @@ type card struct {
 // done.
 func (c *card) drive(ctx context.Context) {
 	defer c.close()
-	for ctx.Err() == nil && c.lack(nil) == nil {
+	for ctx.Err() == nil && c.lack(nil) == nil && !c.parked {
 		changed := c.kicks.of(c.id)
 		s, err := c.load(ctx)
 		if errors.Is(err, store.ErrNoTask) {
@@ -488,7 +491,7 @@ func (c *card) follow(ctx context.Context, s task.State, cmd task.DriveRun, chan
 	case state.Turn.Open() && !delivered:
 		c.wait(ctx, changed, pollTasks)
 	case state.Turn.Open():
-		c.park(ctx, changed, state.Seq)
+		c.park(ctx, s, changed, state.Seq)
 	default:
 		c.ended(ctx, s, cmd.Run, state)
 	}
@@ -517,10 +520,15 @@ func (c *card) resume(ctx context.Context, s task.State, cmd task.DriveRun) {
 
 // park waits while the run waits for a person, without a slot, until it continues or the task has
 // changed. seq is the number of the event after which it waits.
-func (c *card) park(ctx context.Context, changed <-chan struct{}, seq int64) {
+func (c *card) park(ctx context.Context, s task.State, changed <-chan struct{}, seq int64) {
 	c.release()
 	busy := c.session.Busy()
 	if c.session.State().Seq == seq { // else it has continued already
+		if c.letsGo && !c.session.JobsRun() {
+			now, err := c.load(ctx)
+			c.parked = err == nil && now.Seq == s.Seq // else what was said meanwhile comes first
+			return
+		}
 		select {
 		case <-changed: // a message, a pause
 			return

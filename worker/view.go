@@ -133,6 +133,9 @@ func (r *Runner) Viewers() int {
 	return r.feed.listen.Viewers()
 }
 
+// JobsRun reports whether a background job of the run is running. It may be called from any goroutine.
+func (r *Runner) JobsRun() bool { return r.env.Session.JobsRun() }
+
 // show passes an update on.
 func (f *feed) show(u view.Update) {
 	f.showing.Lock()
