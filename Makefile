@@ -1,5 +1,5 @@
 # Each target only calls go or a script; without make, type its line.
-.PHONY: build release test short fuzz sim update lint
+.PHONY: build release test short fuzz sim update lint fleet-up fleet-down
 build:  ; CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o pawl ./cmd/pawl
 release: ; .ci/release dist
 test:   ; go test -race -shuffle=on ./...
@@ -8,3 +8,5 @@ fuzz:   ; .ci/fuzz 1m
 sim:    ; PAWL_SIM_LIVES=1000000 go test -v -timeout 1h -run Simulation ./run
 update: ; UPDATE=1 go test ./...
 lint:   ; gofmt -l . && go vet ./... && go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+fleet-up: ; examples/fleet.sh up $(FOLDER)
+fleet-down: ; examples/fleet.sh down

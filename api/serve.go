@@ -39,6 +39,9 @@ type ServeOptions struct {
 	InsecureAddress bool
 	// Runs is how many runs work at once; see [board.Options].
 	Runs int
+	// Carry has the tasks of the workspace carried by other processes until ctx is done; other servers may do so too.
+	// nil: this process drives them.
+	Carry func(ctx context.Context) error
 	// MCP is as in [Options].
 	MCP http.Handler
 	// Ready is called with the address of the server when it accepts requests.
@@ -63,8 +66,10 @@ func Serve(ctx context.Context, ws *app.Workspace, o ServeOptions) error {
 	if err := checkAddress(o); err != nil {
 		return err
 	}
-	if err := servedElsewhere(ctx, ws); err != nil {
-		return err
+	if o.Carry == nil {
+		if err := servedElsewhere(ctx, ws); err != nil {
+			return err
+		}
 	}
 	token, err := LoadToken(ws.State)
 	if err != nil {
@@ -102,9 +107,14 @@ func Serve(ctx context.Context, ws *app.Workspace, o ServeOptions) error {
 	defer stopDriving()
 	driven, served := make(chan error, 1), make(chan error, 1)
 	leased := make(chan struct{})
-	driver := board.NewDriver(ws, board.Options{Runs: o.Runs, Session: server.Follow, Driving: func() { close(leased) },
-		Held: func(id task.ID, why string) { o.Log.Info("a task waits for memory", "task", id, "why", why) }})
-	go func() { driven <- driver.Drive(driving) }()
+	if drive := o.Carry; drive != nil {
+		close(leased) // another process may have all tasks
+		go func() { driven <- drive(driving) }()
+	} else {
+		driver := board.NewDriver(ws, board.Options{Runs: o.Runs, Session: server.Follow, Driving: func() { close(leased) },
+			Held: func(id task.ID, why string) { o.Log.Info("a task waits for memory", "task", id, "why", why) }})
+		go func() { driven <- driver.Drive(driving) }()
+	}
 	select {
 	case <-leased: // before anyone is told that this process serves
 	case err := <-driven:

@@ -80,8 +80,11 @@ func topCommands() []topCommand {
 
 // commandsFor returns the commands that a command line needs: the one that it names, or all.
 // To build all with their flags takes a tenth of the start of a small command.
-func commandsFor(args []string) []topCommand {
+func commandsFor(inv *command.Invocation, args []string) []topCommand {
 	all := topCommands()
+	for _, m := range inv.More {
+		all = append(all, topCommand{m.Group, m.Name, m.Build, ""})
+	}
 	if len(args) == 0 {
 		return all
 	}
@@ -137,7 +140,7 @@ without a command are a task for pawl run.`,
 		return runTerminal(inv, cmd, terminal, "")
 	}
 	root.AddGroup(manual.CommandGroups...)
-	for _, c := range commandsFor(args) {
+	for _, c := range commandsFor(inv, args) {
 		command.Grouped(root, inv, c.group, c.build)
 	}
 	root.CompletionOptions.DisableDefaultCmd = true

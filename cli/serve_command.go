@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,6 +92,9 @@ func serveHere(inv *command.Invocation, cmd *cobra.Command, o *api.ServeOptions,
 	}
 	defer ws.Close() // what counts is durable
 	o.Log, o.MCP = ws.Log(), tasks.Handler(ws)
+	if inv.Carry != nil {
+		o.Carry = func(ctx context.Context) error { return inv.Carry(ctx, ws, func() {}) }
+	}
 	o.Ready = func(url string) {
 		fmt.Fprintf(inv.Stderr, "serving %s at %s\nthe token: `pawl serve token`; a browser: `pawl serve link`; end with Ctrl-C\n", command.Visible(ws.Dir), url)
 		ready(ws, url)
@@ -119,7 +124,7 @@ nothing serves the folder it does so itself, as pawl serve, until it is interrup
 		if err != nil {
 			return err
 		}
-		url, served := servedAt(cmd.Context(), ws)
+		url, served := servedAt(cmd.Context(), inv, ws)
 		if served {
 			err = printLink(inv, ws, url)
 		}
@@ -137,8 +142,12 @@ nothing serves the folder it does so itself, as pawl serve, until it is interrup
 }
 
 // servedAt returns the address of the server of a folder, if one is running.
-func servedAt(ctx context.Context, ws *app.Workspace) (url string, ok bool) {
+func servedAt(ctx context.Context, inv *command.Invocation, ws *app.Workspace) (url string, ok bool) {
 	r, ok := api.Running(ws.State)
+	if inv.Carry != nil { // then no server owns the tasks
+		p, err := os.FindProcess(r.PID)
+		return r.URL, ok && err == nil && p.Signal(syscall.Signal(0)) == nil
+	}
 	owner, owned, err := board.Of(ws).Owner(ctx)
 	return r.URL, ok && err == nil && owned && owner.PID == r.PID
 }
@@ -205,7 +214,7 @@ func serveLinkCommand(inv *command.Invocation) *cobra.Command {
 			return err
 		}
 		defer ws.Close() // nothing was opened for writing
-		url, ok := servedAt(cmd.Context(), ws)
+		url, ok := servedAt(cmd.Context(), inv, ws)
 		if !ok {
 			return command.Exit{Code: command.ExitFailed, Err: fmt.Errorf("no server of this folder is running: start one with `pawl serve`")}
 		}

@@ -125,8 +125,12 @@ func (e Env) LogKey(make bool) ([]byte, error) {
 // StoreVariable names the store that runs are kept in, by its address; not set: the state folder.
 const StoreVariable = "PAWL_STORE"
 
+// TemporalVariable names the server that gives the tasks of a shared database to workers: HOST:PORT, or
+// HOST:PORT/NAMESPACE. The program pawl-fleet alone reads it.
+const TemporalVariable = "PAWL_TEMPORAL"
+
 // internalVariables are the variables of pawl's that are no settings.
-var internalVariables = []string{"PAWL_BYPASS_AS_ROOT", "PAWL_EXTERNAL_AGENT", "PAWL_LOG", "PAWL_MANAGED_RULES", "PAWL_PROC", "PAWL_RUN", "PAWL_RUN_TOKEN", "PAWL_STATE_DIR", StoreVariable}
+var internalVariables = []string{"PAWL_BYPASS_AS_ROOT", "PAWL_EXTERNAL_AGENT", "PAWL_LOG", "PAWL_MANAGED_RULES", "PAWL_PROC", "PAWL_RUN", "PAWL_RUN_TOKEN", "PAWL_STATE_DIR", StoreVariable, TemporalVariable}
 
 // CheckVariables looks for variables that begin with PAWL_ and that pawl does not have, in
 // an environment in the form of [os.Environ]. One that is nearly the name of a setting is an

@@ -1,11 +1,16 @@
 package command
 
 import (
+	"context"
 	"io"
 	"log"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"pawl/app"
 )
 
 // A Process is what pawl gets from the system. Tests make their own.
@@ -17,6 +22,18 @@ type Process struct {
 	Environ        func() []string  // all variables, as [os.Environ]; nil: none
 	Signals        <-chan os.Signal // interrupts and terminations
 	Exit           func(code int)   // leaves at once
+
+	// More are commands that this program has beside pawl's.
+	More []More
+	// Carry has the tasks of a folder carried by other processes, until ctx is done; driving is called when nobody else does
+	// so. nil: a server drives them itself.
+	Carry func(ctx context.Context, ws *app.Workspace, driving func()) error
+}
+
+// A More is a further command below pawl itself.
+type More struct {
+	Group, Name string
+	Build       func(*Invocation) *cobra.Command
 }
 
 // System returns this process, with its signals caught from now on. Nothing slow may come

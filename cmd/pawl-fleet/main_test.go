@@ -39,7 +39,7 @@ func TestTheStoreIsTakenOutOfTheArguments(t *testing.T) {
 		{[]string{"run", "--", "--store", "x"}, []string{"run", "--", "--store", "x"}, ""},
 		{[]string{"run", "--store"}, []string{"run", "--store"}, ""},
 	} {
-		rest, address := takeStore(c.args)
+		rest, address := takeFlag(c.args, "--store")
 		if !reflect.DeepEqual(rest, c.rest) || address != c.address {
 			t.Errorf("%q: %q and %q", c.args, rest, address)
 		}

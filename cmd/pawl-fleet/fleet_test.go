@@ -1,0 +1,349 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"pawl/fleet"
+	"pawl/store/postgres/pgtest"
+	"pawl/task"
+)
+
+// A temporal is a real development server of Temporal, with its state in a file.
+type temporal struct {
+	t       *testing.T
+	program string
+	address string
+	file    string
+	cmd     *exec.Cmd
+}
+
+func newTemporal(t *testing.T) *temporal {
+	t.Helper()
+	program, err := exec.LookPath("temporal")
+	if err != nil {
+		t.Skip("Temporal's command line is not installed: go install github.com/temporalio/cli/cmd/temporal@v1.5.1")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0") // free a moment later
+	ok(t, err)
+	defer l.Close()
+	s := &temporal{t: t, program: program, address: l.Addr().String(), file: filepath.Join(t.TempDir(), "temporal.db")}
+	l.Close()
+	s.up()
+	t.Cleanup(s.kill)
+	return s
+}
+
+// up starts the server, again after kill, and returns when it answers.
+func (s *temporal) up() {
+	s.t.Helper()
+	_, port, err := net.SplitHostPort(s.address)
+	ok(s.t, err)
+	s.cmd = exec.Command(s.program, "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port, "--db-filename", s.file, "--log-level", "error")
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ok(s.t, s.cmd.Start())
+	until(s.t, "Temporal answers", func() bool {
+		return exec.Command(s.program, "operator", "cluster", "health", "--address", s.address).Run() == nil
+	})
+}
+
+func (s *temporal) kill() {
+	s.cmd.Process.Kill()
+	s.cmd.Wait() // "signal: killed"
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// until waits until something is true.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(3 * time.Minute); !is(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// A site is a folder whose tasks are in a database, and the machines that work on them: each has a state folder of its
+// own.
+type site struct {
+	t        *testing.T
+	dir      string
+	database string
+	temporal *temporal
+}
+
+func newSite(t *testing.T, database string) *site {
+	t.Helper()
+	return &site{t: t, dir: t.TempDir(), database: database, temporal: newTemporal(t)}
+}
+
+// command returns a command of pawl-fleet on a machine. A run names its model, which answers with the script that was given last.
+func (s *site) command(machine, script string, args ...string) *exec.Cmd {
+	top := filepath.Join(s.dir, machine)
+	cmd := exec.Command("pawl-fleet", append([]string{"-C", filepath.Join(s.dir, "work"), "--store", s.database, "--temporal", s.temporal.address}, args...)...)
+	cmd.Env = append(os.Environ(), "HOME="+top, "PAWL_STATE_DIR="+filepath.Join(top, "state"), "PAWL_MODEL=script/"+filepath.Join(s.dir, "model.jsonl"))
+	for _, dir := range []string{top, filepath.Join(s.dir, "work")} {
+		ok(s.t, os.MkdirAll(dir, 0o700))
+	}
+	if script != "" {
+		ok(s.t, os.WriteFile(filepath.Join(s.dir, "model.jsonl"), []byte(script), 0o600))
+	}
+	return cmd
+}
+
+// pawl runs a command to its end on a machine of its own, and returns what it prints.
+func (s *site) pawl(args ...string) string {
+	s.t.Helper()
+	var problem bytes.Buffer
+	cmd := s.command("desk", "", args...)
+	cmd.Stderr = &problem
+	out, err := cmd.Output()
+	if err != nil {
+		s.t.Fatalf("pawl-fleet %s: %v\n%s", strings.Join(args, " "), err, &problem)
+	}
+	return string(out)
+}
+
+// A machine is a worker.
+type machine struct {
+	cmd  *exec.Cmd
+	said *lockedBuffer
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// worker starts a worker and returns when it takes tasks.
+func (s *site) worker(name, script string, flags ...string) *machine {
+	s.t.Helper()
+	m := &machine{s.command(name, script, append([]string{"worker", "--mode", "accept-edits"}, flags...)...), &lockedBuffer{}}
+	m.cmd.Stderr = m.said
+	ok(s.t, m.cmd.Start())
+	s.t.Cleanup(func() { m.end(syscall.SIGKILL) })
+	until(s.t, name+" works", func() bool {
+		if m.cmd.ProcessState != nil || strings.Contains(m.said.String(), "pawl:") {
+			s.t.Fatalf("worker %s: %s", name, m.said)
+		}
+		return strings.Contains(m.said.String(), "working on the queue")
+	})
+	return m
+}
+
+// end sends a worker a signal, and returns when it has ended.
+func (m *machine) end(signal syscall.Signal) {
+	if m.cmd.ProcessState == nil {
+		m.cmd.Process.Signal(signal)
+		m.cmd.Wait() // how it ended is known
+	}
+}
+
+// add adds a task that starts by itself, and returns its id.
+func (s *site) add(words string, flags ...string) string {
+	s.t.Helper()
+	var form struct{ ID string }
+	ok(s.t, json.Unmarshal([]byte(s.pawl(append([]string{"task", "add", "--start", "--detach", "--json", words}, flags...)...)), &form))
+	return form.ID
+}
+
+// tasks returns the summaries of all tasks.
+func (s *site) tasks() []task.Summary {
+	s.t.Helper()
+	var list struct{ Items []task.Summary }
+	ok(s.t, json.Unmarshal([]byte(s.pawl("task", "list", "--json")), &list))
+	return list.Items
+}
+
+// status returns the summary of a task.
+func (s *site) status(id string) task.Summary {
+	s.t.Helper()
+	all := s.tasks()
+	i := slices.IndexFunc(all, func(sum task.Summary) bool { return string(sum.ID) == id })
+	if i < 0 {
+		s.t.Fatalf("task %s is not listed among %d", id, len(all))
+	}
+	return all[i]
+}
+
+// fleet returns what the workers do.
+func (s *site) fleet() fleet.Status {
+	s.t.Helper()
+	var f fleet.Status
+	ok(s.t, json.Unmarshal([]byte(s.pawl("fleet", "status", "--json")), &f))
+	return f
+}
+
+func (s *site) file(name string) string {
+	b, _ := os.ReadFile(filepath.Join(s.dir, "work", name)) // one that is not there is empty
+	return string(b)
+}
+
+const (
+	planned = `{"when":{"first":"Plan this task"},"repeat":true,"calls":[{"tool":"planner-output","args":{"type":"plan","summary":"Write.","requirements":[],"acceptanceCriteria":[],"plan":["write"],"assignedAgent":"developer"}}]}` + "\n"
+	works   = `{"when":{"first":"Carry out this task","contains":"beta"},"repeat":true,"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Both."}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"write","args":{"path":"alpha","content":"one"}}]}
+`
+	// hangs has the agent write one file and think for ever; finishes has it write both.
+	hangs    = planned + works + `{"when":{"first":"Carry out this task"},"text":"I think about it","hang":true}` + "\n"
+	finishes = planned + works + `{"when":{"first":"Carry out this task"},"repeat":true,"calls":[{"tool":"write","args":{"path":"beta","content":"two"}}]}` + "\n"
+)
+
+// A task that a worker was at goes on with another, when the first is killed as when it is drained.
+func TestATaskGoesOnWithAnotherWorker(t *testing.T) {
+	t.Parallel()
+	for name, signal := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "drained": syscall.SIGTERM} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, pgtest.Shared(t).Address(t))
+			first := s.worker("first", hangs)
+			id := s.add("write both files")
+			until(t, "the first file is written", func() bool { return s.file("alpha") == "one" })
+			until(t, "the first worker holds it", func() bool {
+				f := s.fleet()
+				return len(f.Tasks) == 1 && strings.Contains(f.Tasks[0].By, strconv.Itoa(first.cmd.Process.Pid))
+			})
+			s.worker("second", finishes)
+			began := time.Now()
+			first.end(signal)
+			until(t, "the second file is written", func() bool { return s.file("beta") == "two" })
+			t.Logf("%s: another went on within %s", name, time.Since(began).Round(100*time.Millisecond))
+			until(t, "the task is completed", func() bool { return s.status(id).Status == task.Completed })
+			if out := s.pawl("task", "show", id, "--history"); strings.Count(out, "Both.") == 0 {
+				t.Errorf("its history does not have the report:\n%s", out)
+			}
+			s.pawl("runs", "verify", "last")
+			if f := s.fleet(); len(f.Tasks) != 0 {
+				t.Errorf("something is left to be done: %+v", f.Tasks)
+			}
+		})
+	}
+}
+
+// While a run waits for a person no worker holds it; the answer, from a third machine, sends it to one that is there.
+func TestAnAnswerSendsATaskToAnyWorker(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, pgtest.Shared(t).Address(t))
+	const script = planned + `{"when":{"first":"Carry out this task"},"calls":[{"tool":"shell","args":{"command":"curl -s http://127.0.0.1:9/x; echo once >> left"}}]}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Done."}}]}
+`
+	first := s.worker("first", script)
+	id := s.add("fetch it")
+	until(t, "nobody holds the task that waits", func() bool {
+		f := s.fleet()
+		return s.status(id).WaitsFor == "permission" && len(f.Tasks) == 1 && f.Tasks[0].By == ""
+	})
+	first.end(syscall.SIGTERM)
+	s.pawl("runs", "decide", string(s.status(id).Run), "allow")
+	if s.file("left") != "" {
+		t.Error("it went on without a worker")
+	}
+	s.worker("second", script)
+	until(t, "the task is completed", func() bool { return s.status(id).Status == task.Completed })
+}
+
+// A label sends a task to the workers of a queue.
+func TestALabelSendsATaskToAQueue(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, pgtest.Shared(t).Address(t))
+	s.worker("any", planned)
+	id := s.add("write both files", "--label", "queue:big")
+	until(t, "it waits for a worker of its queue", func() bool { return slices.Equal(s.fleet().Unattended(), []string{"big"}) })
+	if out := s.pawl("fleet", "status"); !strings.Contains(out, "No worker takes tasks of the queue big") {
+		t.Errorf("the status is\n%s", out)
+	}
+	s.worker("big", finishes, "--queue", "big")
+	until(t, "the task is completed", func() bool { return s.status(id).Status == task.Completed })
+}
+
+// Workers, Temporal and the database are killed again and again: every task ends, with one report and each of its
+// effects made once. PAWL_FLEET_TASKS says how many tasks.
+func TestOfManyTasksOnAFleetThatIsKilledNoneIsLost(t *testing.T) {
+	t.Parallel()
+	tasks := 6
+	if n, err := strconv.Atoi(os.Getenv("PAWL_FLEET_TASKS")); err == nil {
+		tasks = n
+	}
+	server := pgtest.Start(t)
+	s := newSite(t, server.Address(t))
+	var script strings.Builder
+	script.WriteString(planned)
+	for i := range tasks {
+		for step := range 3 {
+			fmt.Fprintf(&script, `{"when":{"first":"number-%d-"},"calls":[{"tool":"shell","args":{"command":"echo step %d >> file-%[1]d"}}]}`+"\n", i, step)
+		}
+		fmt.Fprintf(&script, `{"when":{"first":"number-%d-"},"repeat":true,"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Done."}}]}`+"\n", i)
+	}
+	machines := map[string]*machine{}
+	for _, name := range []string{"a", "b", "c"} {
+		machines[name] = s.worker(name, script.String())
+	}
+	var ids []string
+	for i := range tasks {
+		ids = append(ids, s.add(fmt.Sprintf("write number-%d-", i)))
+	}
+	ended := func() bool {
+		return !slices.ContainsFunc(s.tasks(), func(s task.Summary) bool { return s.Status != task.Completed && s.Status != task.Failed })
+	}
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	for kills := 0; !ended() && kills < 4+tasks/4; kills++ {
+		time.Sleep(time.Duration(random.IntN(3000)) * time.Millisecond) // a random moment is what is tested
+		switch random.IntN(5) {
+		case 0:
+			ok(t, server.Kill())
+			ok(t, server.Up())
+		case 1:
+			s.temporal.kill()
+			s.temporal.up()
+		default:
+			name := []string{"a", "b", "c"}[random.IntN(3)]
+			machines[name].end(syscall.SIGKILL)
+			machines[name] = s.worker(name, script.String())
+		}
+	}
+	until(t, "every task has ended", ended)
+	for i, id := range ids {
+		sum := s.status(id)
+		if sum.Status != task.Completed {
+			t.Errorf("task %s is %s: %s", id, sum.Status, sum.Detail)
+		}
+		for line := range strings.Lines(s.file(fmt.Sprintf("file-%d", i))) {
+			if n := strings.Count(s.file(fmt.Sprintf("file-%d", i)), line); n != 1 {
+				t.Errorf("task %d made the effect %q %d times", i, line, n)
+			}
+		}
+	}
+}
