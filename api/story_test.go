@@ -96,7 +96,7 @@ func TestATaskIsPlannedAskedEditedStartedAllowedAndCompletedOverHTTP(t *testing.
 			reports++
 		case "agent_prompted":
 			model := e.text("data.model")
-			if want := "run " + e.text("run") + " was told assignment 1, with " + model; model == "" || e.text("words") != want {
+			if want := fmt.Sprintf("run %s was told assignment %v, with %s", e.text("run"), e.at("data.number"), model); model == "" || e.text("words") != want {
 				t.Errorf("the history says %q, want %q", e.text("words"), want)
 			}
 		}

@@ -184,7 +184,7 @@ func (s *site) add(words string, flags ...string) string {
 func (s *site) tasks() []task.Summary {
 	s.t.Helper()
 	var list struct{ Items []task.Summary }
-	ok(s.t, json.Unmarshal([]byte(s.pawl("task", "list", "--json")), &list))
+	ok(s.t, json.Unmarshal([]byte(s.pawl("task", "list", "--limit", "0", "--json")), &list))
 	return list.Items
 }
 
