@@ -3,12 +3,14 @@ package fleet
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/board"
@@ -83,5 +85,22 @@ func TestTheQueueOfATaskIsThatOfItsLabel(t *testing.T) {
 	got := []string{QueueOf(nil), QueueOf([]string{"bug"}), QueueOf([]string{"bug", "queue:gpu", "queue:mac"}), QueueOf([]string{"queue:"})}
 	if diff := cmp.Diff([]string{"pawl", "pawl", "gpu", "pawl"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Workflows that began with an older pawl go on with this one: it does the same with each history that one of them has
+// left. testdata has one for each version of carry; the first is of a task that was answered twice.
+func TestWorkflowsOfOlderVersionsGoOn(t *testing.T) {
+	t.Parallel()
+	histories, err := filepath.Glob("testdata/carry_*.json")
+	if err != nil || len(histories) == 0 {
+		t.Fatalf("there are no histories: %v", err)
+	}
+	for _, file := range histories {
+		replayer := worker.NewWorkflowReplayer()
+		replayer.RegisterWorkflowWithOptions(carry, workflow.RegisterOptions{Name: workflowName})
+		if err := replayer.ReplayWorkflowHistoryFromJSONFile(nil, file); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
 	}
 }

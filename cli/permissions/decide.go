@@ -12,6 +12,7 @@ import (
 
 	"pawl/app"
 	"pawl/approval"
+	"pawl/board"
 	"pawl/cli/command"
 	"pawl/cli/commandline"
 	"pawl/forms"
@@ -293,6 +294,12 @@ func (d decider) decide(ctx context.Context, a approval.Approval, q answerReques
 		if q.answer == string(run.Wait) && q.words == "" && y.Task == nil {
 			_, err = fmt.Fprintf(d.inv.Stdout, "%s: wait, when the run is resumed; no process drives it now: say what to do instead with `%s -p \"…\"`\n", a.Call.ID, y.Continue())
 			return err
+		}
+		if y.Task != nil {
+			if served, err := board.Of(d.Workspace).Served(ctx, y.Task.Created.Task); err == nil && served {
+				_, err = fmt.Fprintf(d.inv.Stdout, "%s: %s; its task goes on\n", a.Call.ID, q.answer)
+				return err
+			}
 		}
 		_, err = fmt.Fprintf(d.inv.Stdout, "%s: %s, when the run is resumed; no process drives it now: `%s`\n", a.Call.ID, q.answer, y.Continue())
 		return err

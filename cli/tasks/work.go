@@ -54,7 +54,7 @@ func (w working) works(inv *command.Invocation, do func(ctx context.Context, ws 
 			return err
 		}
 		if *w.detach {
-			if !*w.json && s.Owes() {
+			if served, err := board.Of(ws).Served(ctx, id); !*w.json && s.Owes() && err == nil && !served {
 				inv.Hint("its agent works when a process watches all tasks: `pawl task watch`, or `pawl serve`")
 			}
 			return printTask(inv, s, *w.json)
