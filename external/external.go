@@ -242,6 +242,10 @@ const (
 // LoggedIn says whether the user is logged in to the program at path, for a model. The program is started only if it has a command
 // for that, and no file or variable with a login was found.
 func (k Kind) LoggedIn(path, model string, env func(name string) string) string {
+	return k.loggedIn(path, model, env, askPatience)
+}
+
+func (k Kind) loggedIn(path, model string, env func(name string) string, patience time.Duration) string {
 	switch {
 	case k.Described:
 		return LoggedInUnknown
@@ -267,7 +271,7 @@ func (k Kind) LoggedIn(path, model string, env func(name string) string) string 
 		}
 		args[i] = provider
 	}
-	switch out, errs, err := k.ask(path, os.Environ(), args); {
+	switch out, errs, err := k.ask(path, os.Environ(), args, patience); {
 	case err == nil:
 		return LoggedInYes
 	case strings.Contains(out+errs, k.out):
@@ -278,7 +282,7 @@ func (k Kind) LoggedIn(path, model string, env func(name string) string) string 
 
 // LoggedOut returns an error if the program at path does not work with a model because the user is not logged in: see [Kind.LoggedIn].
 func (k Kind) LoggedOut(path, model string, env func(name string) string) error {
-	if k.LoggedIn(path, model, env) == LoggedInNo {
+	if k.loggedIn(path, model, env, beginPatience) == LoggedInNo {
 		return &LoginError{k}
 	}
 	return nil
@@ -376,9 +380,13 @@ func (k Kind) ToolSchema(authored json.RawMessage) (json.RawMessage, error) {
 	return authored, nil
 }
 
-// askPatience is the longest wait for a program to print its version or its login status. Where fifty processes compute on two
-// cores, OpenCode was seen to need 90 seconds for that, and a task of a person who is not logged in began.
-const askPatience = 3 * time.Minute
+const (
+	// askPatience is the longest wait for a program to print its version or its login status.
+	askPatience = 20 * time.Second
+	// beginPatience is that of what is about to begin with the program. Where fifty processes compute on two cores, OpenCode was
+	// seen to need 90 seconds, and a task began although nobody was logged in.
+	beginPatience = 3 * time.Minute
+)
 
 // Version asks the program at path for its version.
 func (k Kind) Version(path string, env []string) (string, error) {
@@ -388,7 +396,7 @@ func (k Kind) Version(path string, env []string) (string, error) {
 	} else if args == nil {
 		return "", nil
 	}
-	out, _, err := k.ask(path, env, args)
+	out, _, err := k.ask(path, env, args, askPatience)
 	if err != nil {
 		return "", err
 	}
@@ -401,8 +409,8 @@ func (k Kind) Version(path string, env []string) (string, error) {
 }
 
 // ask starts the program at path and returns what it prints.
-func (k Kind) ask(path string, env, args []string) (stdout, stderr string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
+func (k Kind) ask(path string, env, args []string, patience time.Duration) (stdout, stderr string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = k.environment(env), string(filepath.Separator), time.Second // some read files of the folder that they are started in
