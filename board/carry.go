@@ -48,6 +48,9 @@ func (d *Driver) Carry(ctx context.Context, id task.ID) (Rest, error) {
 	go d.kickChanged(driving, position)
 	c := &card{Driver: d, id: id, priority: sum.Priority, lease: lease, letsGo: true}
 	c.drive(driving)
+	if c.lost {
+		return Rest{}, errLost
+	}
 	return Rest{c.log.State.Seq, c.parked}, context.Cause(ctx)
 }
 

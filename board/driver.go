@@ -268,6 +268,7 @@ type card struct {
 
 	letsGo bool // of a run that waits for a person, instead of waiting with it: see Carry
 	parked bool // it has
+	lost   bool // another process has the task, or may have it
 
 	notified string // the occasion of which the face was told last; empty: there is none now
 }
@@ -276,7 +277,7 @@ type card struct {
 // done.
 func (c *card) drive(ctx context.Context) {
 	defer c.close()
-	for ctx.Err() == nil && c.lack(nil) == nil && !c.parked {
+	for ctx.Err() == nil && c.lack(nil) == nil && !c.parked && !c.lost {
 		changed := c.kicks.of(c.id)
 		s, err := c.load(ctx)
 		if errors.Is(err, store.ErrNoTask) {
@@ -435,12 +436,30 @@ func (c *card) fail(ctx context.Context, s task.State, id run.ID, err error) {
 func (c *card) end(ctx context.Context, s task.State, id run.ID, begun bool, end run.Ended) {
 	c.close()
 	for ctx.Err() == nil {
-		_, err := c.board.Do(ctx, c.id, "", task.End{Run: id, Number: assigned(s, id), Begun: begun, End: end})
-		if err == nil || errors.Is(err, store.ErrNoTask) {
+		err := c.do(ctx, task.End{Run: id, Number: assigned(s, id), Begun: begun, End: end})
+		if err == nil || c.lost || errors.Is(err, store.ErrNoTask) {
 			return
 		}
 		c.wait(ctx, nil, time.Second)
 	}
+}
+
+// errLost is the error of a driver that was thought dead.
+var errLost = errors.New("the lease of the task has ended")
+
+// do records what the driver has found out about a run. A driver that was stopped, or cut off, for longer than its lease
+// records nothing: another continues the run, whatever became of it here.
+func (c *card) do(ctx context.Context, a task.Action) error {
+	held, err := c.lease.Held(ctx)
+	if err != nil {
+		return err
+	}
+	if !held {
+		c.lost = true
+		return errLost
+	}
+	_, err = c.board.Do(ctx, c.id, "", a)
+	return err
 }
 
 // follow drives a run whose words are said until its turn has ended, the task has
@@ -562,7 +581,7 @@ func (c *card) ended(ctx context.Context, s task.State, id run.ID, state run.Sta
 // record tells the task how the turn of a run has ended, where the two are not written
 // together.
 func (c *card) record(ctx context.Context, s task.State, id run.ID, state run.State) {
-	_, err := c.board.Do(ctx, c.id, "", tasklog.EndOf(id, assigned(s, id), state, state.Turn.End))
+	err := c.do(ctx, tasklog.EndOf(id, assigned(s, id), state, state.Turn.End))
 	if err != nil {
 		c.wait(ctx, nil, pollTasks)
 	}
@@ -618,7 +637,7 @@ func (c *card) stop(ctx context.Context, s task.State, id run.ID) {
 		return
 	}
 	end := run.Ended{End: run.EndInterrupted, Reason: string(cause), Detail: "stopped"}
-	_, err = c.board.Do(ctx, c.id, "", task.End{Run: id, Number: assigned(s, id), Begun: true, End: end, Said: state.Said(), Usage: state.Usage})
+	err = c.do(ctx, task.End{Run: id, Number: assigned(s, id), Begun: true, End: end, Said: state.Said(), Usage: state.Usage})
 	if err != nil {
 		c.wait(ctx, nil, pollTasks)
 	}

@@ -133,6 +133,13 @@ type lease struct {
 	size  int       // of what Wait has written
 }
 
+// Held implements [Lease]: the lock ends with the process.
+func (l *lease) Held(context.Context) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lock != nil, nil
+}
+
 func (l *lease) Wait(why string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -140,6 +140,9 @@ type Database interface {
 type Lease interface {
 	// Wait tells others, in [Owner], what keeps the owner from working; empty: nothing does.
 	Wait(why string) error
+	// Held reports whether the right has not ended: another process may have it when this one was stopped, or cut off from
+	// the store, for too long.
+	Held(ctx context.Context) (bool, error)
 	// Release gives the right up and may be called twice.
 	Release() error
 }

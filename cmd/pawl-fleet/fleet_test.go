@@ -253,6 +253,37 @@ func TestATaskGoesOnWithAnotherWorker(t *testing.T) {
 	}
 }
 
+// A worker that was stopped for longer than its lease, and goes on while another has the task, records nothing.
+func TestAWorkerThatWasThoughtDeadRecordsNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, pgtest.Shared(t).Address(t))
+	first := s.worker("first", planned+`{"when":{"first":"Carry out this task"},"calls":[{"tool":"shell","args":{"command":"echo begun > begun; sleep 3; echo ended > ended"}}]}
+{"when":{"first":"Carry out this task"},"text":"I think about it","hang":true}
+`)
+	id := s.add("write it")
+	until(t, "the command runs", func() bool { return s.file("begun") != "" })
+	first.cmd.Process.Signal(syscall.SIGSTOP)
+	second := s.worker("second", "")
+	until(t, "the second worker holds it", func() bool {
+		f := s.fleet()
+		return len(f.Tasks) == 1 && strings.Contains(f.Tasks[0].By, strconv.Itoa(second.cmd.Process.Pid))
+	})
+	until(t, "the command has ended", func() bool { return s.file("ended") != "" })
+	first.cmd.Process.Signal(syscall.SIGCONT)
+	until(t, "the first worker has seen that it lost the task", func() bool {
+		logs, err := filepath.Glob(filepath.Join(s.dir, "first", "state", "log", "*.log"))
+		ok(t, err)
+		return s.status(id).Status != task.Active || slices.ContainsFunc(logs, func(name string) bool {
+			b, _ := os.ReadFile(name)
+			return bytes.Contains(b, []byte("Activity error"))
+		})
+	})
+	history := s.pawl("task", "show", id, "--history")
+	if sum := s.status(id); sum.Status != task.Active || strings.Contains(history, "storage") {
+		t.Errorf("the task is %s: %s\n%s", sum.Status, sum.Detail, history)
+	}
+}
+
 // While a run waits for a person no worker holds it; the answer, from a third machine, sends it to one that is there.
 func TestAnAnswerSendsATaskToAnyWorker(t *testing.T) {
 	t.Parallel()

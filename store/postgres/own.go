@@ -137,6 +137,12 @@ func (l *lease) Wait(why string) error {
 	return nil
 }
 
+// Held implements [store.Lease].
+func (l *lease) Held(ctx context.Context) (held bool, err error) {
+	err = l.store.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM leases WHERE run = $1 AND token = $2 AND until > clock_timestamp())`, string(l.run), l.token).Scan(&held)
+	return held, l.store.fault(err)
+}
+
 // Release implements [store.Lease].
 func (l *lease) Release() error {
 	s := l.store

@@ -372,6 +372,13 @@ func (l *memoryLease) Wait(why string) error {
 	return nil
 }
 
+func (l *memoryLease) Held(context.Context) (bool, error) {
+	d := l.memory.disk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.owned[l.id] == l, nil
+}
+
 func (l *memoryLease) Release() error {
 	d := l.memory.disk
 	d.mu.Lock()

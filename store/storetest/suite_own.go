@@ -23,6 +23,13 @@ func testOwn(t *testing.T, st store.Store, reopen func() store.Store) {
 		}
 		diff(t, name+": the owner", []any{owned.Run, owned.Socket, owned.PID > 0}, []any{run.ID("r"), "/run/one.sock", true})
 	}
+	held := func(what string, l store.Lease, want bool) {
+		t.Helper()
+		if got, err := l.Held(ctx); got != want || err != nil {
+			t.Errorf("%s: held is %t, %v", what, got, err)
+		}
+	}
+	held("a lease", lease, true)
 	another, err := st.Own(ctx, "another", "")
 	if err != nil {
 		t.Errorf("another run: %v", err)
@@ -35,10 +42,13 @@ func testOwn(t *testing.T, st store.Store, reopen func() store.Store) {
 			t.Error(err)
 		}
 	}
+	held("a lease that was released", lease, false)
 	next, err := reopen().Own(ctx, "r", "/run/three.sock")
 	if err != nil {
 		t.Fatalf("after the release: %v", err)
 	}
+	held("a lease whose run another has", lease, false)
+	held("the next", next, true)
 	if err := lease.Release(); err != nil { // the old lease has nothing left to give up
 		t.Error(err)
 	}

@@ -1,0 +1,33 @@
+package board
+
+import (
+	"context"
+	"testing"
+
+	"pawl/run"
+	"pawl/task"
+)
+
+// ended is a lease that has ended.
+type ended struct{}
+
+func (ended) Wait(string) error                  { return nil }
+func (ended) Held(context.Context) (bool, error) { return false, nil }
+func (ended) Release() error                     { return nil }
+
+// A driver that was thought dead records nothing, not even that its run has failed: the board, which has no workspace, is
+// never asked.
+func TestADriverWhoseLeaseHasEndedRecordsNothing(t *testing.T) {
+	t.Parallel()
+	for name, records := range map[string]func(*card){
+		"that the run could not go on": func(c *card) {
+			c.end(t.Context(), task.State{}, "r", true, run.Ended{End: run.EndInterrupted, Reason: "storage"})
+		},
+		"how a turn has ended": func(c *card) { c.record(t.Context(), task.State{}, "r", run.State{}) },
+	} {
+		c := &card{Driver: &Driver{}, lease: ended{}}
+		if records(c); !c.lost {
+			t.Errorf("%s: it goes on driving", name)
+		}
+	}
+}
