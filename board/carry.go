@@ -21,15 +21,28 @@ type Rest struct {
 	Parked bool
 }
 
+// A FolderError says that a task is of another folder than that of the process that would carry it.
+type FolderError struct {
+	Task      task.ID
+	Of, Works string
+}
+
+func (e *FolderError) Error() string {
+	return fmt.Sprintf("task %s is of the folder %s, and this process works in %s: start a worker in that folder", e.Task, e.Of, e.Works)
+}
+
 // Carry drives one task until nothing is left to do for it, or ctx is done, as a shutdown. Unlike
 // [Driver.Drive] it does not stay with a run that waits for a person. It waits for as long as
-// another process drives the task. The error is [store.ErrNoTask] if there is none.
+// another process drives the task. The error is [store.ErrNoTask] if there is none, and a [*FolderError] if it is of another folder.
 func (d *Driver) Carry(ctx context.Context, id task.ID) (Rest, error) {
 	ctx, end := shutdownWith(ctx)
 	defer end()
-	sum, err := d.board.Summary(ctx, id)
+	s, err := d.board.Load(ctx, id)
 	if err != nil {
 		return Rest{}, err
+	}
+	if of := s.Created.Workspace; of != d.board.ws.Dir {
+		return Rest{}, &FolderError{id, of, d.board.ws.Dir}
 	}
 	position, err := d.board.FeedEnd(ctx)
 	if err != nil {
@@ -46,7 +59,7 @@ func (d *Driver) Carry(ctx context.Context, id task.ID) (Rest, error) {
 	driving, stop := context.WithCancel(ctx)
 	defer stop()
 	go d.kickChanged(driving, position)
-	c := &card{Driver: d, id: id, priority: sum.Priority, lease: lease, letsGo: true}
+	c := &card{Driver: d, id: id, priority: s.Priority, lease: lease, letsGo: true}
 	c.drive(driving)
 	if c.lost {
 		return Rest{}, errLost

@@ -23,18 +23,19 @@ import (
 const stopPatience = time.Minute
 
 // Work carries tasks of a queue, as many at once as opt.Runs says, until ctx is done. Then it takes no more, runs are interrupted as
-// by a shutdown, and another worker continues them. ready is called when it takes tasks.
-func Work(ctx context.Context, ws *app.Workspace, c client.Client, queue string, opt board.Options, ready func()) error {
-	failed := make(chan error, 1)
+// by a shutdown, and another worker continues them. ready is called when it takes tasks; failed is told why it could not carry one,
+// which Temporal then gives to a worker again.
+func Work(ctx context.Context, ws *app.Workspace, c client.Client, queue string, opt board.Options, ready func(), failed func(task.ID, error)) error {
+	ended := make(chan error, 1)
 	w := worker.New(c, queue, worker.Options{
 		MaxConcurrentActivityExecutionSize: max(opt.Runs, 1),
 		DisableEagerActivities:             true,        // a worker with a free place is found by the server
 		StickyScheduleToStartTimeout:       time.Second, // what waits for a worker that died is given to another
 		WorkerStopTimeout:                  stopPatience,
-		OnFatalError:                       func(err error) { failed <- err },
+		OnFatalError:                       func(err error) { ended <- err },
 	})
 	w.RegisterWorkflowWithOptions(carry, workflow.RegisterOptions{Name: workflowName})
-	d := &driving{board.NewDriver(ws, opt), ctx}
+	d := &driving{board.NewDriver(ws, opt), ctx, failed}
 	w.RegisterActivityWithOptions(d.drive, activity.RegisterOptions{Name: activityName})
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("the queue %s cannot be worked on: %w", queue, err)
@@ -44,7 +45,7 @@ func Work(ctx context.Context, ws *app.Workspace, c client.Client, queue string,
 	select {
 	case <-ctx.Done():
 		return nil
-	case err := <-failed:
+	case err := <-ended:
 		return fmt.Errorf("the worker has failed: %w", err)
 	}
 }
@@ -53,6 +54,7 @@ func Work(ctx context.Context, ws *app.Workspace, c client.Client, queue string,
 type driving struct {
 	driver *board.Driver
 	works  context.Context // done when the worker is drained
+	failed func(task.ID, error)
 }
 
 // errDrained makes Temporal give the task to another worker at once.
@@ -65,11 +67,16 @@ func (d *driving) drive(ctx context.Context, id task.ID) (board.Rest, error) {
 	go beat(ctx)
 	rest, err := d.driver.Carry(ctx, id)
 	switch {
-	case d.works.Err() != nil && err != nil:
-		return rest, errDrained
+	case err == nil:
+	case d.works.Err() != nil:
+		err = errDrained
+	case ctx.Err() != nil: // the worker was thought dead
 	case errors.Is(err, store.ErrNoTask):
 		// It was removed, or the queue is shared with another database.
-		return rest, temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %s is not in the database of this worker", id), "no task", err)
+		err = temporal.NewNonRetryableApplicationError(fmt.Sprintf("task %s is not in the database of this worker", id), "no task", err)
+		fallthrough
+	default:
+		d.failed(id, err)
 	}
 	return rest, err
 }

@@ -89,21 +89,22 @@ func until(t *testing.T, what string, is func() bool) {
 type site struct {
 	t        *testing.T
 	dir      string
+	folder   string // in dir
 	database string
 	temporal *temporal
 }
 
 func newSite(t *testing.T, database string) *site {
 	t.Helper()
-	return &site{t: t, dir: t.TempDir(), database: database, temporal: newTemporal(t)}
+	return &site{t: t, dir: t.TempDir(), folder: "work", database: database, temporal: newTemporal(t)}
 }
 
 // command returns a command of pawl-fleet on a machine. A run names its model, which answers with the script that was given last.
 func (s *site) command(machine, script string, args ...string) *exec.Cmd {
 	top := filepath.Join(s.dir, machine)
-	cmd := exec.Command("pawl-fleet", append([]string{"-C", filepath.Join(s.dir, "work"), "--store", s.database, "--temporal", s.temporal.address}, args...)...)
+	cmd := exec.Command("pawl-fleet", append([]string{"-C", filepath.Join(s.dir, s.folder), "--store", s.database, "--temporal", s.temporal.address}, args...)...)
 	cmd.Env = append(os.Environ(), "HOME="+top, "PAWL_STATE_DIR="+filepath.Join(top, "state"), "PAWL_MODEL=script/"+filepath.Join(s.dir, "model.jsonl"))
-	for _, dir := range []string{top, filepath.Join(s.dir, "work")} {
+	for _, dir := range []string{top, filepath.Join(s.dir, s.folder)} {
 		ok(s.t, os.MkdirAll(dir, 0o700))
 	}
 	if script != "" {
@@ -208,7 +209,7 @@ func (s *site) fleet() fleet.Status {
 }
 
 func (s *site) file(name string) string {
-	b, _ := os.ReadFile(filepath.Join(s.dir, "work", name)) // one that is not there is empty
+	b, _ := os.ReadFile(filepath.Join(s.dir, s.folder, name)) // one that is not there is empty
 	return string(b)
 }
 
@@ -304,6 +305,24 @@ func TestAnAnswerSendsATaskToAnyWorker(t *testing.T) {
 	}
 	s.worker("second", script)
 	until(t, "the task is completed", func() bool { return s.status(id).Status == task.Completed })
+}
+
+// A worker in another folder does not work on a task of this one, and says why.
+func TestATaskIsWorkedOnInItsFolder(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, pgtest.Shared(t).Address(t))
+	away := *s
+	away.folder = "elsewhere"
+	lost := away.worker("lost", finishes)
+	id := s.add("write both files")
+	until(t, "the worker says why", func() bool {
+		return strings.Contains(lost.said.String(), "task "+id+" is of the folder ") && strings.Contains(lost.said.String(), "start a worker in that folder")
+	})
+	s.worker("right", finishes)
+	until(t, "the task is completed", func() bool { return s.status(id).Status == task.Completed })
+	if s.file("beta") != "two" || away.file("alpha") != "" {
+		t.Error("it was worked on elsewhere")
+	}
 }
 
 // A label sends a task to the workers of a queue.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -75,9 +76,14 @@ func work(ctx context.Context, inv *command.Invocation, ws *app.Workspace, queue
 	defer stop()
 	watched := make(chan error, 1)
 	go func() { watched <- fleet.Watch(watching, ws, c, func() {}) }()
+	var said sync.Map // tasks of which it was told why they cannot be carried here
 	opt := board.Options{Runs: runs, Held: func(id task.ID, why string) { ws.Log().Info("a task waits for memory", "task", id, "why", why) }}
 	err = fleet.Work(ctx, ws, c, queue, opt, func() {
 		fmt.Fprintf(inv.Stderr, "working on the queue %s in %s, %d at once; end with Ctrl-C\n", command.Visible(queue), command.Visible(ws.Dir), runs)
+	}, func(id task.ID, err error) {
+		if _, told := said.LoadOrStore(id, true); !told {
+			inv.Notice(fmt.Sprintf("task %s: %v", id, err))
+		}
 	})
 	stop()
 	if err = errors.Join(err, <-watched); err != nil {
