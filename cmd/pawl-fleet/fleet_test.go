@@ -366,7 +366,13 @@ func TestOfManyTasksOnAFleetThatIsKilledNoneIsLost(t *testing.T) {
 		ids = append(ids, s.add(fmt.Sprintf("write number-%d-", i)))
 	}
 	ended := func() bool {
-		return !slices.ContainsFunc(s.tasks(), func(s task.Summary) bool { return s.Status != task.Completed && s.Status != task.Failed })
+		out, err := s.command("desk", "", "task", "list", "--limit", "0", "--json").Output()
+		if err != nil {
+			return false // the server may have been killed just now
+		}
+		var list struct{ Items []task.Summary }
+		ok(t, json.Unmarshal(out, &list))
+		return !slices.ContainsFunc(list.Items, func(s task.Summary) bool { return s.Status != task.Completed && s.Status != task.Failed })
 	}
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	for kills := 0; !ended() && kills < 4+tasks/4; kills++ {
