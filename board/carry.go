@@ -106,12 +106,11 @@ type Call struct {
 
 // Watch calls out the tasks that have something to be done, each time they change, until ctx is done; at first all of
 // them. One process watches a workspace at a time, as the owner of all its tasks (see [Board.Owner]): Watch waits until it
-// is that one, which watching is told. A call whose error is not nil is repeated.
-func (b Board) Watch(ctx context.Context, watching func(), call func(context.Context, Call) error) error {
+// is that one. A call whose error is not nil is repeated.
+func (b Board) Watch(ctx context.Context, call func(context.Context, Call) error) {
 	for ctx.Err() == nil {
 		lease, err := b.OwnAll(ctx, "")
 		if err == nil {
-			watching()
 			err = b.watch(ctx, call)
 			err = errors.Join(err, lease.Release())
 		}
@@ -123,7 +122,6 @@ func (b Board) Watch(ctx context.Context, watching func(), call func(context.Con
 		case <-ctx.Done():
 		}
 	}
-	return nil
 }
 
 // pollLead is how often it is looked whether this process is still, or can become, the one that watches.

@@ -23,13 +23,10 @@ func (p *place) calls() <-chan board.Call {
 	calls, done := make(chan board.Call, 100), make(chan struct{})
 	go func() {
 		defer close(done)
-		err := board.Of(ws).Watch(ctx, func() {}, func(_ context.Context, c board.Call) error {
+		board.Of(ws).Watch(ctx, func(_ context.Context, c board.Call) error {
 			calls <- c
 			return nil
 		})
-		if err != nil {
-			p.t.Errorf("watch: %v", err)
-		}
 	}()
 	p.t.Cleanup(func() { cancel(); <-done })
 	return calls

@@ -93,7 +93,7 @@ func serveHere(inv *command.Invocation, cmd *cobra.Command, o *api.ServeOptions,
 	defer ws.Close() // what counts is durable
 	o.Log, o.MCP = ws.Log(), tasks.Handler(ws)
 	if inv.Carry != nil {
-		o.Carry = func(ctx context.Context) error { return inv.Carry(ctx, ws, func() {}) }
+		o.Carry = func(ctx context.Context) error { return inv.Carry(ctx, ws) }
 	}
 	o.Ready = func(url string) {
 		fmt.Fprintf(inv.Stderr, "serving %s at %s\nthe token: `pawl serve token`; a browser: `pawl serve link`; end with Ctrl-C\n", command.Visible(ws.Dir), url)

@@ -14,9 +14,9 @@ import (
 const signalTimeout = 10 * time.Second
 
 // Watch tells Temporal of the tasks that have something to be done, until ctx is done. Any number of processes may do so
-// beside each other: one watches, and the next when that has died. watching is called when this one does.
-func Watch(ctx context.Context, ws *app.Workspace, c client.Client, watching func()) error {
-	return board.Of(ws).Watch(ctx, watching, func(ctx context.Context, call board.Call) error {
+// beside each other: one watches, and the next when that has died.
+func Watch(ctx context.Context, ws *app.Workspace, c client.Client) {
+	board.Of(ws).Watch(ctx, func(ctx context.Context, call board.Call) error {
 		ctx, cancel := context.WithTimeout(ctx, signalTimeout)
 		defer cancel()
 		queue := QueueOf(call.Labels)

@@ -25,9 +25,8 @@ type Process struct {
 
 	// More are commands that this program has beside pawl's.
 	More []More
-	// Carry has the tasks of a folder carried by other processes, until ctx is done; driving is called when nobody else does
-	// so. nil: a server drives them itself.
-	Carry func(ctx context.Context, ws *app.Workspace, driving func()) error
+	// Carry has the tasks of a folder carried by other processes, until ctx is done; nil: a server drives them itself.
+	Carry func(ctx context.Context, ws *app.Workspace) error
 }
 
 // A More is a further command below pawl itself.

@@ -41,13 +41,14 @@ func main() {
 	p := command.System()
 	p.More = []command.More{{Group: "work", Name: "worker", Build: workerCommand}, {Group: "work", Name: "fleet", Build: fleetCommand}}
 	if os.Getenv(config.TemporalVariable) != "" {
-		p.Carry = func(ctx context.Context, ws *app.Workspace, driving func()) error {
+		p.Carry = func(ctx context.Context, ws *app.Workspace) error {
 			c, err := dial(ctx, p.Env, ws)
 			if err != nil {
 				return err
 			}
 			defer c.Close()
-			return fleet.Watch(ctx, ws, c, driving)
+			fleet.Watch(ctx, ws, c)
+			return nil
 		}
 	}
 	os.Exit(cli.Main(args, p))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -74,8 +73,11 @@ func work(ctx context.Context, inv *command.Invocation, ws *app.Workspace, queue
 	defer c.Close()
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	watched := make(chan error, 1)
-	go func() { watched <- fleet.Watch(watching, ws, c, func() {}) }()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		fleet.Watch(watching, ws, c)
+	}()
 	var said sync.Map // tasks of which it was told why they cannot be carried here
 	opt := board.Options{Runs: runs, Held: func(id task.ID, why string) { ws.Log().Info("a task waits for memory", "task", id, "why", why) }}
 	err = fleet.Work(ctx, ws, c, queue, opt, func() {
@@ -86,7 +88,8 @@ func work(ctx context.Context, inv *command.Invocation, ws *app.Workspace, queue
 		}
 	})
 	stop()
-	if err = errors.Join(err, <-watched); err != nil {
+	<-watched
+	if err != nil {
 		return err
 	}
 	return command.Exit{Code: command.InterruptCode(ctx)}

@@ -195,8 +195,9 @@ func TestAnOutputIsNeverInMemoryAsAWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	random := rand.NewChaCha8([32]byte{})
-	for range 160 {
-		block := make([]byte, 1<<20)
+	block := make([]byte, 1<<20)
+	const size = 240 // MB
+	for range size {
 		random.Read(block)
 		if _, err := w.Write(block); err != nil {
 			t.Fatal(err)
@@ -207,7 +208,7 @@ func TestAnOutputIsNeverInMemoryAsAWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	if n, err := io.Copy(io.Discard, o.Reader()); n != 160<<20 || err != nil {
+	if n, err := io.Copy(io.Discard, o.Reader()); n != size<<20 || err != nil {
 		t.Errorf("%d bytes come back, %v", n, err)
 	}
 	after, err := os.ReadFile("/proc/self/status")
@@ -219,7 +220,9 @@ func TestAnOutputIsNeverInMemoryAsAWhole(t *testing.T) {
 		n, _ := strconv.Atoi(string(bytes.Fields(rest)[0]))
 		return n
 	}
-	if grown := peak(after) - peak(before); grown > 100<<10 {
-		t.Errorf("160 MB took %d MB of memory", grown>>10)
+	grown := peak(after) - peak(before)
+	t.Logf("%d MB took %d MB of memory", size, grown>>10)
+	if grown > 160<<10 { // the race detector alone takes some 60
+		t.Error("that is more than a part of it")
 	}
 }
