@@ -17,7 +17,7 @@ import (
 type Rest struct {
 	// Seq is the number of the task's last event.
 	Seq int64
-	// Parked: its run waits for a person, and goes on when it is carried again after the answer.
+	// Parked: its run waits for a person. It continues when the task is carried again after the answer.
 	Parked bool
 }
 

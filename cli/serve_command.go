@@ -16,7 +16,6 @@ import (
 	"pawl/board"
 	"pawl/cli/command"
 	"pawl/cli/tasks"
-	"pawl/metrics"
 )
 
 func serveCommand(inv *command.Invocation) *cobra.Command {
@@ -84,9 +83,7 @@ func serveHere(inv *command.Invocation, cmd *cobra.Command, o *api.ServeOptions,
 		return command.Usage("--runs is %d: must be 1 or more", o.Runs)
 	}
 	inv.Driving.Store(true)
-	opt := inv.Options(cmd.Flags())
-	opt.Drives, opt.Serves, opt.Asks, opt.Metrics = true, true, true, metrics.New()
-	ws, err := app.Open(opt)
+	ws, err := app.Open(inv.ServeOptions(cmd.Flags()))
 	if err != nil {
 		return err
 	}

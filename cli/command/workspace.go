@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pawl/app"
+	"pawl/metrics"
 )
 
 // Open opens the workspace. Its settings are those of flags, if the command has them.
@@ -49,6 +50,13 @@ func (inv *Invocation) OpenRuns(flags *pflag.FlagSet) (*app.Workspace, error) {
 // Options are what the command line says of the workspace.
 func (inv *Invocation) Options(flags *pflag.FlagSet) app.Options {
 	return app.Options{Dir: inv.Dir, Env: inv.Env, Given: settingsOf(flags), Notice: inv.Notice}
+}
+
+// ServeOptions are the Options of a process that works for all tasks, and asks a person about calls that need approval.
+func (inv *Invocation) ServeOptions(flags *pflag.FlagSet) app.Options {
+	opt := inv.Options(flags)
+	opt.Drives, opt.Serves, opt.Asks, opt.Metrics = true, true, true, metrics.New()
+	return opt
 }
 
 // Notice says on standard error what the person should know. Errors alone begin with pawl.

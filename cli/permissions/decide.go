@@ -297,7 +297,7 @@ func (d decider) decide(ctx context.Context, a approval.Approval, q answerReques
 		}
 		if y.Task != nil {
 			if served, err := board.Of(d.Workspace).Served(ctx, y.Task.Created.Task); err == nil && served {
-				_, err = fmt.Fprintf(d.inv.Stdout, "%s: %s; its task goes on\n", a.Call.ID, q.answer)
+				_, err = fmt.Fprintf(d.inv.Stdout, "%s: %s; its task continues\n", a.Call.ID, q.answer)
 				return err
 			}
 		}

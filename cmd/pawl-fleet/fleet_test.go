@@ -223,7 +223,7 @@ const (
 	finishes = planned + works + `{"when":{"first":"Carry out this task"},"repeat":true,"calls":[{"tool":"write","args":{"path":"beta","content":"two"}}]}` + "\n"
 )
 
-// A task that a worker was at goes on with another, when the first is killed as when it is drained.
+// When a worker is killed or drained, another continues its task.
 func TestATaskGoesOnWithAnotherWorker(t *testing.T) {
 	t.Parallel()
 	for name, signal := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "drained": syscall.SIGTERM} {
@@ -254,7 +254,7 @@ func TestATaskGoesOnWithAnotherWorker(t *testing.T) {
 	}
 }
 
-// A worker that was stopped for longer than its lease, and goes on while another has the task, records nothing.
+// A worker that was stopped for longer than its lease, and resumes while another has the task, records nothing.
 func TestAWorkerThatWasThoughtDeadRecordsNothing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, pgtest.Shared(t).Address(t))
@@ -294,7 +294,7 @@ func TestAnAnswerSendsATaskToAnyWorker(t *testing.T) {
 `
 	first := s.worker("first", script)
 	id := s.add("fetch it")
-	until(t, "nobody holds the task that waits", func() bool {
+	until(t, "no worker holds the waiting task", func() bool {
 		f := s.fleet()
 		return s.status(id).WaitsFor == "permission" && len(f.Tasks) == 1 && f.Tasks[0].By == ""
 	})

@@ -12,7 +12,6 @@ import (
 	"pawl/cli/command"
 	"pawl/config"
 	"pawl/fleet"
-	"pawl/metrics"
 	"pawl/task"
 )
 
@@ -44,13 +43,14 @@ workers continue them.`,
 			return err
 		}
 		inv.Driving.Store(true)
-		opt := inv.Options(cmd.Flags())
-		opt.Drives, opt.Serves, opt.Asks, opt.Metrics = true, true, true, metrics.New()
-		ws, err := app.Open(opt)
+		ws, err := app.Open(inv.ServeOptions(cmd.Flags()))
 		if err != nil {
 			return err
 		}
 		defer ws.Close() // what counts is durable
+		if _, err := ws.Tasks(); err != nil { // it would wait for a database that it cannot use
+			return err
+		}
 		return work(cmd.Context(), inv, ws, *queue, *runs)
 	}
 	return cmd
