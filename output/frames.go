@@ -150,14 +150,16 @@ type frameReader struct {
 
 	mu     sync.Mutex
 	last   []*loaded // the last used one last
+	spare  [][]byte  // of frames that are no longer kept
 	latest int       // the frame that was read last
 	ahead  sync.WaitGroup
 }
 
 // loaded is a frame that is, or can be, decompressed.
 type loaded struct {
-	n    int
-	data func() ([]byte, error)
+	n     int
+	data  func() ([]byte, error) // called by all that use it, before they stop
+	users int                    // under the lock of the reader
 }
 
 // keptFrames is one that is read, one that is read ahead, and two to go back to.
@@ -170,42 +172,62 @@ func (r *frameReader) ReadAt(p []byte, off int64) (int, error) {
 		if at >= r.size {
 			return n, io.EOF
 		}
-		data, err := r.frame(int(at / frameSize))
+		copied, err := r.read(p[n:], int(at/frameSize), at%frameSize)
 		if err != nil {
 			return n, err
 		}
-		within := at % frameSize
-		if within >= int64(len(data)) {
-			return n, errDamaged
-		}
-		n += copy(p[n:], data[within:])
+		n += copied
 	}
 	return n, nil
 }
 
-// frame returns frame n, decompressed.
-func (r *frameReader) frame(n int) ([]byte, error) {
+// read copies what fits into p of frame n, from a place within it on.
+func (r *frameReader) read(p []byte, n int, within int64) (int, error) {
 	r.mu.Lock()
 	l := r.kept(n)
 	if n == r.latest+1 && n+1 < len(r.frames) {
 		next := r.kept(n + 1)
-		r.ahead.Go(func() { _, _ = next.data() })
+		r.ahead.Go(func() {
+			_, _ = next.data()
+			r.done(next)
+		})
 	}
 	r.latest = n
 	r.mu.Unlock()
-	return l.data()
+	data, err := l.data()
+	defer r.done(l)
+	if err == nil && within >= int64(len(data)) {
+		err = errDamaged
+	}
+	if err != nil {
+		return 0, err
+	}
+	return copy(p, data[within:]), nil
 }
 
-// kept returns frame n, which becomes the one that was used last.
+// done says that a frame is no longer used by who got it from kept.
+func (r *frameReader) done(l *loaded) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l.users--
+}
+
+// kept returns frame n, which becomes the one that was used last, for one more user.
 func (r *frameReader) kept(n int) *loaded {
 	i := slices.IndexFunc(r.last, func(l *loaded) bool { return l.n == n })
-	l := &loaded{n, sync.OnceValues(func() ([]byte, error) { return r.load(n) })}
+	l := &loaded{n: n, data: sync.OnceValues(func() ([]byte, error) { return r.load(n) })}
 	if i >= 0 {
 		l = r.last[i]
 		r.last = slices.Delete(r.last, i, i+1)
 	} else if len(r.last) == keptFrames {
+		if old := r.last[0]; old.users == 0 {
+			if data, err := old.data(); err == nil {
+				r.spare = append(r.spare, data[:0])
+			}
+		}
 		r.last = slices.Delete(r.last, 0, 1)
 	}
+	l.users++
 	r.last = append(r.last, l)
 	return l
 }
@@ -227,11 +249,23 @@ func (r *frameReader) load(n int) ([]byte, error) {
 		return nil, err
 	}
 	size := min(frameSize, r.size-int64(n)*frameSize)
-	data, err := decompress(make([]byte, 0, size), b)
+	data, err := decompress(r.buffer(size), b)
 	if err == nil && int64(len(data)) != size {
 		err = errDamaged
 	}
 	return data, err
+}
+
+// buffer returns an empty slice with room for size bytes.
+func (r *frameReader) buffer(size int64) []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := len(r.spare) - 1; i >= 0 && int64(cap(r.spare[i])) >= size {
+		b := r.spare[i]
+		r.spare = r.spare[:i]
+		return b
+	}
+	return make([]byte, 0, size)
 }
 
 // close waits for what is read ahead.

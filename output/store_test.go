@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,6 +58,37 @@ func TestWhatIsStoredComesBackByteForByte(t *testing.T) {
 				t.Errorf("%d bytes came back different from the %d that were stored", len(got), len(text))
 			}
 		})
+	}
+}
+
+// Frames are decompressed into the memory of others that nobody reads any more.
+func TestManyReadersOfOneOutputEachGetWhatIsStored(t *testing.T) {
+	t.Parallel()
+	var text bytes.Buffer
+	for n := 0; text.Len() < 2*keptFrames*frameSize; n++ {
+		fmt.Fprintf(&text, "%09d\n", n)
+	}
+	o := stored(t, text.String())
+	var reading sync.WaitGroup
+	for reader := range 6 {
+		reading.Go(func() {
+			rnd := rand.New(rand.NewPCG(1, uint64(reader)))
+			b := make([]byte, frameSize+100)
+			for step := range 34 {
+				from := int64(step) * int64(frameSize) / 5 // as a question does
+				if reader%2 == 0 {
+					from = rnd.Int64N(o.Bytes() - int64(len(b)))
+				}
+				if _, err := o.raw.ReadAt(b, from); err != nil || !bytes.Equal(b, text.Bytes()[from:from+int64(len(b))]) {
+					t.Errorf("the %d bytes from %d on are not what is stored, %v", len(b), from, err)
+					return
+				}
+			}
+		})
+	}
+	reading.Wait()
+	if most := keptFrames + 6; len(o.frames.spare) > most {
+		t.Errorf("%d frames are kept for nothing", len(o.frames.spare))
 	}
 }
 
