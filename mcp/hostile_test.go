@@ -129,6 +129,15 @@ var hostileServers = map[string]struct {
 	"content of an unknown kind": {onCall(func(id json.RawMessage) string {
 		return result(id, `{"content":[{"type":"film","data":"x"},{"type":"text","text":"seen"}]}`)
 	}), `[content that the protocol does not have: {"type":"film","data":"x"}]` + "\nseen"},
+	"content of an unknown kind beside a large one": {onCall(func(id json.RawMessage) string {
+		return result(json.RawMessage(`"`+string(id)+`"`), `{"content":[{"type":"film","data":"x"},{"type":"text","text":"`+strings.Repeat("large ", 1<<19)+`"}]}`)
+	}), `[content that the protocol does not have: {"type":"film","data":"x"}]` + "\nlarge large "},
+	"a large result nested too deep": {onCall(func(id json.RawMessage) string {
+		return result(id, `{"content":[],"structuredContent":{"a":`+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+`,"b":"`+strings.Repeat("large ", 1<<19)+`"}}`)
+	}), `the server h has not answered the call: calling "tools/call": its answer is not one that can be read: it is nested too deep. `},
+	"a large answer that is cut": {onCall(func(id json.RawMessage) string {
+		return strings.TrimSuffix(result(id, `{"content":[{"type":"text","text":"`+strings.Repeat("large ", 1<<19)), "}")
+	}), broken},
 	"content that is null":     {onCall(func(id json.RawMessage) string { return result(id, `{"content":[null]}`) }), "[content that the protocol does not have: null]"},
 	"content that is a number": {onCall(func(id json.RawMessage) string { return result(id, `{"content":[5]}`) }), "[content that the protocol does not have: 5]"},
 	"a text that is a number":  {onCall(func(id json.RawMessage) string { return result(id, `{"content":[{"type":"text","text":6}]}`) }), `[content that the protocol does not have: {"type":"text","text":6}]`},

@@ -106,15 +106,22 @@ func wrong(entry json.RawMessage, into any) string {
 	return ""
 }
 
-// lookedAt is how much of a message is looked at whole, in bytes.
+// lookedAt is how large an entry of a list may be that is looked at, in bytes. To find the entries of a message of 10 MB
+// takes 0.2 s, where the library takes 0.5 s to read it; to look at a text of that size would take 0.4 s more.
 const lookedAt = 1 << 20
 
 // mend returns a message of a server so that the library reads what can be read of it: without mend one wrong entry of a list
-// costs the list, and a wrong form of an answer the time limit of its request, or the connection. What is larger than
-// lookedAt, no message, or right, is returned as it is.
+// costs the list, and a wrong form of an answer the time limit of its request, or the connection. What is no message, or right, is returned as
+// it is, and so are entries of more than lookedAt.
 func mend(message []byte) []byte {
 	var m map[string]json.RawMessage
-	if len(message) > lookedAt || json.Unmarshal(message, &m) != nil || m["method"] == nil && m["id"] == nil {
+	if json.Unmarshal(message, &m) != nil {
+		if broken := brokenAnswer(message); broken != nil {
+			return broken
+		}
+		return message
+	}
+	if m["method"] == nil && m["id"] == nil {
 		return message
 	}
 	changed := false
@@ -184,6 +191,9 @@ func mendResult(result map[string]json.RawMessage) (changed bool) {
 		}
 		mended := one
 		for i, entry := range entries {
+			if len(entry) > lookedAt {
+				continue
+			}
 			if why := wrong(entry, part.into()); why != "" {
 				entries[i], _ = json.Marshal(part.as(entry, why)) // of texts
 				mended = true

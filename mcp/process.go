@@ -251,9 +251,6 @@ func (p *process) transport(strange func(line string)) sdk.Transport {
 		for told := false; ; {
 			line, err := readLine(lines)
 			line = bytes.TrimPrefix(line, byteOrderMark)
-			if broken := brokenAnswer(line); broken != nil {
-				line = broken
-			}
 			line = mend(line)
 			switch {
 			case len(bytes.TrimSpace(line)) == 0:
@@ -314,7 +311,7 @@ var answerOf = lazy.Regexp(`^\{"jsonrpc":\s*"2\.0",\s*"id":\s*([0-9]+),\s*"(?:re
 // brokenAnswer returns, for a line that begins like the answer to a request and is not valid JSON, one that says so: nothing
 // else would end the call before its time limit. It returns nil for other lines.
 func brokenAnswer(line []byte) []byte {
-	if len(line) > lookedAt || json.Valid(line) {
+	if json.Valid(line) {
 		return nil
 	}
 	of := answerOf().FindSubmatch(line)
