@@ -15,7 +15,6 @@ import (
 	"pawl/board"
 	"pawl/config"
 	"pawl/forms"
-	"pawl/internal/atomicfile"
 	"pawl/task"
 )
 
@@ -67,16 +66,15 @@ func (s *Server) attachmentOperations() {
 				return nil, notFound("the task has no file " + strconv.Quote(in.Attachment))
 			}
 			a := state.Attachments[i]
-			f, err := atomicfile.Open(s.board.File(in.Task, a))
+			content, err := s.board.Content(ctx, in.Task, a)
 			if err != nil {
 				return nil, err
 			}
 			return func(w http.ResponseWriter, _ *http.Request) {
-				defer f.Close() // it is only read
 				w.Header().Set("Content-Type", downloadType(a.Type))
 				w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.Name}))
 				w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
-				_, _ = io.Copy(w, f) // a client that is gone needs no more
+				_, _ = w.Write(content) // a client that is gone needs no more
 			}, nil
 		})
 	handle(s, operation{method: http.MethodDelete, path: "/tasks/{task}/attachments/{attachment}", id: "detach-from-task", tag: tagTasks,

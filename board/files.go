@@ -19,6 +19,7 @@ import (
 	"pawl/internal/text"
 	"pawl/run"
 	"pawl/task"
+	"pawl/tasklog"
 )
 
 // MaxAttachment bounds an attached file.
@@ -54,19 +55,73 @@ func (b Board) Attach(ctx context.Context, id task.ID, by, name string, content 
 	if _, err := b.Load(ctx, id); err != nil {
 		return task.State{}, err
 	}
-	file := b.File(id, a)
-	if err := atomicfile.Write(file, data, atomicfile.Durable); err != nil {
-		return task.State{}, errors.Join(err, os.RemoveAll(filepath.Dir(file)))
+	if err := b.keep(ctx, id, a, data); err != nil {
+		return task.State{}, errors.Join(err, b.drop(ctx, id, a.ID))
 	}
 	s, err := b.Do(ctx, id, by, task.AttachmentAdded{Attachment: a})
 	if err != nil {
-		return s, errors.Join(err, os.RemoveAll(filepath.Dir(file)))
+		return s, errors.Join(err, b.drop(ctx, id, a.ID))
 	}
 	return s, nil
 }
 
-// File returns where the content of an attachment is.
-func (b Board) File(id task.ID, a task.Attachment) string {
+// SharedFiles keeps the files that are attached to tasks where several machines find them. A store that is one keeps them; with
+// others they are in the workspace's state folder. They are removed with their task.
+type SharedFiles interface {
+	// PutTaskFile stores the content of an attachment. When it returns nil, it is durable.
+	PutTaskFile(ctx context.Context, task, attachment string, content []byte) error
+	// TaskFile returns it; [fs.ErrNotExist] if there is none.
+	TaskFile(ctx context.Context, task, attachment string) ([]byte, error)
+	RemoveTaskFile(ctx context.Context, task, attachment string) error
+}
+
+// sharedFiles returns where the files of tasks are shared; nil: they are not.
+func sharedFiles(tasks *tasklog.Tasks, err error) (SharedFiles, error) {
+	if err != nil {
+		return nil, err
+	}
+	shared, _ := tasks.Store.(SharedFiles)
+	return shared, nil
+}
+
+// keep stores the content of an attachment.
+func (b Board) keep(ctx context.Context, id task.ID, a task.Attachment, content []byte) error {
+	shared, err := sharedFiles(b.ws.Tasks())
+	switch {
+	case err != nil:
+		return err
+	case shared != nil:
+		return shared.PutTaskFile(ctx, string(id), a.ID, content)
+	}
+	return atomicfile.Write(b.file(id, a), content, atomicfile.Durable)
+}
+
+// Content returns the content of an attachment.
+func (b Board) Content(ctx context.Context, id task.ID, a task.Attachment) ([]byte, error) {
+	shared, err := sharedFiles(b.ws.ReadTasks())
+	switch {
+	case err != nil:
+		return nil, err
+	case shared != nil:
+		return shared.TaskFile(ctx, string(id), a.ID)
+	}
+	return atomicfile.Read(b.file(id, a))
+}
+
+// drop removes what is stored of an attachment.
+func (b Board) drop(ctx context.Context, id task.ID, attachment string) error {
+	shared, err := sharedFiles(b.ws.Tasks())
+	switch {
+	case err != nil:
+		return err
+	case shared != nil:
+		return shared.RemoveTaskFile(ctx, string(id), attachment)
+	}
+	return os.RemoveAll(filepath.Join(b.ws.TaskFiles(id), filepath.Base(attachment)))
+}
+
+// file returns where the content of an attachment is that is not shared.
+func (b Board) file(id task.ID, a task.Attachment) string {
 	return filepath.Join(b.ws.TaskFiles(id), a.ID, a.Name)
 }
 
@@ -76,7 +131,7 @@ func (b Board) Detach(ctx context.Context, id task.ID, by, attachment string) (t
 	if err != nil {
 		return s, err
 	}
-	return s, os.RemoveAll(filepath.Join(b.ws.TaskFiles(id), filepath.Base(attachment)))
+	return s, b.drop(ctx, id, attachment)
 }
 
 // Input returns what a run is told at an assignment: the words, and the files that were
@@ -92,7 +147,7 @@ func (b Board) Input(ctx context.Context, s task.State, id run.ID, words string)
 		if a.At.Before(since) {
 			continue
 		}
-		content, err := atomicfile.Read(b.File(s.Created.Task, a))
+		content, err := b.Content(ctx, s.Created.Task, a)
 		if err != nil {
 			return nil, err
 		}

@@ -208,6 +208,7 @@ func (s *Store) RemoveTask(ctx context.Context, id string) error {
 	}
 	err := s.transact(ctx, func(tx *tx) error {
 		lockTasks(tx)
+		tx.Exec(`DELETE FROM task_files WHERE task = ?`, id)
 		return store.RemoveTask(tx, id)
 	})
 	if err != nil {

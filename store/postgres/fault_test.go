@@ -229,7 +229,7 @@ func TestAServerThatRestartsIsWaitedForAndOneThatIsAwayIsSaid(t *testing.T) {
 
 func TestAFullDiskIsSaidAndWhatWasRecordedIsKept(t *testing.T) {
 	t.Parallel()
-	server := pgtest.Shared(t)
+	server := pgtest.Start(t) // whose pages of that disk no other test has to write when it is gone
 	small := t.TempDir()
 	mount := func(options string) error {
 		out, err := exec.Command("mount", "-t", "tmpfs", "-o", options, "pawl-test", small).CombinedOutput()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"pawl/board"
 	"pawl/output"
 	"pawl/output/outputtest"
 	"pawl/store"
@@ -23,7 +24,43 @@ import (
 	"pawl/store/postgres/pgtest"
 )
 
-var _ output.Shared = (*postgres.Store)(nil)
+var (
+	_ output.Shared     = (*postgres.Store)(nil)
+	_ board.SharedFiles = (*postgres.Store)(nil)
+)
+
+// What is attached to a task on one machine is read on the others, and goes with the task.
+func TestTheFilesOfATaskAreShared(t *testing.T) {
+	t.Parallel()
+	address := pgtest.Shared(t).Address(t)
+	one, other := open(t, address, postgres.Options{}), open(t, address, postgres.Options{})
+	ok := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	large := bytes.Repeat([]byte("0123456789"), board.MaxAttachment/10)
+	ok(one.PutTaskFile(t.Context(), "t-1", "f-1", []byte("before")))
+	ok(one.PutTaskFile(t.Context(), "t-1", "f-1", []byte("\x00after\xff")))
+	ok(one.PutTaskFile(t.Context(), "t-1", "f-2", nil))
+	ok(one.PutTaskFile(t.Context(), "t-1", "f-3", large))
+	ok(one.PutTaskFile(t.Context(), "t-2", "f-1", []byte("of another")))
+	for file, want := range map[string]string{"f-1": "\x00after\xff", "f-2": "", "f-3": string(large)} {
+		if got, err := other.TaskFile(t.Context(), "t-1", file); err != nil || string(got) != want {
+			t.Errorf("%s has %d bytes, %v", file, len(got), err)
+		}
+	}
+	ok(other.RemoveTaskFile(t.Context(), "t-1", "f-2"))
+	if _, err := one.TaskFile(t.Context(), "t-1", "f-2"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a removed file: %v", err)
+	}
+	ok(other.AppendTask(t.Context(), store.TaskAppend{Task: "t-1", Events: []store.TaskEvent{{At: time.Now(), Type: "x", Version: 1, Data: "{}"}}}))
+	ok(other.RemoveTask(t.Context(), "t-1"))
+	if n := count(t, address, `SELECT count(*) FROM task_files`); n != 1 {
+		t.Errorf("%d files are left, want that of the other task", n)
+	}
+}
 
 // A machine has the state folder of its own, and nothing else.
 func TestOutputsInPostgreSQLPassTheSuite(t *testing.T) {

@@ -219,8 +219,11 @@ var schema string
 //go:embed outputs.sql
 var outputs string
 
+//go:embed files.sql
+var files string
+
 // migrations make a database of version n, counted from 0, one of the next.
-var migrations = []string{schema, outputs}
+var migrations = []string{schema, outputs, files}
 
 // prepare creates or migrates the tables.
 func (s *Store) prepare(ctx context.Context) error {
