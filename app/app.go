@@ -477,6 +477,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 			}
 			return of, err
 		},
+		Save:      w.saveCopy,
 		StateDir:  w.State,
 		SocketDir: s.sockets,
 		Log:       w.logger(),

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/config"
 	"pawl/gitcopy"
 	"pawl/internal/inside"
 	"pawl/sandbox"
@@ -20,7 +21,27 @@ func (w *Workspace) copies() string { return filepath.Join(w.State, "copies") }
 
 // Copy returns the copy of a task, which need not exist.
 func (w *Workspace) Copy(id task.ID) gitcopy.Copy {
-	return gitcopy.Copy{Dir: filepath.Join(w.copies(), string(id)), Repository: w.Dir}
+	return gitcopy.Copy{Dir: filepath.Join(w.copies(), string(id)), Repository: w.Dir, Remote: w.Repository()}
+}
+
+// Repository returns the address of the git repository that the machines of a shared database work on, each in copies of
+// it; empty: they share a folder, or there is one machine.
+func (w *Workspace) Repository() string { return w.env.Get(config.RepositoryVariable) }
+
+// CloneEmpty makes the workspace's folder, if it is empty, a clone of the shared repository.
+func (w *Workspace) CloneEmpty(ctx context.Context) error {
+	if w.Repository() == "" {
+		return nil
+	}
+	return gitcopy.Clone(ctx, w.Repository(), w.Dir)
+}
+
+// saveCopy saves the copy of a task that a run works in for other machines.
+func (w *Workspace) saveCopy(ctx context.Context, dir string) error {
+	if c, ok := w.copyAt(dir); ok {
+		return c.Save(ctx)
+	}
+	return nil
 }
 
 // copyAt returns the copy of a task that a folder is in.

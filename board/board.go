@@ -283,7 +283,7 @@ func (b Board) Say(ctx context.Context, id task.ID, by string, say task.Say) (ta
 		gone := errors.Is(err, store.ErrNotFound)
 		if err == nil {
 			_, err := os.Stat(was.Created.Workspace) // a copy may have been discarded
-			gone = errors.Is(err, os.ErrNotExist)
+			gone = errors.Is(err, os.ErrNotExist) && (s.Copy == nil || b.ws.Repository() == "")
 		}
 		if gone {
 			say.Anew = runlog.NewID(time.Now())

@@ -21,14 +21,14 @@ type Rest struct {
 	Parked bool
 }
 
-// A FolderError says that a task is of another folder than that of the process that would carry it.
+// A FolderError says that a task works in another folder than the process that would carry it.
 type FolderError struct {
 	Task      task.ID
 	Of, Works string
 }
 
 func (e *FolderError) Error() string {
-	return fmt.Sprintf("task %s is of the folder %s, and this process works in %s: start a worker in that folder", e.Task, e.Of, e.Works)
+	return fmt.Sprintf("task %s works in %s, and this process in %s: all workers need the same folder, and the same state folder", e.Task, e.Of, e.Works)
 }
 
 // Carry drives one task until nothing is left to do for it, or ctx is done, as a shutdown. Unlike
@@ -41,7 +41,7 @@ func (d *Driver) Carry(ctx context.Context, id task.ID) (Rest, error) {
 	if err != nil {
 		return Rest{}, err
 	}
-	if of := s.Created.Workspace; of != d.board.ws.Dir {
+	if of := s.Created.Workspace; of != d.board.ws.Dir && d.board.ws.Repository() == "" {
 		return Rest{}, &FolderError{id, of, d.board.ws.Dir}
 	}
 	position, err := d.board.FeedEnd(ctx)
@@ -56,6 +56,9 @@ func (d *Driver) Carry(ctx context.Context, id task.ID) (Rest, error) {
 	if _, err := d.board.ws.EndLeftAgents(ctx); err != nil {
 		return Rest{}, err
 	}
+	if err := d.board.ready(ctx, s); err != nil {
+		return Rest{}, err
+	}
 	driving, stop := context.WithCancel(ctx)
 	defer stop()
 	go d.kickChanged(driving, position)
@@ -64,8 +67,23 @@ func (d *Driver) Carry(ctx context.Context, id task.ID) (Rest, error) {
 	if c.lost {
 		return Rest{}, errLost
 	}
+	d.board.left(ctx, id)
 	return Rest{c.log.State.Seq, c.parked}, context.Cause(ctx)
 }
+
+// left saves the copy of a task, which is not driven any more, for the machine that continues it.
+func (b Board) left(ctx context.Context, id task.ID) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
+	defer cancel()
+	if c := b.ws.Copy(id); c.Exists() {
+		if err := c.Save(ctx); err != nil {
+			b.ws.Log().Warn("the copy of a task is not saved", "task", id, "error", err)
+		}
+	}
+}
+
+// saveTime bounds how long a worker that is drained may take to save a copy.
+const saveTime = 30 * time.Second
 
 // ownWhenFree is [Board.Own] once no other process drives the task.
 func (d *Driver) ownWhenFree(ctx context.Context, id task.ID) (store.Lease, error) {

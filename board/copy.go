@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"pawl/config"
 	"pawl/gitcopy"
 	"pawl/internal/inside"
+	"pawl/internal/visible"
 	"pawl/task"
 )
 
@@ -17,6 +20,9 @@ const maxUncommitted = 20
 // isolated returns the task with its copy made, if an agent is to work on it in one. A task
 // keeps the copy that it has: a retry, a resume and a start after reopen continue in it.
 func (b Board) isolated(ctx context.Context, s task.State, by, agent string) (task.State, error) {
+	if b.ws.Repository() != "" {
+		return s, nil // who drives it makes it, see ready
+	}
 	if s.Copy == nil && s.Isolation != task.Clone {
 		if a, err := b.ws.TaskAgent(ctx, agent, task.Worker); err != nil || !a.Clone {
 			return s, err
@@ -30,6 +36,11 @@ func (b Board) isolated(ctx context.Context, s task.State, by, agent string) (ta
 	if s.Copy != nil {
 		return s, noCopy("the copy of task %s is gone from %s, and what was not merged with it: `pawl task discard %[1]s` gives it up, and the next start makes another", id, s.Copy.Dir)
 	}
+	return b.copied(ctx, s, c, by)
+}
+
+// copied makes the copy of a task, and records it.
+func (b Board) copied(ctx context.Context, s task.State, c gitcopy.Copy, by string) (task.State, error) {
 	m, err := c.Make(ctx)
 	if errors.As(err, new(*gitcopy.UnsuitableError)) {
 		return s, &task.InputError{What: "isolation: " + err.Error(), Fields: map[string]string{"isolation": err.Error()}}
@@ -38,7 +49,36 @@ func (b Board) isolated(ctx context.Context, s task.State, by, agent string) (ta
 	}
 	made := task.CopyMade{Dir: inside.Real(m.Folder), Branch: m.Branch, Base: m.Base, From: m.From, Notes: m.Notes,
 		Uncommitted: m.Changed[:min(len(m.Changed), maxUncommitted)], UncommittedCount: len(m.Changed)}
-	return b.Do(ctx, id, by, made)
+	return b.Do(ctx, s.Created.Task, by, made)
+}
+
+// ready makes the folder of a task what its last run has left, for the process that drives the task and has its lease. With a
+// shared repository that is a copy, which it takes from the machine that drove the task before.
+func (b Board) ready(ctx context.Context, s task.State) error {
+	id := s.Created.Task
+	c := b.ws.Copy(id)
+	switch {
+	case c.Remote == "":
+		return nil
+	case s.Copy == nil && task.Final(s.Status.Name):
+		return nil
+	case s.Copy == nil:
+		var err error
+		if s, err = b.copied(ctx, s, c, ""); err != nil {
+			return err
+		}
+	default:
+		if err := c.Update(ctx); err != nil {
+			return err
+		}
+		if !c.Exists() {
+			return noCopy("nothing was saved of the copy of task %s in %s: `pawl task discard %[1]s` gives it up, and the next start makes another", id, visible.Escape(c.Remote))
+		}
+	}
+	if dir := inside.Real(c.Dir); s.Copy.Dir != dir && !strings.HasPrefix(s.Copy.Dir, dir+string(filepath.Separator)) {
+		return &FolderError{id, s.Copy.Dir, dir}
+	}
+	return c.Take(ctx)
 }
 
 // A NoCopyError says that a task has no copy of the repository, or has lost it. It is a
@@ -61,6 +101,9 @@ func (b Board) copyOfTask(ctx context.Context, id task.ID) (task.State, gitcopy.
 	c := b.ws.Copy(id)
 	if s.Copy == nil {
 		return s, c, noCopyOf(s)
+	}
+	if err := c.Update(ctx); err != nil {
+		return s, c, err
 	}
 	if !c.Exists() {
 		return s, c, noCopy("the copy of task %s is gone from %s; `pawl task discard %[1]s` gives it up", id, s.Copy.Dir)

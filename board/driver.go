@@ -10,6 +10,7 @@ import (
 
 	"pawl/app"
 	"pawl/config"
+	"pawl/internal/visible"
 	"pawl/provider"
 	"pawl/run"
 	"pawl/runlog"
@@ -96,6 +97,9 @@ func (d *Driver) wakeUp() {
 // ctx is done, runs are interrupted as by a shutdown: the next driver continues them. Drive
 // returns when all runs have stopped. Its error says why tasks cannot be read or driven.
 func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
+	if repository := d.board.ws.Repository(); repository != "" {
+		return config.Errorf("tasks work in copies of %s, and workers carry them: start one with `pawl-fleet worker`", visible.Escape(repository))
+	}
 	ctx, end := shutdownWith(ctx)
 	defer end()
 	d.some = len(ids) > 0

@@ -129,8 +129,12 @@ const StoreVariable = "PAWL_STORE"
 // HOST:PORT/NAMESPACE. The program pawl-fleet alone reads it.
 const TemporalVariable = "PAWL_TEMPORAL"
 
+// RepositoryVariable names the git repository that the machines of a shared database work on. The program pawl-fleet alone
+// reads it.
+const RepositoryVariable = "PAWL_REPOSITORY"
+
 // internalVariables are the variables of pawl's that are no settings.
-var internalVariables = []string{"PAWL_BYPASS_AS_ROOT", "PAWL_EXTERNAL_AGENT", "PAWL_LOG", "PAWL_MANAGED_RULES", "PAWL_PROC", "PAWL_RUN", "PAWL_RUN_TOKEN", "PAWL_STATE_DIR", StoreVariable, TemporalVariable}
+var internalVariables = []string{"PAWL_BYPASS_AS_ROOT", "PAWL_EXTERNAL_AGENT", "PAWL_LOG", "PAWL_MANAGED_RULES", "PAWL_PROC", "PAWL_RUN", "PAWL_RUN_TOKEN", "PAWL_STATE_DIR", StoreVariable, TemporalVariable, RepositoryVariable}
 
 // CheckVariables looks for variables that begin with PAWL_ and that pawl does not have, in
 // an environment in the form of [os.Environ]. One that is nearly the name of a setting is an

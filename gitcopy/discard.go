@@ -10,12 +10,16 @@ import (
 	"time"
 )
 
-// Discard removes the copy and what keeps its objects. What was merged stays.
+// Discard removes the copy, what was saved of it and what keeps its objects. What was merged stays.
 func (c Copy) Discard(ctx context.Context) error {
 	if c.name() == "." || c.name() == string(filepath.Separator) {
 		return errors.New("a copy without a name")
 	}
-	err := removeAll(c.Dir)
+	var saved error
+	if c.Remote != "" {
+		saved = c.unsave(ctx)
+	}
+	err := errors.Join(saved, removeAll(c.Dir))
 	if _, statErr := os.Stat(c.Repository); statErr == nil {
 		if _, keptErr := c.person().run(ctx, "rev-parse", "--verify", "--quiet", c.keep()); keptErr == nil {
 			_, keptErr = c.person().run(ctx, "update-ref", "-d", c.keep())
@@ -64,7 +68,7 @@ func Tidy(ctx context.Context, dir, repository string, age time.Duration, now ti
 			continue
 		}
 		name, _, left := strings.Cut(e.Name(), making)
-		c := Copy{filepath.Join(dir, name), repository}
+		c := Copy{Dir: filepath.Join(dir, name), Repository: repository}
 		if left {
 			problems = append(problems, removeAll(filepath.Join(dir, e.Name())))
 		}

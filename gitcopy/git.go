@@ -22,9 +22,10 @@ type git struct {
 	dir string
 	// own: the repository is pawl's. The configuration of the user and of the system, which may
 	// name filters and other programs, is not read.
-	own bool
-	env []string // further variables
-	not []string // folders in which agents write: a git there is not run
+	own     bool
+	network bool     // of a call to another machine
+	env     []string // further variables
+	not     []string // folders in which agents write: a git there is not run
 }
 
 // An Error says that git has failed.
@@ -72,8 +73,8 @@ func (g git) input(ctx context.Context, input string, args ...string) (string, e
 	}
 	var said bytes.Buffer
 	out := text.Head{Room: maxOutput}
-	err = owngit.Bounded(ctx, g.dir, func(ctx context.Context) error {
-		cmd := owngit.Call{Program: program, Dir: g.dir, Own: g.own, Env: g.env}.Command(ctx, args...)
+	call := func(ctx context.Context) error {
+		cmd := owngit.Call{Program: program, Dir: g.dir, Own: g.own, Network: g.network, Env: g.env}.Command(ctx, args...)
 		cmd.Stdin, cmd.WaitDelay = strings.NewReader(input), 5*time.Second
 		cmd.Cancel = func() error { // git removes its lock files then, which after a kill nothing removes
 			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -83,7 +84,12 @@ func (g git) input(ctx context.Context, input string, args ...string) (string, e
 		}
 		cmd.Stdout, cmd.Stderr = &out, &said
 		return cmd.Run()
-	})
+	}
+	if g.network { // it reads no files of a work tree
+		err = call(ctx)
+	} else {
+		err = owngit.Bounded(ctx, g.dir, call)
+	}
 	if pipe, ok := errors.AsType[*owngit.PipeError](err); ok {
 		return "", stateError("%w", pipe)
 	}

@@ -19,7 +19,6 @@ package gitcopy
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -35,6 +34,9 @@ import (
 type Copy struct {
 	Dir        string // absolute; its last element is the copy's name
 	Repository string // the folder that it is a copy of: absolute, in the person's repository
+	// Remote is the address of the repository that machines share, for git. The copy is made of what is checked out there, is
+	// saved there ([Copy.Save]) and is merged there; Repository is a clone of it. Empty: there is none.
+	Remote string
 }
 
 // Made says what a copy was made from.
@@ -89,29 +91,31 @@ func (c Copy) Make(ctx context.Context) (Made, error) {
 		return Made{}, err
 	}
 	if c.Exists() {
-		m, err := c.made(ctx)
-		m.Changed, m.Notes = from.Changed, from.Notes
-		return m, err
+		return c.withNotes(ctx, from)
 	}
-	if err := os.MkdirAll(filepath.Dir(c.Dir), 0o700); err != nil {
-		return Made{}, err
-	}
-	if _, err := c.person().run(ctx, "update-ref", c.keep(), from.Base); err != nil {
-		return Made{}, err
-	}
-	temp := Copy{Dir: c.Dir + making + strings.ToLower(rand.Text()[:8]), Repository: c.Repository}
-	err = temp.build(ctx, c.branch(), from)
-	if err == nil {
-		err = os.Rename(temp.Dir, c.Dir)
-	}
-	if err != nil {
-		rest := removeAll(temp.Dir)
-		if !c.Exists() { // else another process was faster
-			return Made{}, errors.Join(err, rest)
+	temp, err := c.built(ctx, from, func(ctx context.Context, temp Copy, s *source) (err error) {
+		if c.Remote != "" {
+			s.From, s.Base, err = temp.upstream(ctx)
 		}
+		s.tip = s.Base
+		return err
+	})
+	if err == nil {
+		err = os.Rename(temp, c.Dir)
 	}
+	if err != nil && !c.Exists() { // else another process was faster
+		return Made{}, errors.Join(err, removeAll(temp))
+	}
+	return c.withNotes(ctx, from)
+}
+
+// withNotes returns what a copy that exists was made from, with what is different in it.
+func (c Copy) withNotes(ctx context.Context, from source) (Made, error) {
 	m, err := c.made(ctx)
-	m.Changed, m.Notes = from.Changed, from.Notes
+	m.Changed = from.Changed
+	if err == nil {
+		m.Notes, err = c.notes(ctx, m.Base)
+	}
 	return m, err
 }
 

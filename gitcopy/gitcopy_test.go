@@ -758,7 +758,7 @@ func TestAKillAtAnyMomentLeavesNoCopyOrAWholeOne(t *testing.T) {
 func TestDiffsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
-	c := Copy{filepath.Join(t.TempDir(), "t-1"), p.dir}
+	c := Copy{Dir: filepath.Join(t.TempDir(), "t-1"), Repository: p.dir}
 	if _, err := c.Make(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -4,17 +4,28 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"pawl/internal/text"
+	"pawl/internal/visible"
 )
 
 // left returns the commit that is checked out in the copy, and the tree of what is there,
 // with what is not committed.
 func (c Copy) left(ctx context.Context) (head, tree string, err error) {
+	return c.leftWith(ctx, math.MaxInt64, func(string) error { return nil })
+}
+
+// leftWith is left without the changes of files of more bytes than largest, for which it returns a [*LargeError] too. It
+// calls also with the repository of what is committed in the copy.
+func (c Copy) leftWith(ctx context.Context, largest int64, also func(committed string) error) (head, tree string, err error) {
 	if info, err := os.Lstat(filepath.Join(c.work(), ".git")); err != nil || !info.IsDir() {
 		return "", "", stateError("the copy %s is not a repository any more: look at it, or discard it", c.work())
 	}
@@ -29,6 +40,9 @@ func (c Copy) left(ctx context.Context) (head, tree string, err error) {
 	if err == nil {
 		_, err = own.run(ctx, "-c", "fetch.fsckObjects=true", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", committed, "+HEAD:refs/pawl/head")
 	}
+	if err == nil {
+		err = also(committed)
+	}
 	if err != nil {
 		return "", "", stateError("the commits of the copy %s cannot be read: %w", c.work(), err)
 	}
@@ -41,11 +55,25 @@ func (c Copy) left(ctx context.Context) (head, tree string, err error) {
 	if _, err := adding.run(ctx, "read-tree", "--reset", head); err != nil {
 		return "", "", err
 	}
-	if err := adding.addAll(ctx); err != nil {
+	large, err := adding.addAll(ctx, largest)
+	if err != nil {
 		return "", "", err
 	}
-	tree, err = adding.run(ctx, "write-tree")
+	if tree, err = adding.run(ctx, "write-tree"); err == nil && len(large) > 0 {
+		err = &LargeError{large}
+	}
 	return head, tree, err
+}
+
+// A LargeError says that files are too large to be saved. All else was.
+type LargeError struct{ Names []string }
+
+func (e *LargeError) Error() string {
+	names := visible.Quote(e.Names[0])
+	if n := len(e.Names) - 1; n > 0 {
+		names += fmt.Sprintf(" and %d more", n)
+	}
+	return names + ": larger than " + text.Size(maxSaved) + ", and not saved"
 }
 
 // index returns a copy of the index of the repository of pawl's own, so that two calls at once
@@ -78,19 +106,20 @@ func (c Copy) index() (file string, done func() error, err error) {
 
 // addAll brings the index up to what is in the work tree. `git add` does not do: in a
 // repository inside of it, it runs git status, which obeys the filters configured there. Of
-// such a repository nothing is added; its commit, if there is one in the index, stays.
-func (g git) addAll(ctx context.Context) error {
+// such a repository nothing is added; its commit, if there is one in the index, stays. Files of more bytes than largest
+// are left as they are in the index, and returned.
+func (g git) addAll(ctx context.Context, largest int64) (large []string, err error) {
 	deleted, err := g.run(ctx, "ls-files", "--deleted", "-z")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	changed, err := g.run(ctx, "diff-files", "--name-status", "--no-renames", "--ignore-submodules=all", "-z")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	others, err := g.run(ctx, "ls-files", "--others", "--exclude-standard", "-z")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	remove, add := lines(deleted), slices.DeleteFunc(lines(others), func(name string) bool { return strings.HasSuffix(name, "/") })
 	for pair := range slices.Chunk(lines(changed), 2) {
@@ -100,6 +129,14 @@ func (g git) addAll(ctx context.Context) error {
 			add = append(add, pair[1])
 		}
 	}
+	add = slices.DeleteFunc(add, func(name string) bool {
+		info, err := os.Lstat(filepath.Join(g.dir, filepath.FromSlash(name)))
+		if err != nil || info.Size() <= largest {
+			return false
+		}
+		large = append(large, name)
+		return true
+	})
 	for _, c := range []struct {
 		option string
 		names  []string
@@ -108,10 +145,11 @@ func (g git) addAll(ctx context.Context) error {
 			continue
 		}
 		if _, err := g.input(ctx, strings.Join(c.names, "\x00")+"\x00", "update-index", "--add", c.option, "-z", "--stdin"); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	slices.Sort(large)
+	return large, nil
 }
 
 // committed makes a repository of what is committed in the copy, for as long as it is needed:

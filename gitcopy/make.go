@@ -2,7 +2,9 @@ package gitcopy
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +19,9 @@ type source struct {
 	Made
 	objects, shallow, format, prefix string
 	identity                         [2]string // user.name, user.email
+	tip                              string    // of the branch in the repository of pawl's own
+	saved                            *saved    // what was saved of the copy; nil: it is a new one
+	savedAs                          string    // the commit
 }
 
 // look returns what there is to make a copy of.
@@ -69,10 +74,10 @@ func (c Copy) look(ctx context.Context) (s source, err error) {
 	for i, key := range []string{"user.name", "user.email"} {
 		s.identity[i], _ = person.run(ctx, "config", key) // without one the agent has to give its own
 	}
-	if s.Changed, err = c.changed(ctx, true); err != nil {
-		return s, err
+	if c.Remote == "" { // else it is not made of what is here
+		s.Changed, err = c.changed(ctx, true)
 	}
-	return s, c.notes(ctx, &s)
+	return s, err
 }
 
 // changed returns the files of the person that are not as they are committed. Where the
@@ -97,12 +102,12 @@ func (c Copy) changed(ctx context.Context, untracked bool) (names []string, err 
 	return slices.Compact(names), nil
 }
 
-// notes adds what is different in a copy.
-func (c Copy) notes(ctx context.Context, s *source) error {
-	person := c.person()
-	tree, err := person.run(ctx, "ls-tree", "-r", "-z", "--full-tree", s.Base)
+// notes returns what is different in a copy of a commit.
+func (c Copy) notes(ctx context.Context, base string) (notes []string, err error) {
+	person, own := c.person(), c.own()
+	tree, err := own.run(ctx, "ls-tree", "-r", "-z", "--full-tree", base)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var modules, attributes []string
 	for _, line := range lines(tree) {
@@ -115,54 +120,96 @@ func (c Copy) notes(ctx context.Context, s *source) error {
 		}
 	}
 	if len(modules) > 0 {
-		s.Notes = append(s.Notes, "submodules are empty in the copy: "+strings.Join(modules, ", "))
+		notes = append(notes, "submodules are empty in the copy: "+strings.Join(modules, ", "))
 	}
 	for _, blob := range attributes {
-		content, err := person.run(ctx, "cat-file", "blob", blob)
+		content, err := own.run(ctx, "cat-file", "blob", blob)
 		if err == nil && strings.Contains(content, "filter=") {
-			s.Notes = append(s.Notes, "files with a filter, as those of Git LFS, are in the copy as they are stored: filters do not run for it")
+			notes = append(notes, "files with a filter, as those of Git LFS, are in the copy as they are stored: filters do not run for it")
 			break
 		}
 	}
-	if sparse, err := person.run(ctx, "config", "--bool", "core.sparseCheckout"); err == nil && sparse == "true" {
-		s.Notes = append(s.Notes, "the copy has all files, also those that your sparse checkout leaves out")
+	if sparse, err := person.run(ctx, "config", "--bool", "core.sparseCheckout"); err == nil && sparse == "true" && c.Remote == "" {
+		notes = append(notes, "the copy has all files, also those that your sparse checkout leaves out")
 	}
-	return nil
+	return notes, nil
 }
 
-// build makes both repositories of the copy.
-func (c Copy) build(ctx context.Context, branch string, s source) error {
+// built makes the copy under another name, and returns its folder. Once its repositories are there find says what it is made of.
+func (c Copy) built(ctx context.Context, s source, find func(context.Context, Copy, *source) error) (dir string, err error) {
+	if err := os.MkdirAll(filepath.Dir(c.Dir), 0o700); err != nil {
+		return "", err
+	}
+	temp := c
+	temp.Dir += making + strings.ToLower(rand.Text()[:8])
+	err = temp.init(ctx, s)
+	if err == nil {
+		err = find(ctx, temp, &s)
+	}
+	if err == nil && (c.Remote == "" || c.person().ref(ctx, s.Base+"^{commit}") != "") {
+		_, err = c.person().run(ctx, "update-ref", c.keep(), s.Base)
+	}
+	if err == nil {
+		err = temp.fill(ctx, c.branch(), s)
+	}
+	if err != nil {
+		return "", errors.Join(err, removeAll(temp.Dir))
+	}
+	return temp.Dir, nil
+}
+
+// init makes both repositories of the copy.
+func (c Copy) init(ctx context.Context, s source) error {
 	for _, dir := range []string{c.work(), c.own().dir} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
 	}
-	work := c.at(c.work())
-	if err := shared(ctx, work, filepath.Join(c.work(), ".git"), s); err != nil {
+	if err := shared(ctx, c.at(c.work()), filepath.Join(c.work(), ".git"), s); err != nil {
 		return err
 	}
-	if err := shared(ctx, c.own(), c.own().dir, s, "--bare"); err != nil {
-		return err
-	}
+	return shared(ctx, c.own(), c.own().dir, s, "--bare")
+}
+
+// fill makes both repositories what s says, with its branch.
+func (c Copy) fill(ctx context.Context, branch string, s source) error {
+	work, own := c.at(c.work()), c.own()
 	type call struct {
 		git
 		args []string
 	}
 	calls := []call{
-		{c.own(), []string{"update-ref", base, s.Base}},
-		{c.own(), []string{"update-ref", heads(branch), s.Base}},
-		{c.own(), []string{"config", "pawl.from", s.From}},
-		{c.own(), []string{"config", "pawl.prefix", s.prefix}},
-		{work, []string{"update-ref", heads(branch), s.Base}},
-		{work, []string{"symbolic-ref", "HEAD", heads(branch)}},
-		{work, []string{"reset", "--hard", "--quiet"}},
+		{own, []string{"update-ref", base, s.Base}},
+		{own, []string{"update-ref", heads(branch), s.tip}},
+		{own, []string{"config", "pawl.from", s.From}},
+		{own, []string{"config", "pawl.prefix", s.prefix}},
 	}
-	if s.From != "" && s.From != branch { // as a name for what it was made from
-		calls = append(calls, call{work, []string{"update-ref", heads(s.From), s.Base}})
+	branches, head := map[string]string{branch: s.Base}, heads(branch)
+	if s.From != "" { // as a name for what it was made from
+		branches[s.From] = s.Base
+	}
+	commit := s.Base
+	if s.saved != nil {
+		branches, head, commit = s.saved.Heads, s.saved.Head, s.savedAs
+	}
+	if c.Remote != "" { // the objects may not be in the person's repository
+		calls = append(calls, call{work, []string{"-c", "protocol.version=2", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", own.dir, commit}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(branches)) {
+		calls = append(calls, call{work, []string{"update-ref", heads(name), branches[name]}})
+	}
+	if strings.HasPrefix(head, heads("")) {
+		calls = append(calls, call{work, []string{"symbolic-ref", "HEAD", head}})
+	} else {
+		calls = append(calls, call{work, []string{"update-ref", "--no-deref", "HEAD", head}})
+	}
+	calls = append(calls, call{work, []string{"reset", "--hard", "--quiet"}})
+	if s.saved != nil { // with what is not committed
+		calls = append(calls, call{work, []string{"read-tree", "--reset", "-u", commit}}, call{work, []string{"reset", "--quiet"}})
 	}
 	for i, key := range []string{"user.name", "user.email"} {
 		if s.identity[i] != "" {
-			calls = append(calls, call{work, []string{"config", key, s.identity[i]}}, call{c.own(), []string{"config", key, s.identity[i]}})
+			calls = append(calls, call{work, []string{"config", key, s.identity[i]}}, call{own, []string{"config", key, s.identity[i]}})
 		}
 	}
 	for _, call := range calls {

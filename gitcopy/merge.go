@@ -182,6 +182,9 @@ var ErrNothing = errors.New("nothing was changed in the copy")
 // fetch makes a commit in the repository of pawl's own the branch in the person's. With dry it changes nothing there and
 // returns the error that it would.
 func (c Copy) fetch(ctx context.Context, commit string, dry bool) error {
+	if c.Remote != "" {
+		return c.publish(ctx, commit, dry)
+	}
 	own, person, ref := c.own(), c.person(), heads(c.branch())
 	if there, err := person.run(ctx, "rev-parse", "--verify", "--quiet", ref); err == nil && there != commit {
 		if _, err := own.run(ctx, "cat-file", "-e", there); err != nil || !own.isAncestor(ctx, there, commit) {
@@ -240,10 +243,14 @@ func (c Copy) Merge(ctx context.Context, title, seen string) (m Merged, err erro
 		return m, errors.Join(err, undone)
 	}
 	// Settings of the repository may replace the address by another.
-	if there, err := person.run(ctx, "rev-parse", "--verify", "--quiet", ref); err != nil || there != m.Commit {
+	if c.Remote != "" {
+		err = c.saveAllBut(ctx)
+	} else if there, err := person.run(ctx, "rev-parse", "--verify", "--quiet", ref); err != nil || there != m.Commit {
 		return m, c.replaced(ctx, stateError("your repository did not fetch the branch %s from the copy: remove the branch, and merge again", m.Branch))
 	}
-	m.Meeting, err = c.meets(ctx, m.Commit)
+	if err == nil {
+		m.Meeting, err = c.meets(ctx, m.Commit)
+	}
 	return m, err
 }
 
@@ -273,16 +280,22 @@ func (c Copy) meets(ctx context.Context, commit string) (m Meeting, err error) {
 	if m.Tree, err = own.run(ctx, "rev-parse", commit+"^{tree}"); err != nil {
 		return m, err
 	}
-	if m.Into, err = person.run(ctx, "symbolic-ref", "--quiet", "--short", "HEAD"); err != nil {
-		m.Into = ""
-	}
-	if m.Changed, err = c.changed(ctx, false); err != nil {
-		return m, err
-	}
-	head, err := person.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-	if err != nil {
-		m.Known = true
-		return m, nil // it is an unborn branch: there is nothing to conflict with
+	var head string
+	if c.Remote != "" {
+		if m.Into, head, err = c.upstream(ctx); err != nil {
+			return m, err
+		}
+	} else {
+		if m.Into, err = person.run(ctx, "symbolic-ref", "--quiet", "--short", "HEAD"); err != nil {
+			m.Into = ""
+		}
+		if m.Changed, err = c.changed(ctx, false); err != nil {
+			return m, err
+		}
+		if head, err = person.run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
+			m.Known = true
+			return m, nil // it is an unborn branch: there is nothing to conflict with
+		}
 	}
 	m.Head = head
 	if m.Contained = own.isAncestor(ctx, commit, head); m.Contained {

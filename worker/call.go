@@ -46,7 +46,31 @@ func (r *Runner) perform(ctx context.Context, env tool.Env, op *operation, c run
 	if r.instructions != nil && !res.NotStarted && len(op.leads) > 0 {
 		p.Instructions = r.instructions(op.leads)
 	}
+	if p.Change != run.NoChange || c.Class == run.Writes {
+		r.save(ctx)
+	}
 	r.done <- run.Completion{Key: op.key, Events: []run.Payload{p}}
+}
+
+// save saves the folder of the run for other machines. What keeps it from being saved is said: the next call saves it too.
+func (r *Runner) save(ctx context.Context) {
+	if r.w.Save == nil || ctx.Err() != nil {
+		return
+	}
+	err := r.w.Save(ctx, r.State().Created.Workspace)
+	if ctx.Err() != nil {
+		return
+	}
+	var why string
+	if err != nil {
+		why = "What was changed is on this machine alone: " + err.Error()
+	}
+	if was := r.unsaved.Swap(&why); why != "" && (was == nil || *was != why) {
+		r.feed.show(view.Update{Notice: why})
+		if r.w.Log != nil {
+			r.w.Log.Warn("a folder is not saved for other machines", "run", r.id, "error", err)
+		}
+	}
 }
 
 func images(parts []run.Part) []run.Part {

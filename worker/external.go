@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,6 +65,9 @@ func (r *Runner) external(ctx context.Context, op *operation, c run.ExternalTurn
 		switch p := p.(type) {
 		case run.Observed:
 			hide(r.hidden(), p.Parts)
+			if slices.ContainsFunc(p.Parts, func(p run.Part) bool { return p.Result != nil }) {
+				r.save(ctx)
+			}
 			r.report(ctx, op, p)
 			continue
 		case run.Replied:

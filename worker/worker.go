@@ -66,6 +66,9 @@ type Config struct {
 	Check func(c run.Config) error
 	// TaskOf returns the task that a run belongs to; nil: none.
 	TaskOf func(context.Context, run.ID) (Task, error)
+	// Save saves the folder that a run works in for other machines. It is called after each call that may have changed
+	// something and before its result is recorded, so that a machine that is lost has lost at most that call. nil: nothing is.
+	Save func(ctx context.Context, workspace string) error
 	// StateDir is the folder of the workspace in the user's state folder.
 	StateDir string
 	// Own are pawl's own folders and files, which no call may write: absolute paths with
@@ -239,7 +242,8 @@ type Runner struct {
 	mail mailbox
 
 	snapshot atomic.Pointer[run.State]
-	metrics  *metrics.Run // nil: nothing is counted
+	unsaved  atomic.Pointer[string] // why the folder was not saved at last; empty: it was
+	metrics  *metrics.Run           // nil: nothing is counted
 
 	choosing sync.Mutex
 	toolsKey toolsetKey

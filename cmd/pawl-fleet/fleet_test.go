@@ -87,22 +87,30 @@ func until(t *testing.T, what string, is func() bool) {
 // A site is a folder whose tasks are in a database, and the machines that work on them: each has a state folder of its
 // own.
 type site struct {
-	t        *testing.T
-	dir      string
-	folder   string // in dir
-	database string
-	temporal *temporal
+	t          *testing.T
+	dir        string
+	folder     string // in dir
+	database   string
+	temporal   *temporal
+	machines   map[string][]*machine
+	repository string // that they share; empty: they share the folder
 }
 
 func newSite(t *testing.T, database string) *site {
 	t.Helper()
-	return &site{t: t, dir: t.TempDir(), folder: "work", database: database, temporal: newTemporal(t)}
+	return &site{t: t, dir: t.TempDir(), folder: "work", database: database, temporal: newTemporal(t), machines: map[string][]*machine{}}
 }
 
 // command returns a command of pawl-fleet on a machine. A run names its model, which answers with the script that was given last.
 func (s *site) command(machine, script string, args ...string) *exec.Cmd {
 	top := filepath.Join(s.dir, machine)
-	cmd := exec.Command("pawl-fleet", append([]string{"-C", filepath.Join(s.dir, s.folder), "--store", s.database, "--temporal", s.temporal.address}, args...)...)
+	flags := []string{"-C", filepath.Join(s.dir, s.folder), "--store", s.database, "--temporal", s.temporal.address}
+	if s.repository != "" {
+		flags = append(flags, "--repository", s.repository)
+		ok(s.t, os.MkdirAll(top, 0o700))
+		ok(s.t, os.WriteFile(filepath.Join(top, ".gitconfig"), []byte("[user]\nname = Anna\nemail = anna@example.org\n"), 0o600))
+	}
+	cmd := exec.Command("pawl-fleet", append(flags, args...)...)
 	cmd.Env = append(os.Environ(), "HOME="+top, "PAWL_STATE_DIR="+filepath.Join(top, "state"), "PAWL_MODEL=script/"+filepath.Join(s.dir, "model.jsonl"))
 	for _, dir := range []string{top, filepath.Join(s.dir, s.folder)} {
 		ok(s.t, os.MkdirAll(dir, 0o700))
@@ -155,7 +163,13 @@ func (s *site) worker(name, script string, flags ...string) *machine {
 	m := &machine{s.command(name, script, append([]string{"worker", "--mode", "accept-edits"}, flags...)...), &lockedBuffer{}}
 	m.cmd.Stderr = m.said
 	ok(s.t, m.cmd.Start())
-	s.t.Cleanup(func() { m.end(syscall.SIGKILL) })
+	s.machines[name] = append(s.machines[name], m)
+	s.t.Cleanup(func() {
+		m.end(syscall.SIGKILL)
+		if s.t.Failed() {
+			s.t.Logf("worker %s: %s", name, m.said)
+		}
+	})
 	until(s.t, name+" works", func() bool {
 		if m.cmd.ProcessState != nil || strings.Contains(m.said.String(), "pawl:") {
 			s.t.Fatalf("worker %s: %s", name, m.said)
@@ -316,7 +330,7 @@ func TestATaskIsWorkedOnInItsFolder(t *testing.T) {
 	lost := away.worker("lost", finishes)
 	id := s.add("write both files")
 	until(t, "the worker says why", func() bool {
-		return strings.Contains(lost.said.String(), "task "+id+" is of the folder ") && strings.Contains(lost.said.String(), "start a worker in that folder")
+		return strings.Contains(lost.said.String(), "task "+id+" works in ") && strings.Contains(lost.said.String(), "all workers need the same folder")
 	})
 	s.worker("right", finishes)
 	until(t, "the task is completed", func() bool { return s.status(id).Status == task.Completed })
@@ -337,6 +351,94 @@ func TestALabelSendsATaskToAQueue(t *testing.T) {
 	}
 	s.worker("big", finishes, "--queue", "big")
 	until(t, "the task is completed", func() bool { return s.status(id).Status == task.Completed })
+}
+
+// A machine is lost in the middle of a command, with its disk: another one continues the task from what was saved in the
+// shared repository, and it is answered, reviewed and merged from a third, which works in a folder of its own.
+func TestATaskOutlivesItsMachine(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, pgtest.Shared(t).Address(t))
+	s.repository = filepath.Join(s.dir, "shared.git")
+	git := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Dir = s.dir
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	shared := func(args ...string) string { t.Helper(); return git(append([]string{"-C", s.repository}, args...)...) }
+	git("init", "--quiet", "--initial-branch=main", "office")
+	ok(t, os.WriteFile(filepath.Join(s.dir, "office", "README"), []byte("zero\n"), 0o600))
+	git("-C", "office", "config", "user.name", "Anna")
+	git("-C", "office", "config", "user.email", "anna@example.org")
+	git("-C", "office", "add", ".")
+	git("-C", "office", "commit", "--quiet", "-m", "first")
+	git("clone", "--quiet", "--bare", "office", s.repository)
+
+	const carries = `{"when":{"first":"wishes of the office"},"calls":[{"tool":"`
+	attached := filepath.Join(s.dir, "wishes.txt")
+	ok(t, os.WriteFile(attached, []byte("wishes of the office"), 0o600))
+	office := *s
+	office.folder = "office"
+	s.worker("node", planned+carries+`write","args":{"path":"alpha","content":"one\n"}}]}
+`+carries+`shell","args":{"command":"git add . && git commit --quiet -m alpha && echo half > beta"}}]}
+`+carries+`shell","args":{"command":"echo lost > alpha; touch begun; sleep 1000"}}]}
+`)
+	id := office.add("write both files", "--attach", attached)
+	until(t, "the last command runs", func() bool {
+		found, _ := filepath.Glob(filepath.Join(s.dir, "node", "state", "workspaces", "*", "copies", id, "work", "begun"))
+		return len(found) > 0
+	})
+	before := office.pawl("task", "diff", id)
+	if !strings.Contains(before, "+one") || !strings.Contains(before, "+half") || strings.Contains(before, "lost") {
+		t.Errorf("at the desk, the diff of what is at work is\n%s", before)
+	}
+	s.lose("node")
+
+	s.worker("node", planned+`{"when":{"first":"Carry out this task","contains":"unknown"},"repeat":true,"calls":[{"tool":"shell","args":{"command":"cat alpha beta > seen; curl -s http://127.0.0.1:9/x; git log --format=%s >> seen"}}]}
+{"when":{"first":"Carry out this task"},"repeat":true,"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Both."}}]}
+`)
+	until(t, "it waits for a person, and no worker holds it", func() bool {
+		f := office.fleet()
+		return office.status(id).WaitsFor == "permission" && len(f.Tasks) == 1 && f.Tasks[0].By == ""
+	})
+	s.lose("node")
+	office.pawl("runs", "decide", string(office.status(id).Run), "allow")
+	s.worker("node", "")
+	until(t, "the task is completed", func() bool { return office.status(id).Status == task.Completed })
+
+	if out := office.pawl("task", "merge", id); !strings.Contains(out, "pawl/"+id) {
+		t.Errorf("the merge says\n%s", out)
+	}
+	if got := shared("show", "pawl/"+id+":seen"); got != "one\nhalf\nalpha\nfirst" {
+		t.Errorf("the third machine had %q", got)
+	}
+	if got := shared("show", "pawl/"+id+":alpha"); got != "one" {
+		t.Errorf("alpha is %q: what was lost with its machine is in it", got)
+	}
+	if history := office.pawl("task", "show", id, "--history"); !strings.Contains(history, "Both.") {
+		t.Errorf("its history is\n%s", history)
+	}
+	office.pawl("runs", "verify", "last")
+	office.pawl("task", "discard", id)
+	if left := shared("for-each-ref", "refs/pawl"); left != "" {
+		t.Errorf("after the discard there is still %s", left)
+	}
+}
+
+// lose kills a worker, and removes all that is on its machine.
+func (s *site) lose(machine string) {
+	s.t.Helper()
+	for _, m := range s.machines[machine] {
+		m.end(syscall.SIGKILL)
+	}
+	for _, dir := range []string{machine, s.folder} {
+		ok(s.t, os.RemoveAll(filepath.Join(s.dir, dir)))
+	}
 }
 
 // Workers, Temporal and the database are killed again and again: every task ends, with one report and each of its

@@ -1,14 +1,16 @@
 // Command pawl-fleet is pawl for many machines: its runs and tasks may be in a PostgreSQL
 // database that the machines share, and Temporal gives the tasks to workers.
 //
-//	pawl-fleet [--store ADDRESS] [--temporal HOST:PORT[/NAMESPACE]] COMMAND …
+//	pawl-fleet [--store ADDRESS] [--temporal HOST:PORT[/NAMESPACE]] [--repository ADDRESS] COMMAND …
 //
-// The addresses are also those of the variables PAWL_STORE and PAWL_TEMPORAL; without them it is pawl. It is a program
+// The addresses are also those of the variables PAWL_STORE, PAWL_TEMPORAL and PAWL_REPOSITORY; without them it is pawl. It is a program
 // of its own so that pawl does not link what one machine does not need.
 package main
 
 import (
 	"context"
+	"fmt"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -20,6 +22,7 @@ import (
 	"pawl/cli/command"
 	"pawl/config"
 	"pawl/fleet"
+	"pawl/internal/visible"
 	"pawl/store"
 	"pawl/store/postgres"
 
@@ -32,13 +35,17 @@ func main() {
 		store.Register(scheme, open)
 	}
 	args := os.Args[1:]
-	for flag, variable := range map[string]string{"--store": config.StoreVariable, "--temporal": config.TemporalVariable} {
+	for flag, variable := range map[string]string{"--store": config.StoreVariable, "--temporal": config.TemporalVariable, "--repository": config.RepositoryVariable} {
 		var value string
 		if args, value = takeFlag(args, flag); value != "" {
 			os.Setenv(variable, value) // it fails for a NUL, which no argument has
 		}
 	}
 	p := command.System()
+	if err := checkRepository(p.Env); err != nil {
+		fmt.Fprintln(os.Stderr, "pawl:", err)
+		os.Exit(command.ExitUsage)
+	}
 	p.More = []command.More{{Group: "work", Name: "worker", Build: workerCommand}, {Group: "work", Name: "fleet", Build: fleetCommand}}
 	if os.Getenv(config.TemporalVariable) != "" {
 		p.Carry = func(ctx context.Context, ws *app.Workspace) error {
@@ -47,6 +54,9 @@ func main() {
 				return err
 			}
 			defer c.Close()
+			if err := ws.CloneEmpty(ctx); err != nil {
+				return err
+			}
 			fleet.Watch(ctx, ws, c)
 			return nil
 		}
@@ -60,6 +70,26 @@ func open(address string, opt store.Options) (store.Database, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// checkRepository returns an error if the address of the shared repository is none, or has a password: it is shown, and
+// written into configurations of git.
+func checkRepository(env config.Env) error {
+	address := env.Get(config.RepositoryVariable)
+	u, err := url.Parse(address)
+	switch {
+	case address == "":
+		return nil
+	case strings.HasPrefix(address, "-"):
+		return config.Errorf("--repository %s: it is no address of a git repository", visible.Quote(address))
+	case err == nil && u.User != nil && strings.HasPrefix(u.Scheme, "http"):
+		u.User = nil
+		return config.Errorf("--repository %s: a name or password is not taken from the address, which is shown: give it to git, with a credential helper", visible.Quote(u.String()))
+	}
+	if store := env.Get(config.StoreVariable); store == "" {
+		return config.Errorf("--repository is for machines that share a database: give --store postgres://… too, or set %s", config.StoreVariable)
+	}
+	return nil
 }
 
 // takeFlag takes a flag that all commands have out of the arguments before "--".

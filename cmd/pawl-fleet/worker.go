@@ -47,7 +47,10 @@ workers continue them.`,
 		if err != nil {
 			return err
 		}
-		defer ws.Close()                      // what counts is durable
+		defer ws.Close() // what counts is durable
+		if err := ws.CloneEmpty(cmd.Context()); err != nil {
+			return err
+		}
 		if _, err := ws.Tasks(); err != nil { // it would wait for a database that it cannot use
 			return err
 		}
