@@ -261,8 +261,10 @@ type link struct {
 
 	changed chan struct{} // holds one value while a new list of tools is owed
 	listing sync.Mutex    // held while it is asked for
+	refused refusedTools
 
 	mu      sync.Mutex
+	listed  bool        // the library has seen the tools of the server over this connection
 	calls   []*underway // in the order in which they were made
 	doomed  bool        // it is closed when no call is under way
 	over    bool        // the connection has ended
@@ -451,7 +453,7 @@ func (r *Remote) clientOptions(l *link) *sdk.ClientOptions {
 		}
 	}
 	o := &sdk.ClientOptions{
-		Logger:                     slog.New(slog.DiscardHandler),
+		Logger:                     slog.New(&l.refused),
 		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { changed() },
 		PromptListChangedHandler:   func(context.Context, *sdk.PromptListChangedRequest) { changed() },
 		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { changed() },
@@ -526,6 +528,9 @@ func (r *Remote) callOver(ctx context.Context, l *link, name string, c tool.Call
 	l.calls = append(l.calls, u)
 	l.mu.Unlock()
 
+	if l.process == nil && r.mirrors(name) {
+		r.listOnce(limited, l)
+	}
 	params := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: name, Arguments: c.Args}
 	params.SetProgressToken(u.token)
 	d := &delivery{}

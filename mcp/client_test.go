@@ -292,6 +292,62 @@ type scene struct {
 	changed chan struct{} // gets something when tools have changed
 }
 
+// rewritten is an answer with a header that cannot be one, which the library does not serve.
+type rewritten struct{ http.ResponseWriter }
+
+func (w rewritten) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w rewritten) Flush() { w.ResponseWriter.(http.Flusher).Flush() }
+
+func (w rewritten) Write(b []byte) (int, error) {
+	return w.ResponseWriter.Write(bytes.ReplaceAll(b, []byte("Re_gion"), []byte("Re gion")))
+}
+
+// A server without sessions may want arguments as headers too. The tool is remembered from a process before, so this one
+// calls before it has listed any.
+func TestArgumentsThatAServerWantsAsHeadersAreSent(t *testing.T) {
+	t.Parallel()
+	serve := func() *sdk.Server {
+		server := sdk.NewServer(&sdk.Implementation{Name: "regions", Version: "1"}, nil)
+		for name, header := range map[string]string{"find": "Region", "wrong": "Re_gion"} {
+			server.AddTool(&sdk.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"` + header + `"}}}`)},
+				func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+					return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "found"}}}, nil
+				})
+		}
+		return server
+	}
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return serve() }, &sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
+	var mu sync.Mutex
+	var sent []string
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Header.Get("Mcp-Method") == "tools/call" {
+			mu.Lock()
+			sent = append(sent, req.Header.Get("Mcp-Param-Region"))
+			mu.Unlock()
+		}
+		handler.ServeHTTP(rewritten{w}, req)
+	}))
+	t.Cleanup(web.Close)
+	cache := t.TempDir()
+	for process := range 3 {
+		s := play(t, Options{Cache: cache}, Definition{Name: "r", URL: web.URL})
+		if err := s.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, left := s.Tools(); len(left) != 1 || !strings.HasPrefix(left[0], `the tool "wrong" of server r is left out: the server does not describe it as the protocol has it: property "region"`) {
+			t.Errorf("process %d leaves out %q", process, left)
+		}
+		if _, text := s.call(t.Context(), "mcp__r__find", `{"region":"north"}`, tool.Call{}); text != "found" {
+			t.Errorf("process %d: the call says %q", process, text)
+		}
+		s.Close()
+	}
+	if want := []string{"north", "north", "north"}; !slices.Equal(sent, want) {
+		t.Errorf("the calls had the headers %q", sent)
+	}
+}
+
 func play(t *testing.T, o Options, definitions ...Definition) *scene {
 	t.Helper()
 	s := &scene{t: t, changed: make(chan struct{}, 100)}

@@ -1,14 +1,18 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -149,7 +153,7 @@ func (r *Remote) list(ctx context.Context, l *link) error {
 		if err != nil {
 			return fmt.Errorf("the server %s does not list its tools: %w", r.Name, inLine(err))
 		}
-		now.Tools = append(now.Tools, res.Tools...)
+		now.Tools = append(now.Tools, res.Tools...) // without those that the library refuses
 		if cursor = res.NextCursor; cursor == "" {
 			break
 		}
@@ -157,6 +161,10 @@ func (r *Remote) list(ctx context.Context, l *link) error {
 			return fmt.Errorf("the server %s lists more than %d tools, or has no last page of them", r.Name, maxTools)
 		}
 	}
+	now.Tools = append(now.Tools, l.refused.beside(now.Tools)...)
+	l.mu.Lock()
+	l.listed = true
+	l.mu.Unlock()
 	err := now.offers(ctx, l)
 	if err != nil && r.all.ctx.Err() == nil { // its tools can be used
 		r.all.opt.notice(fmt.Sprintf("the server %s does not list its prompts and resources: %v", r.Name, inLine(err)))
@@ -181,6 +189,75 @@ func (r *Remote) list(ctx context.Context, l *link) error {
 		}
 	}
 	return nil
+}
+
+// mirrored is the key in the schema of an argument that is sent as a header too (specification 2026-07-28, server/tools).
+const mirrored = "x-mcp-header"
+
+// mirrors reports whether arguments of a tool are sent as headers too.
+func (r *Remote) mirrors(name string) bool {
+	offered, _ := r.tools()
+	i := slices.IndexFunc(offered, func(t *remoteTool) bool { return t.name == name })
+	return i >= 0 && bytes.Contains(offered[i].spec.Schema, []byte(mirrored))
+}
+
+// listOnce lets the library see the tools of a server over a connection: it takes from them which arguments are sent as
+// headers, and what was remembered is not known to it. If that fails the server says what is missing.
+func (r *Remote) listOnce(ctx context.Context, l *link) {
+	l.listing.Lock()
+	defer l.listing.Unlock()
+	l.mu.Lock()
+	listed := l.listed
+	l.mu.Unlock()
+	if !listed {
+		_ = r.list(ctx, l)
+	}
+}
+
+// refusedTools are the tools that the library leaves out of a list: it says which, and why, to its log alone.
+type refusedTools struct {
+	mu  sync.Mutex
+	why map[string]string
+}
+
+// Enabled is for [slog.Handler], as the methods that follow.
+func (*refusedTools) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= slog.LevelError
+}
+
+func (t *refusedTools) Handle(_ context.Context, r slog.Record) error {
+	said := map[string]string{}
+	r.Attrs(func(a slog.Attr) bool {
+		said[a.Key] = a.Value.String()
+		return true
+	})
+	if said["tool"] == "" || said["error"] == "" { // of something else
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.why == nil {
+		t.why = map[string]string{}
+	}
+	if len(t.why) < maxTools {
+		t.why[said["tool"]] = said["error"]
+	}
+	return nil
+}
+
+func (t *refusedTools) WithAttrs([]slog.Attr) slog.Handler { return t }
+func (t *refusedTools) WithGroup(string) slog.Handler      { return t }
+
+// beside returns the tools that were left out, as [placeholder] has them, but for those that are in a list.
+func (t *refusedTools) beside(listed []*sdk.Tool) (left []*sdk.Tool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(t.why)) {
+		if !slices.ContainsFunc(listed, func(l *sdk.Tool) bool { return l.Name == name }) {
+			left = append(left, &sdk.Tool{Name: name, InputSchema: map[string]any{"type": "object"}, Meta: sdk.Meta{unreadable: t.why[name]}})
+		}
+	}
+	return left
 }
 
 // relist asks again, because the server has said that its tools are others now.
