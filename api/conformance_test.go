@@ -15,7 +15,8 @@ import (
 
 // What pawl's MCP server has, of what the suite of the protocol's authors tries with servers: it offers tools with
 // answers of text, and neither resources nor prompts, logs nor completions.
-var scenariosOfTheServer = []string{"server-initialize", "ping", "tools-list", "tools-call-simple-text", "tools-call-error", "json-schema-2020-12", "dns-rebinding-protection"}
+var scenariosOfTheServer = []string{"server-initialize", "ping", "tools-list", "tools-call-simple-text", "tools-call-error", "json-schema-2020-12", "dns-rebinding-protection",
+	"server-session-lifecycle", "server-sse-multiple-streams", "http-header-validation", "caching", "input-required-result-unsupported-methods"}
 
 // The real suite, @modelcontextprotocol/conformance, against the MCP server at /mcp, with the tools that the suite
 // calls. It sends no token, which is added on the way.
