@@ -259,13 +259,16 @@ func noteServer() {
 		}
 	}
 	s := &mcp.Server{Name: "mine", Version: "1", Tools: func() ([]mcp.Tool, error) { return tools, nil },
-		Call: func(_ context.Context, c mcp.Call) (mcp.Result, error) {
+		Call: func(ctx context.Context, c mcp.Call) (mcp.Result, error) {
 			var args struct{ Text string }
 			f, err := os.OpenFile(os.Args[1], os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 			if err = errors.Join(err, json.Unmarshal(c.Arguments, &args)); err == nil {
 				_, err = fmt.Fprintln(f, args.Text)
 			}
-			return mcp.Result{Text: "Noted."}, errors.Join(err, f.Close())
+			if err = errors.Join(err, f.Close()); args.Text == "slowly" {
+				<-ctx.Done()
+			}
+			return mcp.Result{Text: "Noted."}, err
 		}}
 	_ = s.Serve(context.Background(), os.Stdin, os.Stdout)
 }
