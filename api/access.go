@@ -15,8 +15,8 @@ func (s *Server) accessOperations() {
 	s.guard.open["POST "+Prefix+"/sessions"] = true
 	handle(s, operation{method: http.MethodPost, path: "/sessions", id: "create-session", tag: "access", status: http.StatusCreated,
 		summary: "Exchange the code of a login link for a session", more: "It needs no token. What it returns is sent as Authorization: Bearer; it ends after seven days. What is to be kept of a session, and its token, are codes as well: what they are exchanged for ends when that one does."},
-		func(_ context.Context, in *struct{ Body loginCode }) (Session, error) {
-			if session, ok := s.enter(in.Body.Code, s.guard.now()); ok {
+		func(ctx context.Context, in *struct{ Body loginCode }) (Session, error) {
+			if session, ok := s.enter(ctx, in.Body.Code, s.guard.now()); ok {
 				return session, nil
 			}
 			if !s.guard.failures.take(s.guard.now()) {
@@ -34,7 +34,7 @@ func (s *Server) accessOperations() {
 
 // A proofInput is what a page sends before it trusts a server that was away.
 type proofInput struct {
-	Session string `json:"session" maxLength:"100" doc:"The token of the session without its last part"`
+	Session string `json:"session" maxLength:"150" doc:"The token of the session without its last part"`
 	Nonce   string `json:"nonce" minLength:"32" maxLength:"100" doc:"Random"`
 }
 
@@ -45,5 +45,5 @@ type Proof struct {
 
 // A loginCode is the code of a login link.
 type loginCode struct {
-	Code string `json:"code" maxLength:"150"`
+	Code string `json:"code" maxLength:"200"`
 }

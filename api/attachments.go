@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"pawl/board"
-	"pawl/config"
 	"pawl/forms"
 	"pawl/task"
 )
@@ -48,7 +47,7 @@ func (s *Server) attachmentOperations() {
 			if in.Name == "" {
 				return forms.TaskForm{}, invalid("name", "give the name of the file: POST …/attachments?name=FILE")
 			}
-			return form(s.board.Attach(ctx, in.Task, config.Person(), in.Name, bytes.NewReader(in.RawBody)))
+			return form(s.board.Attach(ctx, in.Task, by(ctx), in.Name, bytes.NewReader(in.RawBody)))
 		})
 	type attachmentInput struct {
 		TaskInput
@@ -80,7 +79,7 @@ func (s *Server) attachmentOperations() {
 	handle(s, operation{method: http.MethodDelete, path: "/tasks/{task}/attachments/{attachment}", id: "detach-from-task", tag: tagTasks,
 		summary: "Remove a file from a task"},
 		func(ctx context.Context, in *attachmentInput) (forms.TaskForm, error) {
-			return form(s.board.Detach(ctx, in.Task, config.Person(), in.Attachment))
+			return form(s.board.Detach(ctx, in.Task, by(ctx), in.Attachment))
 		})
 }
 
@@ -101,7 +100,7 @@ func (s *Server) attachForm(ctx context.Context, id task.ID, r *multipart.Reader
 			continue // another field of the form
 		}
 		files++
-		if state, err = s.board.Attach(ctx, id, config.Person(), part.FileName(), part); err != nil {
+		if state, err = s.board.Attach(ctx, id, by(ctx), part.FileName(), part); err != nil {
 			return state, err
 		}
 	}

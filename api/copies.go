@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"pawl/board"
-	"pawl/config"
 	"pawl/forms"
 )
 
@@ -46,11 +45,11 @@ func (s *Server) copyOperations() {
 			if in.Body != nil {
 				seen = in.Body.Tree
 			}
-			return s.board.Merge(context.WithoutCancel(ctx), in.Task, config.Person(), seen) // it is not left half done
+			return s.board.Merge(context.WithoutCancel(ctx), in.Task, by(ctx), seen) // it is not left half done
 		})
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/discard", id: "discard-task", tag: tagTasks,
 		summary: "Remove the copy of a task, with what was not merged", more: "The next start of the task makes another."},
 		func(ctx context.Context, in *TaskInput) (forms.TaskForm, error) {
-			return form(s.board.Discard(context.WithoutCancel(ctx), in.Task, config.Person()))
+			return form(s.board.Discard(context.WithoutCancel(ctx), in.Task, by(ctx)))
 		})
 }

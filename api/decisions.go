@@ -108,12 +108,17 @@ func (s *Server) decide(ctx context.Context, id run.ID, call run.CallID, b Decis
 	if !a.Is(b.Digest) {
 		return forms.DecidedForm{}, &Problem{Status: http.StatusConflict, Code: "CALL_CHANGED", Message: "the call has changed since it was shown: look at it again"}
 	}
-	d := request.Decide{Call: call, Answer: run.Answer(b.Answer), Text: b.Message, Digest: a.Digest}
+	d := request.Decide{Call: call, Answer: run.Answer(b.Answer), By: by(ctx), Text: b.Message, Digest: a.Digest}
 	if b.Answer == "no" {
 		d.Answer = run.Deny
 	}
 	if d.Rules, err = s.rulesOf(a, b); err != nil {
 		return forms.DecidedForm{}, err
+	}
+	if stores := b.Answer == string(run.Always) || b.Answer == string(run.Never); stores && b.Scope != string(permission.ForRun) {
+		if p := needs(ctx, Administer, "a rule for more than the run"); p != nil {
+			return forms.DecidedForm{}, p
+		}
 	}
 	form := forms.DecidedForm{Run: id, Call: call, Answer: b.Answer, Rules: forms.RuleLines(d.Rules)}
 	if form.Taken, err = s.ws.Decide(ctx, id, d); err != nil || form.Taken {

@@ -3,6 +3,7 @@ package api
 import (
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"pawl/run"
@@ -42,3 +43,20 @@ func (s *Server) Streams() int {
 	defer s.feed.mu.Unlock()
 	return s.feed.streams
 }
+
+// A Need is an operation and what it needs.
+type Need struct {
+	ID, Method string
+	Role       Role
+}
+
+// Needs returns what each operation needs.
+func (s *Server) Needs() (all []Need) {
+	for pattern, o := range s.operations {
+		all = append(all, Need{o.id, o.method, o.role(pattern)})
+	}
+	return all
+}
+
+// Listed returns the operations that are listed for a role.
+func Listed() []string { return slices.Concat(answerers, starters, readers) }

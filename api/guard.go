@@ -67,6 +67,8 @@ func HostsOf(listener net.Addr, names ...string) []string {
 // A caller is who sent a request: a person, or the agent of a run.
 type caller struct {
 	person     bool
+	name       string // of a user; empty: it is the owner of the server
+	role       Role   // of a person
 	run        run.ID
 	assignment int
 }
@@ -104,6 +106,11 @@ func (g *guard) check(s *Server, r *http.Request, pattern string) *Problem {
 	if !c.person && !s.operations[pattern].runs {
 		return forbidden("FORBIDDEN", "the token of a run reaches the tools of that run and nothing else")
 	}
+	if c.person {
+		if p := needs(r.Context(), s.operations[pattern].role(pattern), "this"); p != nil {
+			return p
+		}
+	}
 	return checkType(r, s.operations[pattern].raw)
 }
 
@@ -129,8 +136,8 @@ func (g *guard) authenticate(s *Server, r *http.Request) *Problem {
 	switch {
 	case len(r.Header["Authorization"]) > 1:
 	case strings.EqualFold(scheme, "Bearer"):
-		if equal(token, s.opt.Token) || s.isSession(token, g.now()) {
-			req.caller.person = true
+		if c, ok := s.person(r.Context(), token, g.now()); ok {
+			req.caller = c
 			return nil
 		}
 		if c, ok := s.callerOfRun(token); ok {

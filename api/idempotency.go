@@ -146,7 +146,7 @@ func (s *Server) serveOnce(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	req.key = hash(string(req.caller.run) + "\n" + key)
+	req.key = hash(string(req.caller.run) + req.caller.name + "\n" + key)
 	request := hash(r.Method + " " + r.URL.RequestURI() + "\n" + hash(string(body)))
 	if err := k.sweep(); err != nil {
 		s.log.Warn("old answers were not removed", "error", err)

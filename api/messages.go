@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"pawl/board"
-	"pawl/config"
 	"pawl/forms"
 	"pawl/task"
 )
@@ -71,7 +70,7 @@ func (s *Server) messageOperations() {
 	handle(s, operation{method: http.MethodDelete, path: "/tasks/{task}/messages/{message}", id: "withdraw-from-task", tag: tagTasks,
 		summary: "Take back a message that was not delivered"},
 		func(ctx context.Context, in *withdrawInput) (forms.TaskForm, error) {
-			return form(s.board.Do(ctx, in.Task, config.Person(), task.MessageWithdrawn{ID: in.Message}))
+			return form(s.board.Do(ctx, in.Task, by(ctx), task.MessageWithdrawn{ID: in.Message}))
 		})
 }
 
@@ -85,5 +84,5 @@ func (s *Server) sayToTask(ctx context.Context, id task.ID, say task.Say) (forms
 	if say.Text, say.Typed, err = s.ws.TypedText(ctx, say.Text, nil); err != nil {
 		return forms.TaskForm{}, err
 	}
-	return form(s.board.Say(ctx, id, config.Person(), say))
+	return form(s.board.Say(ctx, id, by(ctx), say))
 }

@@ -192,6 +192,11 @@ func (s *Server) startRun(ctx context.Context, in *startRunInput) (forms.RunForm
 	if strings.TrimSpace(b.Prompt) == "" {
 		return forms.RunForm{}, invalid("prompt", "it is empty")
 	}
+	if b.Mode != "" {
+		if p := needs(ctx, Administer, "another mode than that of the settings"); p != nil {
+			return forms.RunForm{}, p
+		}
+	}
 	t := app.Task{Agent: b.Agent, Model: b.Model, Mode: b.Mode, Name: b.Name}
 	if l := b.Limits; l != nil {
 		t.Limits = run.Limits{Steps: l.Steps, Calls: l.Calls, Wall: time.Duration(l.Wall) * time.Millisecond, Tokens: l.Tokens, Cost: l.Cost}
@@ -494,7 +499,7 @@ func (s *Server) runActions() {
 	handle(s, operation{method: http.MethodPost, path: "/runs/{run}/interrupt", id: "interrupt-run", tag: tagRuns,
 		summary: "Interrupt a run and wait until its turn has ended", more: "A turn that was left open by a process that was killed is ended too. The run can be continued afterwards."},
 		func(ctx context.Context, in *RunInput) (forms.StopForm, error) {
-			end, stopped, err := s.ws.Stop(ctx, in.Run, run.ByPerson, config.Person())
+			end, stopped, err := s.ws.Stop(ctx, in.Run, run.ByPerson, by(ctx))
 			return forms.StopForm{Run: in.Run, Stopped: stopped, End: end}, err
 		})
 	handle(s, operation{method: http.MethodGet, path: "/runs/{run}/approvals", id: "list-approvals", tag: tagRuns,

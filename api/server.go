@@ -61,6 +61,7 @@ type Server struct {
 	operations map[string]operation // by pattern
 
 	guard    *guard
+	users    users
 	keys     *keyStore
 	feed     *feed
 	sessions sessions

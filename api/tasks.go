@@ -8,7 +8,6 @@ import (
 
 	"pawl/agent"
 	"pawl/board"
-	"pawl/config"
 	"pawl/forms"
 	"pawl/report"
 	"pawl/store"
@@ -74,7 +73,7 @@ type createTaskInput struct {
 
 func (s *Server) createTask(ctx context.Context, in *createTaskInput) (forms.TaskForm, error) {
 	b := in.Body
-	c := task.Created{Description: b.Description, Labels: b.Labels, Priority: b.Priority, DependsOn: b.DependsOn, Start: b.Start, Isolation: task.Isolation(b.Isolation), Agent: b.Agent, Source: task.Source{Kind: "api", User: config.Person()}}
+	c := task.Created{Description: b.Description, Labels: b.Labels, Priority: b.Priority, DependsOn: b.DependsOn, Start: b.Start, Isolation: task.Isolation(b.Isolation), Agent: b.Agent, Source: task.Source{Kind: "api", User: by(ctx)}}
 	if b.Budget != nil {
 		c.Budget = *b.Budget
 	}
@@ -93,7 +92,7 @@ func (s *Server) createTask(ctx context.Context, in *createTaskInput) (forms.Tas
 	if c.Description, c.Typed, err = s.ws.TypedText(ctx, c.Description, nil); err != nil {
 		return forms.TaskForm{}, err
 	}
-	return form(s.board.Add(ctx, config.Person(), c))
+	return form(s.board.Add(ctx, by(ctx), c))
 }
 
 // form returns a task as JSON.
@@ -122,7 +121,7 @@ type editTaskInput struct {
 }
 
 func (s *Server) editTask(ctx context.Context, in *editTaskInput) (forms.TaskForm, error) {
-	return form(s.board.Do(ctx, in.Task, config.Person(), task.Edit{Edited: in.Body}))
+	return form(s.board.Do(ctx, in.Task, by(ctx), task.Edit{Edited: in.Body}))
 }
 
 func (s *Server) removeTask(ctx context.Context, in *TaskInput) (forms.TaskRemovedForm, error) {
@@ -188,11 +187,10 @@ func (s *Server) taskActions() {
 		handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/" + verb, id: id, tag: tagTasks, summary: summary, more: more},
 			func(ctx context.Context, in *TaskInput) (forms.TaskForm, error) { return form(do(ctx, in.Task)) })
 	}
-	by := config.Person()
 	do := func(a task.Action) func(context.Context, task.ID) (task.State, error) {
-		return func(ctx context.Context, id task.ID) (task.State, error) { return s.board.Do(ctx, id, by, a) }
+		return func(ctx context.Context, id task.ID) (task.State, error) { return s.board.Do(ctx, id, by(ctx), a) }
 	}
-	act("plan", "plan-task", "Let the planner make a plan, or ask", "", func(ctx context.Context, id task.ID) (task.State, error) { return s.board.Plan(ctx, id, by) })
+	act("plan", "plan-task", "Let the planner make a plan, or ask", "", func(ctx context.Context, id task.ID) (task.State, error) { return s.board.Plan(ctx, id, by(ctx)) })
 	act("pause", "pause-task", "Stop the agent", "The task can be resumed.", do(task.Pause{}))
 	act("complete", "complete-task", "Say that a task is done", "Its agent is stopped.", do(task.Complete{}))
 	act("retry", "retry-task", "Make a failed task one that can be planned or started again", "", do(task.Retry{}))
@@ -210,7 +208,7 @@ func (s *Server) taskActions() {
 			if in.Body != nil {
 				name = in.Body.Agent
 			}
-			state, err := s.board.Start(ctx, in.Task, by, name)
+			state, err := s.board.Start(ctx, in.Task, by(ctx), name)
 			return form(state, agentInput(err))
 		})
 	type handoffInput struct {
@@ -223,7 +221,7 @@ func (s *Server) taskActions() {
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/handoff", id: "hand-off-task", tag: tagTasks, summary: "Let another agent carry on",
 		more: "The worker of a task that is active or waits is stopped first; a planned task is started with the agent."},
 		func(ctx context.Context, in *handoffInput) (forms.TaskForm, error) {
-			state, err := s.board.HandOn(ctx, in.Task, by, in.Body.Agent, in.Body.Prompt)
+			state, err := s.board.HandOn(ctx, in.Task, by(ctx), in.Body.Agent, in.Body.Prompt)
 			return form(state, agentInput(err))
 		})
 	type answersInput struct {
@@ -236,7 +234,7 @@ func (s *Server) taskActions() {
 	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/answers", id: "answer-task", tag: tagTasks, summary: "Answer the questions of an agent",
 		more: "Those of the planner, or the one that a worker asks in the middle of its work; the agent continues in the same conversation. An answer is one of the options of its question, or any other text."},
 		func(ctx context.Context, in *answersInput) (forms.TaskForm, error) {
-			return form(s.board.Do(ctx, in.Task, by, task.SubmitAnswers{Answers: in.Body.Answers, Questions: in.Body.Questions}))
+			return form(s.board.Do(ctx, in.Task, by(ctx), task.SubmitAnswers{Answers: in.Body.Answers, Questions: in.Body.Questions}))
 		})
 	type wordsInput struct {
 		TaskInput
@@ -251,7 +249,12 @@ func (s *Server) taskActions() {
 			if in.Body != nil {
 				a = task.Resume{Words: in.Body.Words, Budget: in.Body.Budget}
 			}
-			return form(s.board.Do(ctx, in.Task, by, a))
+			if a.Budget != nil {
+				if p := needs(ctx, Start, "a larger budget"); p != nil {
+					return forms.TaskForm{}, p
+				}
+			}
+			return form(s.board.Do(ctx, in.Task, by(ctx), a))
 		})
 	type whyInput struct {
 		TaskInput
@@ -266,7 +269,7 @@ func (s *Server) taskActions() {
 				if in.Body != nil {
 					why = strings.TrimSpace(in.Body.Why)
 				}
-				return form(s.board.Do(ctx, in.Task, by, a(why)))
+				return form(s.board.Do(ctx, in.Task, by(ctx), a(why)))
 			})
 	}
 	ends("fail", "Say that a task has failed", func(why string) task.Action { return task.Fail{Why: why} })

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -175,37 +176,51 @@ type Session struct {
 
 // newSession returns a session. It outlives the server, for seven days or until the token is another one. A page
 // asks for a proof before it sends it to a server that was away: another program may serve the same address by then.
-func (s *Server) newSession(expires time.Time) Session {
+// name is of the user that it is of; empty: of the owner of the server.
+func (s *Server) newSession(name string, expires time.Time) Session {
 	expires = expires.UTC().Truncate(time.Second)
 	id := strconv.FormatInt(expires.Unix(), 10) + "." + strings.ToLower(rand.Text())
+	if name != "" {
+		id += userMark + name
+	}
 	session, kept := sessionPrefix+id, keptPrefix+id
 	return Session{session + "." + s.sign("session", session), kept + "." + s.sign("kept", kept, s.process), expires}
 }
 
-// enter returns the session that a code is good for: that of a link, what a browser keeps, or the token of a session.
-func (s *Server) enter(code string, now time.Time) (Session, bool) {
-	until, ok := s.signed(code, keptPrefix, now, "kept", s.process)
+// userMark stands in the token of a session before the name of its user.
+const userMark = "~"
+
+// enter returns the session that a code is good for: that of a link, what a browser keeps, or the token of a session or
+// of a user.
+func (s *Server) enter(ctx context.Context, code string, now time.Time) (Session, bool) {
+	name, until, ok := s.signed(code, keptPrefix, now, "kept", s.process)
 	if !ok {
-		until, ok = s.signed(code, sessionPrefix, now, "session")
+		name, until, ok = s.signed(code, sessionPrefix, now, "session")
+	}
+	c, ok := s.named(ctx, name, ok)
+	if !ok && strings.HasPrefix(code, userPrefix) {
+		until = now.Add(sessionLife)
+		c, ok = s.person(ctx, code, now)
 	}
 	if !ok {
-		until, ok = now.Add(sessionLife), takeLink(s.ws.State, code, now)
+		c, until, ok = owner, now.Add(sessionLife), takeLink(s.ws.State, code, now)
 	}
 	if !ok {
 		return Session{}, false
 	}
-	return s.newSession(until), true
+	return s.newSession(c.name, until), true
 }
 
-// signed returns how long a token counts that [Server.newSession] has made, if it does.
-func (s *Server) signed(token, prefix string, now time.Time, kind string, more ...string) (until time.Time, ok bool) {
+// signed returns whose a token is that [Server.newSession] has made, and how long it counts, if it does.
+func (s *Server) signed(token, prefix string, now time.Time, kind string, more ...string) (name string, until time.Time, ok bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 || !strings.HasPrefix(token, prefix) || !equal(parts[2], s.sign(append([]string{kind, parts[0] + "." + parts[1]}, more...)...)) {
-		return time.Time{}, false
+		return "", time.Time{}, false
 	}
+	_, name, _ = strings.Cut(parts[1], userMark)
 	n, err := strconv.ParseInt(strings.TrimPrefix(parts[0], prefix), 10, 64)
 	until = time.Unix(n, 0)
-	return until, err == nil && now.Before(until)
+	return name, until, err == nil && now.Before(until)
 }
 
 // proof shows who knows the session with an id, and is the server at an address, that it is this one. It is of no use
@@ -214,11 +229,4 @@ func (s *Server) proof(id, nonce, host string) string {
 	m := hmac.New(sha256.New, []byte(id+"."+s.sign("session", id)))
 	_, _ = io.WriteString(m, host+" "+nonce) // a hash takes everything
 	return hex.EncodeToString(m.Sum(nil))
-}
-
-// isSession reports whether a token is that of a session that was made by a server with this token and has
-// not expired.
-func (s *Server) isSession(token string, now time.Time) bool {
-	_, ok := s.signed(token, sessionPrefix, now, "session")
-	return ok
 }

@@ -46,7 +46,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "pawl:", err)
 		os.Exit(command.ExitUsage)
 	}
-	p.More = []command.More{{Group: "work", Name: "worker", Build: workerCommand}, {Group: "work", Name: "fleet", Build: fleetCommand}}
+	p.More = []command.More{{Group: "work", Name: "worker", Build: workerCommand}, {Group: "work", Name: "fleet", Build: fleetCommand}, {Group: "work", Name: "users", Build: usersCommand}}
 	if os.Getenv(config.TemporalVariable) != "" {
 		p.Carry = func(ctx context.Context, ws *app.Workspace) error {
 			c, err := dial(ctx, p.Env, ws)

@@ -75,7 +75,10 @@ type Store struct {
 	cancel  func() // ends ctx, and what renews leases
 }
 
-var _ store.Database = (*Store)(nil)
+var (
+	_ store.Database = (*Store)(nil)
+	_ store.Users    = (*Store)(nil)
+)
 
 // Open opens the store at an address: postgres://USER@HOST:PORT/DATABASE, with the parameters of
 // libpq. What the address does not say is taken from its environment variables (PGPASSWORD,
@@ -222,8 +225,11 @@ var outputs string
 //go:embed files.sql
 var files string
 
+//go:embed users.sql
+var users string
+
 // migrations make a database of version n, counted from 0, one of the next.
-var migrations = []string{schema, outputs, files}
+var migrations = []string{schema, outputs, files, users}
 
 // prepare creates or migrates the tables.
 func (s *Store) prepare(ctx context.Context) error {
