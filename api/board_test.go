@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -362,20 +364,36 @@ func TestThePaletteAndThePagesBesideTheBoard(t *testing.T) {
 	}
 }
 
-// All that the board loads is at most 150 KB.
+// All that the board loads is at most 150 KB, and less than half of that as it goes over the network.
 func TestThePagesAreLight(t *testing.T) {
 	t.Parallel()
-	var all int
+	s := serve(t, "")
+	var all, sent int
 	must(t, fs.WalkDir(web.Files, ".", func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && !strings.HasPrefix(name, "docs.") && name != "page.css" { // which are of the page of the API
-			info, err := d.Info()
-			must(t, err)
-			all += int(info.Size())
+		if err != nil || d.IsDir() || strings.HasPrefix(name, "docs.") || name == "page.css" { // which are of the page of the API
+			return err
 		}
-		return err
+		content, err := fs.ReadFile(web.Files, name)
+		must(t, err)
+		all += len(content)
+		req, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/"+strings.TrimSuffix(name, "index.html"), nil)
+		must(t, err)
+		req.Header.Set("Accept-Encoding", "gzip") // so that the client leaves it as it comes
+		res, err := http.DefaultClient.Do(req)
+		must(t, err)
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		must(t, err)
+		sent += len(body)
+		z, err := gzip.NewReader(bytes.NewReader(body))
+		must(t, err)
+		if plain, err := io.ReadAll(z); err != nil || !bytes.Equal(plain, content) || res.Header.Get("Content-Encoding") != "gzip" {
+			t.Errorf("%s came as %v with %d bytes, %v", name, res.Header, len(plain), err)
+		}
+		return nil
 	}))
-	if all > 150_000 {
-		t.Errorf("the board is %d bytes", all)
+	if all > 150_000 || sent > 60_000 {
+		t.Errorf("the board is %d bytes, sent as %d", all, sent)
 	}
 }
 

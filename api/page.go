@@ -1,11 +1,14 @@
 package api
 
 import (
+	"bytes"
+	"compress/gzip"
 	"io/fs"
 	"mime"
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 
 	"pawl/web"
 )
@@ -43,7 +46,8 @@ func (s *Server) pages() {
 		if path.Ext(name) == ".webmanifest" {
 			media = "application/manifest+json"
 		}
-		tag := `"` + hash(string(content))[:16] + `"`
+		tag := `W/"` + hash(string(content))[:16] + `"` // weak: it is the same compressed
+		compressed := sync.OnceValue(func() []byte { return gzipped(content) })
 		s.guard.open["GET "+address] = true
 		s.mux.HandleFunc("GET "+address, func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(r.Host, "localhost:") && !strings.Contains(s.guard.origins[0], "//localhost:") {
@@ -54,6 +58,7 @@ func (s *Server) pages() {
 			w.Header().Set("Content-Security-Policy", pagePolicy)
 			w.Header().Set("Cache-Control", "no-cache")
 			w.Header().Set("Etag", tag)
+			w.Header().Set("Vary", "Accept-Encoding")
 			if name == "index.html" {
 				w.Header()["Link"] = modules
 			}
@@ -61,7 +66,20 @@ func (s *Server) pages() {
 				w.WriteHeader(http.StatusNotModified)
 				return
 			}
-			_, _ = w.Write(content) // a client that is gone needs no page
+			body := content
+			if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") { // a phone may be far away
+				body = compressed()
+				w.Header().Set("Content-Encoding", "gzip")
+			}
+			_, _ = w.Write(body) // a client that is gone needs no page
 		})
 	}
+}
+
+func gzipped(content []byte) []byte {
+	var b bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // a level that there is
+	_, _ = z.Write(content)                               // into memory
+	_ = z.Close()
+	return b.Bytes()
 }

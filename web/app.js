@@ -17,7 +17,7 @@ const main = byId("main");
 const nav = byId("nav");
 const search = h("input", { type: "search", placeholder: "Search   /", "aria-label": "search tasks", hidden: true });
 
-/** @type {Record<string, [name: string, page: (place: HTMLElement, signal: AbortSignal) => any]>} */
+/** @type {Record<string, [string, Page]>} */
 const side = {
 	runs: ["Runs", pages.runs], agents: ["Agents", pages.agents], models: ["Models", pages.models], rules: ["Rules", pages.rules],
 	trust: ["Trust", pages.trust], usage: ["Usage", pages.usage], settings: ["Settings", pages.settings], doctor: ["Doctor", pages.doctor],

@@ -94,8 +94,7 @@ const content = (l, other) => other ? words(l.text, other.text, l.kind === "+" ?
 /**
  * hunks shows the changes of a file.
  * @param {FileDiff} file
- * @param {{side?: boolean, blank?: boolean, onLine?: (side: "old" | "new", line: number, text: string, row: HTMLTableRowElement) => void}} [how]
- * side: in two columns; blank: changes of white space alone are shown as unchanged
+ * @param {Look} [how]
  */
 export function hunks(file, how = {}) {
 	const body = h("tbody");

@@ -48,6 +48,9 @@ type Entry = { name: string, about?: string, run: () => void };
 type DiffLine = { kind: " " | "+" | "-", text: string, old: number, now: number };
 type FileDiff = { name: string, from: string, added: number, removed: number, binary: boolean, note: string, blob?: string, hunks: { head: string, lines: DiffLine[] }[] };
 
+/** How changes are shown: side: in two columns; blank: not those of white space alone; onLine: what the number of a line does. */
+type Look = { side?: boolean, blank?: boolean, onLine?: (side: "old" | "new", line: number, text: string, row: HTMLTableRowElement) => void };
+
 /** A comment of a review, as the API has it. */
 type ReviewComment = { id?: string, file: string, side?: "old" | "new", line?: number, quoted?: string, text: string, became?: string, answer?: string };
 
