@@ -107,13 +107,18 @@ func (w *writer) append(id run.ID, after int64, rows []eventRow, t *TaskAppend, 
 			return err
 		}
 	}
+	return w.use(head)
+}
+
+// use writes the row of a run that was appended to, and notes its end.
+func (w *writer) use(head head) error {
 	if err := w.row(`SELECT ifnull(max(used), 0) + 1 FROM runs`, nil, &head.used); err != nil {
 		return err
 	}
 	if last, ok := readMark(w.lock.file, w.id); ok {
 		head.used = max(head.used, last.used+1) // it rises even if the database has lost transactions
 	}
-	w.marks = append(w.marks, mark{id, w.id, head.used, head.Seq, head.hash})
+	w.marks = append(w.marks, mark{head.ID, w.id, head.used, head.Seq, head.hash})
 	return w.setHead(head)
 }
 

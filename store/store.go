@@ -127,6 +127,11 @@ type Database interface {
 	TaskCounts(ctx context.Context) (map[string]int, error)
 	// Remove deletes a run and the runs below it; see [SQLite.Remove].
 	Remove(ctx context.Context, id run.ID) (removed []run.ID, err error)
+	// End, Unit and Import move runs and tasks from one store to another: see [Tables.Unit] and [SQLite.Import].
+	End(ctx context.Context, id run.ID) (seq int64, hash []byte, err error)
+	TaskRuns(ctx context.Context, id string) ([]run.ID, error)
+	Unit(ctx context.Context, task string, roots ...run.ID) (Unit, error)
+	Import(ctx context.Context, runs []Moved, t *TaskAppend) error
 	// Tidy removes what killed processes have left, no run needs and is older than age. It
 	// returns how many bytes that has freed.
 	Tidy(ctx context.Context, age time.Duration, now time.Time) (freed int64, err error)

@@ -75,13 +75,13 @@ type TaskAppend struct {
 
 // A TaskEvent is an event of a task as it is stored.
 type TaskEvent struct {
-	Seq     int64 // assigned by the store
-	At      time.Time
-	Type    string
-	Version int
-	Run     run.ID
-	By      string
-	Data    string // JSON
+	Seq     int64     `json:"seq"` // assigned by the store
+	At      time.Time `json:"at"`
+	Type    string    `json:"type"`
+	Version int       `json:"version"`
+	Run     run.ID    `json:"run,omitempty"`
+	By      string    `json:"by,omitempty"`
+	Data    string    `json:"data"` // JSON
 }
 
 // A TaskRow is what a list of tasks is selected by and shows.
@@ -120,14 +120,14 @@ type TaskQuery struct {
 
 // A Submission is a result that a run has handed in.
 type Submission struct {
-	Run        run.ID
-	Tool       string
-	Assignment int
-	Task       string // empty: of no task
-	Call       run.CallID
-	Key        string // of the request, if it came from outside
-	Value      string // JSON
-	At         time.Time
+	Run        run.ID     `json:"run"`
+	Tool       string     `json:"tool"`
+	Assignment int        `json:"assignment"`
+	Task       string     `json:"task,omitempty"` // empty: of no task
+	Call       run.CallID `json:"call,omitempty"`
+	Key        string     `json:"key,omitempty"` // of the request, if it came from outside
+	Value      string     `json:"value"`         // JSON
+	At         time.Time  `json:"at"`
 }
 
 var (
@@ -275,10 +275,14 @@ func (w taskWriter) appendTask(t TaskAppend, h taskHead) error {
 		}
 	}
 	if sub := t.Submission; sub != nil {
-		return w.Exec(`INSERT INTO submissions (run, tool, assignment, task, call, key, value, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			string(sub.Run), sub.Tool, sub.Assignment, t.Task, string(sub.Call), sub.Key, sub.Value, toNano(sub.At))
+		return addSubmission(w, *sub, t.Task)
 	}
 	return nil
+}
+
+func addSubmission(tx Tx, s Submission, task string) error {
+	return tx.Exec(`INSERT INTO submissions (run, tool, assignment, task, call, key, value, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		string(s.Run), s.Tool, s.Assignment, task, string(s.Call), s.Key, s.Value, toNano(s.At))
 }
 
 // setLabels writes the labels of a task that have changed.
@@ -558,14 +562,20 @@ func (s *Tables) TaskOf(ctx context.Context, id run.ID) (task string, err error)
 	return task, s.fault(err)
 }
 
+const selectSubmissions = `SELECT run, tool, assignment, task, call, key, value, at FROM submissions `
+
+func (s *Submission) fields() []any {
+	return []any{&s.Run, &s.Tool, &s.Assignment, &s.Task, &s.Call, &s.Key, &s.Value, timeColumn{&s.At}}
+}
+
 // Submitted implements [Tasks].
 func (s *Tables) Submitted(ctx context.Context, id run.ID, tool string, assignment int) (sub Submission, ok bool, err error) {
 	if err := s.check(ctx, id); err != nil {
 		return sub, false, err
 	}
-	err = s.db().QueryRowContext(ctx, `SELECT run, tool, assignment, task, call, key, value, at FROM submissions `+
+	err = s.db().QueryRowContext(ctx, selectSubmissions+
 		`WHERE run = ? AND tool = ? AND (assignment = ? OR ? = 0) ORDER BY assignment DESC LIMIT 1`, string(id), tool, assignment, assignment).
-		Scan(&sub.Run, &sub.Tool, &sub.Assignment, &sub.Task, &sub.Call, &sub.Key, &sub.Value, timeColumn{&sub.At})
+		Scan(sub.fields()...)
 	if err == sql.ErrNoRows {
 		return Submission{}, false, nil
 	}

@@ -43,10 +43,16 @@ func (t *tx) flush() error {
 	return t.conn.SendBatch(t.ctx, batch).Close()
 }
 
+// maxQueued is how many queries wait to be sent: the runs that are imported may have any number of events.
+const maxQueued = 200
+
 // Exec implements [store.Tx]: the query is sent with the next that needs an answer.
 func (t *tx) Exec(query string, args ...any) error {
 	t.batch.Queue(rebind(query), inBytes(args)...)
-	return nil
+	if t.batch.Len() < maxQueued {
+		return nil
+	}
+	return t.flush()
 }
 
 // Find implements [store.Tx].

@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) (st store.Store, reopen func() st
 		{"AnIntactLogVerifies", testVerify},
 		{"ARunIsRemovedWithThoseBelowUnlessItIsNeeded", testRemove},
 		{"OldConversationsArePruned", testPrune},
+		{"WhatMovesIsTheSameThere", testMove},
 		{"WhatIsNotThereIsNotFound", testNotFound},
 		{"IdsThatAreNotFileNamesAreRefused", testIDs},
 		{"AnEndedContextWritesNothing", testContext},
