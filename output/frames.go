@@ -234,6 +234,20 @@ func (r *frameReader) kept(n int) *loaded {
 
 // load reads and decompresses a frame.
 func (r *frameReader) load(n int) ([]byte, error) {
+	b, err := r.packed(n)
+	if err != nil {
+		return nil, err
+	}
+	size := min(frameSize, r.size-int64(n)*frameSize)
+	data, err := decompress(r.buffer(size), b)
+	if err == nil && int64(len(data)) != size {
+		err = errDamaged
+	}
+	return data, err
+}
+
+// packed reads a frame.
+func (r *frameReader) packed(n int) ([]byte, error) {
 	if n >= len(r.frames) {
 		return nil, errDamaged
 	}
@@ -245,15 +259,8 @@ func (r *frameReader) load(n int) ([]byte, error) {
 		return nil, errDamaged
 	}
 	b := make([]byte, to-from)
-	if _, err := r.f.ReadAt(b, from); err != nil {
-		return nil, err
-	}
-	size := min(frameSize, r.size-int64(n)*frameSize)
-	data, err := decompress(r.buffer(size), b)
-	if err == nil && int64(len(data)) != size {
-		err = errDamaged
-	}
-	return data, err
+	_, err := r.f.ReadAt(b, from)
+	return b, err
 }
 
 // buffer returns an empty slice with room for size bytes.

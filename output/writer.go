@@ -30,6 +30,8 @@ type Writer struct {
 	done  bool
 	err   error // of writing; Commit returns it
 
+	restored *textFigures // of an output that was stored elsewhere
+
 	text   textReader
 	frames []frame
 	at     int64  // in tmp
@@ -203,7 +205,11 @@ func (w *Writer) finish() error {
 		return w.err
 	}
 	w.describe()
-	if w.meta.Format != Binary {
+	if w.restored != nil {
+		if err := w.checkRestored(); err != nil {
+			return err
+		}
+	} else if w.meta.Format != Binary {
 		w.meta.Inline, _ = w.Limits.inline(w.Mode, w.meta.Characters())
 	}
 	var end []byte
