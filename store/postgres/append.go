@@ -301,13 +301,15 @@ func (s *Store) Usage(ctx context.Context) (u store.Usage, err error) {
 // Compact does nothing: the server gives room back by itself, to be used for other rows.
 func (s *Store) Compact(ctx context.Context) error { return s.checkWrite(ctx, anyRun) }
 
-// Tidy removes leases that have ended longer than age before now. It frees no bytes that
-// could be counted.
+// Tidy removes leases that have ended longer than age before now, and the files of tasks that a killed import has left. It frees
+// no bytes that could be counted.
 func (s *Store) Tidy(ctx context.Context, age time.Duration, _ time.Time) (freed int64, err error) {
 	if err := s.checkWrite(ctx, anyRun); err != nil {
 		return 0, err
 	}
 	return 0, s.transact(ctx, func(tx *tx) error {
+		// A task that is imported has its files, and a lease, before it is in the log.
+		tx.Exec(`DELETE FROM task_files f WHERE NOT EXISTS (SELECT 1 FROM tasks WHERE id = f.task) AND NOT EXISTS (SELECT 1 FROM leases WHERE run = 'task-' || f.task)`)
 		return tx.Exec(`DELETE FROM leases WHERE until < clock_timestamp() - ?::bigint * interval '1 microsecond'`, age.Microseconds())
 	})
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"pawl/app"
 	"pawl/board"
 	"pawl/output"
 	"pawl/output/outputtest"
@@ -25,8 +26,8 @@ import (
 )
 
 var (
-	_ output.Shared     = (*postgres.Store)(nil)
-	_ board.SharedFiles = (*postgres.Store)(nil)
+	_ output.Shared   = (*postgres.Store)(nil)
+	_ app.SharedFiles = (*postgres.Store)(nil)
 )
 
 // What is attached to a task on one machine is read on the others, and goes with the task.
@@ -261,5 +262,30 @@ func TestAnOutputIsNeverInMemoryAsAWhole(t *testing.T) {
 	t.Logf("%d MB took %d MB of memory", size, grown>>10)
 	if grown > 160<<10 { // the race detector alone takes some 60
 		t.Error("that is more than a part of it")
+	}
+}
+
+// What a killed import has left goes when the lease that it had has ended.
+func TestTheFilesOfATaskThatIsNotThereAreRemovedUnlessItIsImported(t *testing.T) {
+	t.Parallel()
+	address := pgtest.Shared(t).Address(t)
+	st := open(t, address, postgres.Options{})
+	lease, err := st.Own(t.Context(), store.TaskLease("t-1"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.PutTaskFile(t.Context(), "t-1", "f-1", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{1, 0} {
+		if _, err := st.Tidy(t.Context(), time.Hour, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if n := count(t, address, `SELECT count(*) FROM task_files`); n != want {
+			t.Errorf("there are %d files, want %d", n, want)
+		}
+		if err := lease.Release(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
