@@ -102,7 +102,9 @@ func (w *Workspace) tidyAttachments(ctx context.Context) error {
 		return errors.Join(err, serr)
 	}
 	for _, f := range folders {
-		if _, terr := st.Task(ctx, f.Name()); errors.Is(terr, store.ErrNoTask) {
+		// A task that is imported is owned and has its files, until it is in the log: the order of these two questions matters.
+		_, owned, oerr := st.Owner(ctx, store.TaskLease(f.Name()))
+		if _, terr := st.Task(ctx, f.Name()); errors.Is(terr, store.ErrNoTask) && !owned && oerr == nil {
 			err = errors.Join(err, os.RemoveAll(w.TaskFiles(task.ID(f.Name()))))
 		}
 	}

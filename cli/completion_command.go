@@ -98,7 +98,7 @@ func completes(inv *command.Invocation, cmd *cobra.Command) {
 			}
 			return command.CompleteRuns(inv)(cmd, args, typed)
 		}
-	case argument == "[RUN…]":
+	case argument == "[RUN…]" || argument == "[ID...]":
 		cmd.ValidArgsFunction = command.CompleteRuns(inv)
 	case argument == "RULE":
 		cmd.ValidArgsFunction = completeRuleText

@@ -49,7 +49,7 @@ skills and agents are read where they are. Nothing of a repository is looked at.
 		var agents []string
 		for _, a := range args {
 			if importNames[a] == "" {
-				return command.Usage("pawl imports nothing of %s; it knows %s", command.Quoted(a), strings.Join(names, ", "))
+				return command.Usage("pawl imports nothing of %s; it knows %s. Runs that pawl has exported are imported with pawl runs import FILE", command.Quoted(a), strings.Join(names, ", "))
 			}
 			agents = append(agents, importNames[a])
 		}

@@ -96,6 +96,7 @@ var jsonForms = map[string][]any{
 	"runs decide":               {forms.WaitingForm{}, forms.DecidedForm{}},
 	"runs export":               {forms.ExportForm{}},
 	"runs fork":                 {forms.ForkForm{}},
+	"runs import":               {forms.List[forms.ImportedForm]{}},
 	"runs list":                 {forms.List[forms.RunForm]{}},
 	"runs log":                  {forms.EventLine{}},
 	"runs prune":                {forms.RemovedForm{}},

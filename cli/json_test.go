@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"pawl/archive"
 	"pawl/cli/command"
 )
 
@@ -290,6 +292,13 @@ func TestEveryCommandPrintsOneJSONDialect(t *testing.T) {
 	pawl(0, "import", "--json")
 	pawl(0, "import", "claude-code", "--yes", "--json")
 	pawl(0, "import", "sessions", "--json")
+	var moved bytes.Buffer
+	w, err := archive.NewWriter(&moved, "devel", time.Now())
+	if err := errors.Join(err, w.Put(archive.Line{Unit: &archive.Unit{Run: "r"}}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	write("moved.pawl", moved.String())
+	pawl(1, "runs", "import", filepath.Join(folder, "..", "moved.pawl"), "--json") // it has no events
 	pawl(0, "memory", "list", "--json")
 	pawl(0, "memory", "rm", "--all", "--json")
 	is(pawl(0, "agents", "add", "auditor", "--json"), "name", "auditor")

@@ -27,7 +27,7 @@ the run used last.`,
 	})
 	cmd.AddGroup(manual.RunsGroups...)
 	command.Grouped(cmd, inv, "look", runsListCommand, runsShowCommand, runsLogCommand, runsWhyCommand, runsExportCommand)
-	command.Grouped(cmd, inv, "change", runsResumeCommand, permissions.DecideCommand, runsSetCommand, runsForkCommand, runsStopCommand, runsUndoCommand)
+	command.Grouped(cmd, inv, "change", runsResumeCommand, permissions.DecideCommand, runsSetCommand, runsForkCommand, runsImportCommand, runsStopCommand, runsUndoCommand)
 	command.Grouped(cmd, inv, "repair", runsVerifyCommand, runsRecoverCommand, runsRmCommand, runsPruneCommand)
 	return cmd
 }
@@ -37,15 +37,21 @@ the run used last.`,
 func oneRun(inv *command.Invocation, cmd *cobra.Command, do func(ctx context.Context, ws *app.Workspace, id run.ID) error) *cobra.Command {
 	cmd.Args = exactlyOne
 	return command.InWorkspace(cmd, inv.OpenRunsPlain, func(ctx context.Context, ws *app.Workspace, args []string) error {
-		sum, err := ws.Find(ctx, args[0])
-		if err != nil && commandline.CallID().MatchString(args[0]) {
-			return command.Usage("%w; %s is a call: pawl outputs show %s", err, args[0], args[0])
-		}
+		id, err := findOne(ctx, ws, args[0])
 		if err != nil {
 			return err
 		}
-		return do(ctx, ws, sum.ID)
+		return do(ctx, ws, id)
 	})
+}
+
+// findOne returns the run that an argument names.
+func findOne(ctx context.Context, ws *app.Workspace, which string) (run.ID, error) {
+	sum, err := ws.Find(ctx, which)
+	if err != nil && commandline.CallID().MatchString(which) {
+		return "", command.Usage("%w; %s is a call: pawl outputs show %s", err, which, which)
+	}
+	return sum.ID, err
 }
 
 func exactlyOne(cmd *cobra.Command, args []string) error {

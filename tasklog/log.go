@@ -190,10 +190,41 @@ func (b *batch) append() (store.TaskAppend, error) {
 			}
 		}
 	}
-	sum := b.state.Summary()
-	data, err := json.Marshal(sum)
-	b.Row = store.TaskRow{Status: string(sum.Status), Agent: sum.Agent, Run: sum.Run, Priority: sum.Priority, Owes: sum.Owes, Labels: sum.Labels, Summary: string(data)}
+	var err error
+	b.Row, err = rowOf(b.state)
 	return b.TaskAppend, err
+}
+
+// rowOf returns what a list is selected by and shows of a task.
+func rowOf(s task.State) (store.TaskRow, error) {
+	sum := s.Summary()
+	data, err := json.Marshal(sum)
+	return store.TaskRow{Status: string(sum.Status), Agent: sum.Agent, Run: sum.Run, Priority: sum.Priority, Owes: sum.Owes, Labels: sum.Labels, Summary: string(data)}, err
+}
+
+// Import returns the state of a task after events that were recorded elsewhere, which are its whole log, and what appends
+// them to a store.
+func Import(id task.ID, events []store.TaskEvent) (s task.State, t store.TaskAppend, err error) {
+	t = store.TaskAppend{Task: string(id), Events: events}
+	for i, row := range events {
+		e, err := decode(id, row)
+		if err == nil && row.Seq != int64(i)+1 {
+			err = fmt.Errorf("task %s: event %d is missing", id, i+1)
+		}
+		if err == nil {
+			if s, err = s.Apply(e); err != nil {
+				err = fmt.Errorf("task %s: event %d does not follow from those before it: %w", id, row.Seq, err)
+			}
+		}
+		if err != nil {
+			return s, t, err
+		}
+	}
+	if s.Created.Task != id {
+		return s, t, fmt.Errorf("task %s: its log is that of another task, %q", id, s.Created.Task)
+	}
+	t.Row, err = rowOf(s)
+	return s, t, err
 }
 
 // dependencyCheck returns a check that the tasks that a task is to depend on exist, and that none

@@ -191,13 +191,9 @@ func (s State) Prune(ctx context.Context, olderThan time.Duration, now time.Time
 	rules, err := policy.RunsWithRules(s.Dir)
 	problems = append(problems, err)
 	for _, id := range rules {
-		// A run that begins is owned before it has rules, until it is in the log: the order of
-		// these two questions matters.
-		_, owned, err := s.Store.Owner(ctx, id)
-		if err == nil && !owned && !s.exists(ctx)(id) {
-			err = policy.RemoveRun(s.Dir, id)
+		if !s.exists(ctx)(id) { // a run that begins is owned before it has rules, until it is in the log
+			problems = append(problems, policy.RemoveRun(s.Dir, id))
 		}
-		problems = append(problems, err)
 	}
 	turns, err := external.Folders(external.State(s.Dir))
 	problems = append(problems, err)
@@ -212,10 +208,18 @@ func (s State) Prune(ctx context.Context, olderThan time.Duration, now time.Time
 	return r, errors.Join(problems...)
 }
 
-// exists returns what reports whether there is a run; if that is unknown, there is.
+// exists returns what reports whether there is a run; if that is unknown, there is. One that is imported is owned, and has its outputs
+// before it is in the log.
 func (s State) exists(ctx context.Context) func(run.ID) bool {
 	return func(id run.ID) bool {
 		_, err := s.Store.Run(ctx, id)
+		if !errors.Is(err, store.ErrNotFound) {
+			return true
+		}
+		if _, owned, err := s.Store.Owner(ctx, id); owned || err != nil {
+			return true
+		}
+		_, err = s.Store.Run(ctx, id) // it was released when it was in the log
 		return !errors.Is(err, store.ErrNotFound)
 	}
 }

@@ -363,3 +363,31 @@ func TestTidyLeavesTemporaryFilesOfARunThatIsDriven(t *testing.T) {
 	}
 	wantRuns(t, "after", s, "a")
 }
+
+// A run that is imported has its outputs before it is in the log. It is owned meanwhile.
+func TestTheOutputsOfARunThatIsImportedAreNotRemoved(t *testing.T) {
+	t.Parallel()
+	s := newState(t)
+	lease, err := s.Store.Own(t.Context(), "r", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := s.Outputs.Create(output.Key{Conversation: "r", Run: "r", Call: "c_1"}, "shell", "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, err := w.Commit(true); err != nil || o.Close() != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{1, 0} {
+		if _, err := s.Prune(t.Context(), day, now, false); err != nil {
+			t.Fatal(err)
+		}
+		if stored, err := s.Outputs.Stored("r", "r"); len(stored) != want || err != nil {
+			t.Errorf("there are %d outputs, want %d: %v", len(stored), want, err)
+		}
+		if err := lease.Release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
