@@ -113,6 +113,40 @@ func BenchmarkAChangeIsShown(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "ms-max")
 }
 
+// A change until each of twenty pages of one browser shows it, by the clock of the machine that both have. The pages share
+// one stream, and the processors.
+func BenchmarkAChangeIsShownInTwentyPages(b *testing.B) {
+	s := serve(b, "")
+	id := s.add("One.")
+	pages := []browser{s.browse(1400)}
+	for len(pages) < 20 {
+		page, _ := pages[0].tab(s.url + "/")
+		pages = append(pages, page)
+	}
+	for _, page := range pages {
+		page.sees("One.")
+		page.do(chromedp.Evaluate[chromedp.Void](`window.shown = {}; new MutationObserver(() => { for (const e of document.querySelectorAll(".label")) shown[e.textContent] ??= Date.now(); })
+			.observe(document.body, { childList: true, subtree: true, characterData: true }); undefined`))
+	}
+	var all, last []float64
+	for n := 0; b.Loop(); n++ {
+		began := float64(time.Now().UnixMilli())
+		s.do("PATCH", "/tasks/"+id, fmt.Sprintf(`{"labels":["l%d"]}`, n)).is(200)
+		slowest := 0.0
+		for _, page := range pages {
+			at, err := chromedp.Run(page.ctx, chromedp.Poll[float64](fmt.Sprintf(`window.shown["l%d"]`, n)))
+			must(b, err)
+			all, slowest = append(all, at-began), max(slowest, at-began)
+		}
+		last = append(last, slowest)
+	}
+	slices.Sort(all)
+	slices.Sort(last)
+	b.ReportMetric(all[len(all)/2], "ms-median")
+	b.ReportMetric(last[len(last)/2], "ms-last-page")
+	b.ReportMetric(last[len(last)-1], "ms-max")
+}
+
 // The memory of an open page's stream: of the server and of its client, which is in the same process.
 func BenchmarkMemoryOfAnOpenPage(b *testing.B) {
 	const pages = 100
