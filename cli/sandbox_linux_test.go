@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +30,53 @@ func TestNoRunBeginsWhereCommandsCouldChangeWhatPawlObeys(t *testing.T) {
 		code, out, errs := s.pawl(t, env+" ANTHROPIC_API_KEY=x ANTHROPIC_BASE_URL=http://127.0.0.1:1", "run", "-p", "x")
 		if code != command.ExitUsage || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d, %q\n%s", env, code, out, errs)
+		}
+	}
+}
+
+// A server on this machine has the network, unless its definition closes it; then it is told so.
+func TestAServerHasNoNetworkWhereItsDefinitionClosesIt(t *testing.T) {
+	t.Parallel()
+	needsTree(t)
+	s := besiege(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	reached := make(chan net.Conn, 10)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			reached <- c
+		}
+	}()
+	dial := fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d || exit 4; exit 5", l.Addr().(*net.TCPAddr).Port)
+	for name, status := range map[string]string{"open": "exit code 5", "shut": "exit code 4"} {
+		_, _, errs := s.pawl(t, "", "mcp", "add", name, "--", "bash", "-c", dial)
+		_, file, _ := strings.Cut(errs, "added to ")
+		file, _, _ = strings.Cut(file, "; ")
+		if name == "shut" {
+			f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0o600)
+			if err == nil {
+				_, err = f.WriteString("network = false\n")
+				err = errors.Join(err, f.Close())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if code, _, errs := s.pawl(t, "", "mcp", "test", name); code == 0 || !strings.Contains(errs, status) || strings.Contains(errs, "network = false") != (name == "shut") {
+			t.Errorf("%s: exit code %d: %s", name, code, errs)
+		}
+		if got := len(reached) > 0; got != (name == "open") {
+			t.Errorf("%s: it reached the network: %v", name, got)
+		}
+		for len(reached) > 0 {
+			(<-reached).Close()
 		}
 	}
 }
