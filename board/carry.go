@@ -37,7 +37,13 @@ func (e *FolderError) Error() string {
 func (d *Driver) Carry(ctx context.Context, id task.ID) (Rest, error) {
 	ctx, end := shutdownWith(ctx)
 	defer end()
-	s, err := d.board.Load(ctx, id)
+	// A process that is cut off from the store leaves the task to others.
+	asking, cancel := context.WithTimeoutCause(ctx, reachTime, store.ErrAway)
+	defer cancel()
+	s, err := d.board.Load(asking, id)
+	if err != nil && asking.Err() != nil {
+		err = context.Cause(asking)
+	}
 	if err != nil {
 		return Rest{}, err
 	}
@@ -52,19 +58,29 @@ func (d *Driver) Carry(ctx context.Context, id task.ID) (Rest, error) {
 	if err != nil {
 		return Rest{}, err
 	}
-	defer lease.Release() // it ends by itself
+	defer lease.Release()                           // it ends by itself
+	if s, err = d.board.Load(ctx, id); err != nil { // as who had it before has left it
+		return Rest{}, err
+	}
 	if _, err := d.board.ws.EndLeftAgents(ctx); err != nil {
 		return Rest{}, err
 	}
 	if err := d.board.ready(ctx, s); err != nil {
 		return Rest{}, err
 	}
-	driving, stop := context.WithCancel(ctx)
-	defer stop()
+	driving, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() {
+		select {
+		case <-lease.Lost(): // this machine is cut off: another one continues, so what runs here has to end
+			stop(errLost)
+		case <-driving.Done():
+		}
+	}()
 	go d.kickChanged(driving, position)
 	c := &card{Driver: d, id: id, priority: s.Priority, lease: lease, letsGo: true}
 	c.drive(driving)
-	if c.lost {
+	if c.lost || context.Cause(driving) == errLost {
 		return Rest{}, errLost
 	}
 	d.board.left(ctx, id)
@@ -81,6 +97,9 @@ func (b Board) left(ctx context.Context, id task.ID) {
 		}
 	}
 }
+
+// reachTime is how long the store may take to say what a task is.
+const reachTime = 5 * time.Second
 
 // saveTime bounds how long a worker that is drained may take to save a copy.
 const saveTime = 30 * time.Second

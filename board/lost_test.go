@@ -13,6 +13,7 @@ type ended struct{}
 
 func (ended) Wait(string) error                  { return nil }
 func (ended) Held(context.Context) (bool, error) { return false, nil }
+func (ended) Lost() <-chan struct{}              { return nil }
 func (ended) Release() error                     { return nil }
 
 // A driver that was thought dead records nothing, not even that its run has failed: the board, which has no workspace, is

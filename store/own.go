@@ -140,6 +140,9 @@ func (l *lease) Held(context.Context) (bool, error) {
 	return l.lock != nil, nil
 }
 
+// Lost implements [Lease].
+func (l *lease) Lost() <-chan struct{} { return nil }
+
 func (l *lease) Wait(why string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

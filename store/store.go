@@ -148,6 +148,9 @@ type Lease interface {
 	// Held reports whether the right has not ended: another process may have it when this one was stopped, or cut off from
 	// the store, for too long.
 	Held(ctx context.Context) (bool, error)
+	// Lost is closed when the right has ended, or may have: it could not be renewed in time. It does not ask the store. nil:
+	// it ends with the process.
+	Lost() <-chan struct{}
 	// Release gives the right up and may be called twice.
 	Release() error
 }

@@ -227,6 +227,38 @@ func TestAServerThatRestartsIsWaitedForAndOneThatIsAwayIsSaid(t *testing.T) {
 	}
 }
 
+// A machine that is cut off knows when it has lost its leases, without a server to ask, and waits for none to say that it
+// may not write.
+func TestALeaseThatIsNotRenewedIsLost(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	st := open(t, server.Address(t), postgres.Options{Lease: 2 * time.Second})
+	begin(t, st, "r")
+	l, err := st.Own(t.Context(), "r", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-l.Lost():
+		t.Fatal("a lease that is renewed is lost")
+	case <-time.After(3 * time.Second): // longer than a lease
+	}
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-l.Lost():
+	case <-time.After(time.Minute):
+		t.Fatal("it has the lease for ever")
+	}
+	if err := st.Append(t.Context(), "r", 1, note("too late")); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("an append of who has lost the lease: %v", err)
+	}
+	if err := l.Release(); err != nil {
+		t.Errorf("its release waits for the server: %v", err)
+	}
+}
+
 func TestAFullDiskIsSaidAndWhatWasRecordedIsKept(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t) // whose pages of that disk no other test has to write when it is gone

@@ -6,7 +6,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,7 +25,23 @@ type lease struct {
 	run    run.ID
 	token  string
 	socket string
+	until  *time.Timer   // closes lost
+	lost   chan struct{} // closed when it was not renewed in time, by the clock of this machine
+	end    func()        // closes lost, once
 }
+
+// granted notes that a lease was granted or renewed at a moment of this machine before the database did so.
+func (l *lease) granted(at time.Time) {
+	left := l.store.opt.Lease - time.Since(at)
+	if l.until == nil {
+		l.until = time.AfterFunc(left, l.end)
+	} else {
+		l.until.Reset(left)
+	}
+}
+
+// Lost implements [store.Lease].
+func (l *lease) Lost() <-chan struct{} { return l.lost }
 
 // Own implements [store.Store]. The lease is also lost when it could not be renewed in time,
 // because this process was stopped or the server was away: then Append returns ErrConflict.
@@ -30,9 +49,11 @@ func (s *Store) Own(ctx context.Context, id run.ID, socket string) (store.Lease,
 	if err := s.checkWrite(ctx, id); err != nil {
 		return nil, err
 	}
-	l := &lease{s, id, rand.Text(), socket}
+	ended := make(chan struct{})
+	l := &lease{store: s, run: id, token: rand.Text(), socket: socket, lost: ended, end: sync.OnceFunc(func() { close(ended) })}
 	for {
 		var got bool
+		began := time.Now()
 		err := s.transact(ctx, func(tx *tx) (err error) {
 			got, err = tx.Find(`INSERT INTO leases (run, token, host, pid, socket, until) VALUES (?, ?, ?, ?, ?, clock_timestamp() + ?::bigint * interval '1 microsecond') `+
 				`ON CONFLICT (run) DO UPDATE SET token = excluded.token, host = excluded.host, pid = excluded.pid, socket = excluded.socket, waits = '', until = excluded.until `+
@@ -46,6 +67,7 @@ func (s *Store) Own(ctx context.Context, id run.ID, socket string) (store.Lease,
 		if got {
 			s.mu.Lock()
 			s.leases[id] = l
+			l.granted(began)
 			s.mu.Unlock()
 			s.keep.Do(func() {
 				s.keeping.Go(func() { s.renew(s.ctx) })
@@ -108,6 +130,22 @@ func (s *Store) Owned(ctx context.Context) (owned []run.ID, err error) {
 	return owned, s.fault(rows.Err())
 }
 
+// isLost reports whether this store had the lease of a run and may have it no more.
+func (s *Store) isLost(id run.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.leases[id]
+	if l == nil {
+		return false
+	}
+	select {
+	case <-l.lost:
+		return true
+	default:
+		return false
+	}
+}
+
 // token returns that of the lease that this store has on a run; "" if it has none.
 func (s *Store) token(id run.ID) string {
 	s.mu.Lock()
@@ -152,13 +190,17 @@ func (l *lease) Release() error {
 	if released {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
-	defer cancel()
-	_, err := s.db.ExecContext(ctx, `DELETE FROM leases WHERE run = $1 AND token = $2`, string(l.run), l.token)
-	err = s.fault(err) // it ends by itself
+	var err error
+	if !s.isLost(l.run) { // else it has ended, and the server may be away
+		ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+		defer cancel()
+		_, err = s.db.ExecContext(ctx, `DELETE FROM leases WHERE run = $1 AND token = $2`, string(l.run), l.token)
+		err = s.fault(err) // it ends by itself
+	}
 	s.mu.Lock()
 	last := false
 	if s.leases[l.run] == l {
+		l.until.Stop()
 		delete(s.leases, l.run)
 		last = len(s.leases) == 0 && s.isClosed()
 	}
@@ -191,20 +233,47 @@ func (s *Store) renew(ctx context.Context) {
 // renewOnce renews the leases that have not ended. One that has ended cannot be taken back: another
 // process may have seen that.
 func (s *Store) renewOnce(ctx context.Context) error {
+	asked := map[string]*lease{}
 	s.mu.Lock()
-	var tokens []string
 	for _, l := range s.leases {
-		tokens = append(tokens, l.token)
+		asked[l.token] = l
 	}
 	s.mu.Unlock()
-	if len(tokens) == 0 {
+	if len(asked) == 0 {
 		return nil
 	}
+	began := time.Now()
 	limited, cancel := context.WithTimeout(ctx, s.opt.Lease)
 	defer cancel()
-	_, err := s.db.ExecContext(limited, `UPDATE leases SET until = clock_timestamp() + $1::bigint * interval '1 microsecond' `+
-		`WHERE token = ANY($2) AND until > clock_timestamp()`, s.opt.Lease.Microseconds(), tokens)
-	return err
+	rows, err := s.db.QueryContext(limited, `UPDATE leases SET until = clock_timestamp() + $1::bigint * interval '1 microsecond' `+
+		`WHERE token = ANY($2) AND until > clock_timestamp() RETURNING token`, s.opt.Lease.Microseconds(), slices.Collect(maps.Keys(asked)))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var renewed []*lease
+	for rows.Next() {
+		var token string
+		if err := rows.Scan(&token); err != nil {
+			return err
+		}
+		renewed = append(renewed, asked[token])
+		delete(asked, token)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range renewed {
+		if s.leases[l.run] == l {
+			l.granted(began)
+		}
+	}
+	for _, l := range asked {
+		l.end()
+	}
+	return nil
 }
 
 // channel is what rows of an inbox are announced on, with the id of the run.

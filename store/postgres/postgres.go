@@ -105,7 +105,7 @@ func Open(ctx context.Context, address string, opt Options) (*Store, error) {
 	s := &Store{
 		opt: opt, config: config, host: host, closed: make(chan struct{}), leases: map[run.ID]*lease{},
 		name: "postgres://" + net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))) + "/" + config.Database,
-		db:   stdlib.OpenDB(*config),
+		db:   stdlib.OpenDB(*impatient(config, max(opt.Lease, connectTimeout))),
 	}
 	s.db.SetMaxOpenConns(maxConns)
 	s.db.SetMaxIdleConns(maxConns)
@@ -166,6 +166,9 @@ func (s *Store) isClosed() bool {
 func (s *Store) checkWrite(ctx context.Context, id run.ID) error {
 	if s.opt.ReadOnly {
 		return store.ErrForReading
+	}
+	if s.isLost(id) {
+		return lost(true) // the server, if it is away, is not waited for
 	}
 	return s.check(ctx, id)
 }
@@ -251,6 +254,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	defer conn.Close()
 	return conn.Raw(func(c any) error {
 		db := c.(*stdlib.Conn).Conn()
+		defer wait(db, migrationTime)()
 		// Of many processes one migrates. The lock is this one's until its connection ends, or the last line.
 		if _, err := db.Exec(ctx, `SELECT pg_advisory_lock($1)`, migrationLock); err != nil {
 			return err
@@ -269,6 +273,9 @@ func (s *Store) prepare(ctx context.Context) error {
 		return err
 	})
 }
+
+// migrationTime bounds a migration, and how long others wait for it.
+const migrationTime = time.Hour
 
 // migrationLock is the key of the advisory lock that is held while tables are created: "pawl".
 const migrationLock = 0x7061776c

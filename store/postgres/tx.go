@@ -149,6 +149,7 @@ func (s *Store) try(ctx context.Context, within time.Duration, do func(*tx) erro
 	defer cancel()
 	err = conn.Raw(func(c any) error {
 		t := &tx{limited, c.(*stdlib.Conn).Conn(), &pgx.Batch{}}
+		defer wait(t.conn, within)()
 		t.batch.Queue(`begin`)
 		err := do(t)
 		if err == nil {

@@ -379,6 +379,8 @@ func (l *memoryLease) Held(context.Context) (bool, error) {
 	return d.owned[l.id] == l, nil
 }
 
+func (l *memoryLease) Lost() <-chan struct{} { return nil }
+
 func (l *memoryLease) Release() error {
 	d := l.memory.disk
 	d.mu.Lock()
