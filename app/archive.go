@@ -289,7 +289,11 @@ func (w *Workspace) ImportArchive(ctx context.Context, file io.ReaderAt, size in
 func (w *Workspace) checkFolders(u *archive.Found) error {
 	for _, r := range u.Runs {
 		if _, ok := w.copyAt(filepath.Clean(r.Summary.Workspace)); r.Summary.Workspace != w.Dir && !ok {
-			return fmt.Errorf("run %s works in %s: import it in that folder, or with --any-folder in this one", r.Run, visible.Quote(r.Summary.Workspace))
+			how := "import it in that folder, or with --any-folder in this one"
+			if u.Card.Copy != nil {
+				how = "that is the copy which its task has on another machine; --any-folder imports it to be read"
+			}
+			return fmt.Errorf("run %s works in %s: %s", r.Run, visible.Quote(r.Summary.Workspace), how)
 		}
 	}
 	return nil
@@ -358,6 +362,9 @@ func (w *Workspace) importUnit(ctx context.Context, st store.Database, u *archiv
 	}
 	for _, id := range ids { // a sweep leaves what an owned run has alone
 		lease, err := st.Own(ctx, id, "")
+		if o, driven := errors.AsType[*store.OwnedError](err); driven && t != nil && id == store.TaskLease(t.Task) {
+			err = fmt.Errorf("task %s is worked on by %s: import it when that has ended", t.Task, o.By())
+		}
 		if err != nil {
 			return "", owned(err)
 		}

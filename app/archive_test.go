@@ -327,6 +327,9 @@ func TestARunThatIsDrivenIsNotImported(t *testing.T) {
 	p := newPlace(t, "")
 	ws := p.open(nil)
 	p.leave(ws, run.Created{Run: "a"}, []byte("x"), ended)
+	s, err := board.Of(ws).Add(t.Context(), "anna", task.Created{Description: "count"})
+	ok(t, err)
+	id := string(s.Created.Task)
 	archive := exported(t, ws)
 	other := p.elsewhere()
 	to := other.open(nil)
@@ -335,12 +338,15 @@ func TestARunThatIsDrivenIsNotImported(t *testing.T) {
 	defer st.Close()
 	lease, err := st.Own(t.Context(), "a", "")
 	ok(t, err)
+	driven, err := st.Own(t.Context(), store.TaskLease(id), "")
+	ok(t, err)
 	states, err := imported(t, to, archive)
-	if err != nil || !strings.Contains(states["run a"], "left: run a is working in process") {
+	if err != nil || !strings.Contains(states["run a"], "left: run a is working in process") ||
+		!strings.Contains(states["task "+id], "left: task "+id+" is worked on by process") {
 		t.Errorf("%v, %v", states, err)
 	}
-	ok(t, lease.Release())
-	if states, err := imported(t, to, archive); err != nil || states["run a"] != "added" {
+	ok(t, errors.Join(lease.Release(), driven.Release()))
+	if states, err := imported(t, to, archive); err != nil || states["run a"] != "added" || states["task "+id] != "added" {
 		t.Errorf("%v, %v", states, err)
 	}
 }

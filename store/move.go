@@ -110,7 +110,7 @@ func (s *Tables) Unit(ctx context.Context, task string, roots ...run.ID) (u Unit
 			return last.Unit, nil
 		}
 	}
-	return last.Unit, fmt.Errorf("run %s: %w, again and again", roots[0], ErrConflict)
+	return last.Unit, fmt.Errorf("%w again and again while it was read: %s %s", ErrConflict, task, joinIDs(roots))
 }
 
 type unitAt struct {
