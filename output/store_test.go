@@ -87,6 +87,7 @@ func TestManyReadersOfOneOutputEachGetWhatIsStored(t *testing.T) {
 		})
 	}
 	reading.Wait()
+	o.frames.ahead.Wait() // it takes from them, too
 	if most := keptFrames + 6; len(o.frames.spare) > most {
 		t.Errorf("%d frames are kept for nothing", len(o.frames.spare))
 	}
