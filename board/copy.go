@@ -36,20 +36,26 @@ func (b Board) isolated(ctx context.Context, s task.State, by, agent string) (ta
 	if s.Copy != nil {
 		return s, noCopy("the copy of task %s is gone from %s, and what was not merged with it: `pawl task discard %[1]s` gives it up, and the next start makes another", id, s.Copy.Dir)
 	}
-	return b.copied(ctx, s, c, by)
+	m, err := c.Make(ctx)
+	if err == nil {
+		return b.copied(ctx, id, by, m)
+	}
+	return s, unsuitable(err)
 }
 
-// copied makes the copy of a task, and records it.
-func (b Board) copied(ctx context.Context, s task.State, c gitcopy.Copy, by string) (task.State, error) {
-	m, err := c.Make(ctx)
+// unsuitable makes an error that there can be no copy one of the task's isolation.
+func unsuitable(err error) error {
 	if errors.As(err, new(*gitcopy.UnsuitableError)) {
-		return s, &task.InputError{What: "isolation: " + err.Error(), Fields: map[string]string{"isolation": err.Error()}}
-	} else if err != nil {
-		return s, err
+		return &task.InputError{What: "isolation: " + err.Error(), Fields: map[string]string{"isolation": err.Error()}}
 	}
+	return err
+}
+
+// copied records that a task has a copy.
+func (b Board) copied(ctx context.Context, id task.ID, by string, m gitcopy.Made) (task.State, error) {
 	made := task.CopyMade{Dir: inside.Real(m.Folder), Branch: m.Branch, Base: m.Base, From: m.From, Notes: m.Notes,
 		Uncommitted: m.Changed[:min(len(m.Changed), maxUncommitted)], UncommittedCount: len(m.Changed)}
-	return b.Do(ctx, s.Created.Task, by, made)
+	return b.Do(ctx, id, by, made)
 }
 
 // ready makes the folder of a task what its last run has left, for the process that drives the task and has its lease. With a
@@ -57,23 +63,26 @@ func (b Board) copied(ctx context.Context, s task.State, c gitcopy.Copy, by stri
 func (b Board) ready(ctx context.Context, s task.State) error {
 	id := s.Created.Task
 	c := b.ws.Copy(id)
-	switch {
-	case c.Remote == "":
+	if c.Remote == "" || s.Copy == nil && task.Final(s.Status.Name) {
 		return nil
-	case s.Copy == nil && task.Final(s.Status.Name):
-		return nil
-	case s.Copy == nil:
-		var err error
-		if s, err = b.copied(ctx, s, c, ""); err != nil {
-			return err
+	}
+	if err := c.Update(ctx); err != nil {
+		return err
+	}
+	if s.Copy == nil { // it is saved before it is recorded: a task that has a copy has one on every machine
+		m, err := c.Make(ctx)
+		if err == nil {
+			err = c.Take(ctx)
 		}
-	default:
-		if err := c.Update(ctx); err != nil {
-			return err
+		if err == nil {
+			s, err = b.copied(ctx, id, "", m)
 		}
-		if !c.Exists() {
-			return noCopy("nothing was saved of the copy of task %s in %s: `pawl task discard %[1]s` gives it up, and the next start makes another", id, visible.Escape(c.Remote))
+		if err != nil {
+			return unsuitable(err)
 		}
+	}
+	if !c.Exists() {
+		return noCopy("nothing is saved of the copy of task %s in %s any more: `pawl task discard %[1]s` gives it up, and the next start makes another", id, visible.Escape(c.Remote))
 	}
 	if dir := inside.Real(c.Dir); s.Copy.Dir != dir && !strings.HasPrefix(s.Copy.Dir, dir+string(filepath.Separator)) {
 		return &FolderError{id, s.Copy.Dir, dir}

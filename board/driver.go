@@ -365,7 +365,7 @@ func (c *card) open(ctx context.Context, s task.State, id run.ID) bool {
 		c.wait(ctx, c.kicks.of(c.id), pollTasks)
 	default:
 		// The run is there if it has begun before; else it could not be started.
-		c.end(ctx, s, id, r.Prompted > 0, run.Ended{End: run.EndFailed, Reason: "cannot_start", Detail: err.Error()})
+		c.cannot(ctx, s, id, r.Prompted > 0, run.Ended{End: run.EndFailed, Reason: "cannot_start"}, err)
 	}
 	return false
 }
@@ -403,7 +403,7 @@ func (c *card) held(h *hold) {
 func (c *card) say(ctx context.Context, s task.State, cmd task.StartRun) {
 	words, err := c.board.Input(ctx, s, cmd.Run, cmd.Input)
 	if err != nil {
-		c.end(ctx, s, cmd.Run, cmd.Number > 1, run.Ended{End: run.EndFailed, Reason: "cannot_start", Detail: err.Error()})
+		c.cannot(ctx, s, cmd.Run, cmd.Number > 1, run.Ended{End: run.EndFailed, Reason: "cannot_start"}, err)
 		return
 	}
 	var tell []task.Action // what was said since is told with them
@@ -431,8 +431,19 @@ func refused(err error) bool {
 // fail records that a run cannot be driven any more, because its log cannot be written. The
 // task waits; the run continues when it is resumed.
 func (c *card) fail(ctx context.Context, s task.State, id run.ID, err error) {
-	c.close()
-	c.end(ctx, s, id, true, run.Ended{End: run.EndInterrupted, Reason: "storage", Detail: err.Error()})
+	c.cannot(ctx, s, id, true, run.Ended{End: run.EndInterrupted, Reason: "storage"}, err)
+}
+
+// cannot records that a run cannot go on, and why. A database that is away is no reason: the run continues when it answers
+// again, here or elsewhere.
+func (c *card) cannot(ctx context.Context, s task.State, id run.ID, begun bool, end run.Ended, why error) {
+	if errors.Is(why, store.ErrAway) {
+		c.close()
+		c.wait(ctx, nil, time.Second)
+		return
+	}
+	end.Detail = why.Error()
+	c.end(ctx, s, id, begun, end)
 }
 
 // end records how the turn of a run ended where the run itself could not. If that cannot be

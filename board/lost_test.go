@@ -2,9 +2,11 @@ package board
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"pawl/run"
+	"pawl/store"
 	"pawl/task"
 )
 
@@ -30,5 +32,15 @@ func TestADriverWhoseLeaseHasEndedRecordsNothing(t *testing.T) {
 		if records(c); !c.lost {
 			t.Errorf("%s: it goes on driving", name)
 		}
+	}
+}
+
+// A database that restarts fails no task: nothing is recorded, and the run continues when it answers.
+func TestADatabaseThatIsAwayFailsNoTask(t *testing.T) {
+	t.Parallel()
+	c := &card{Driver: &Driver{}, lease: ended{}}
+	c.fail(t.Context(), task.State{}, "r", &store.FileError{Kind: store.ErrAway, Path: "postgres://db", Err: errors.New("connection refused")})
+	if c.lost {
+		t.Error("that the run could not go on is recorded")
 	}
 }

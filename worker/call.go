@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"pawl/heuristic"
 	"pawl/internal/secret"
@@ -53,14 +54,15 @@ func (r *Runner) perform(ctx context.Context, env tool.Env, op *operation, c run
 }
 
 // save saves the folder of the run for other machines. What keeps it from being saved is said: the next call saves it too.
-func (r *Runner) save(ctx context.Context) {
-	if r.w.Save == nil || ctx.Err() != nil {
+func (r *Runner) save(interrupted context.Context) {
+	if r.w.Save == nil {
 		return
 	}
+	// What is interrupted has stopped already, and its result is recorded.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(interrupted))
+	defer cancel()
+	defer context.AfterFunc(interrupted, func() { time.AfterFunc(saveTime, cancel) })()
 	err := r.w.Save(ctx, r.State().Created.Workspace)
-	if ctx.Err() != nil {
-		return
-	}
 	var why string
 	if err != nil {
 		why = "What was changed is on this machine alone: " + err.Error()
@@ -72,6 +74,9 @@ func (r *Runner) save(ctx context.Context) {
 		}
 	}
 }
+
+// saveTime is how long a folder may still take to be saved after an interrupt.
+const saveTime = 5 * time.Second
 
 func images(parts []run.Part) []run.Part {
 	var out []run.Part

@@ -94,6 +94,7 @@ type site struct {
 	temporal   *temporal
 	machines   map[string][]*machine
 	repository string // that they share; empty: they share the folder
+	apart      bool   // each worker has a disk of its own, where all see theirs at the same path
 }
 
 func newSite(t *testing.T, database string) *site {
@@ -103,16 +104,24 @@ func newSite(t *testing.T, database string) *site {
 
 // command returns a command of pawl-fleet on a machine. A run names its model, which answers with the script that was given last.
 func (s *site) command(machine, script string, args ...string) *exec.Cmd {
-	top := filepath.Join(s.dir, machine)
-	flags := []string{"-C", filepath.Join(s.dir, s.folder), "--store", s.database, "--temporal", s.temporal.address}
+	top, folder := filepath.Join(s.dir, machine), filepath.Join(s.dir, s.folder)
+	call := []string{"pawl-fleet"}
+	if s.apart && machine != "desk" {
+		disk := top
+		top = filepath.Join(s.dir, "disk")
+		folder = filepath.Join(top, "work")
+		ok(s.t, os.MkdirAll(filepath.Join(disk, "work"), 0o700))
+		call = []string{"unshare", "--mount", "sh", "-c", `mount --bind "$1" "$2" && shift 2 && exec "$@"`, "sh", disk, top, "pawl-fleet"}
+	}
+	flags := []string{"-C", folder, "--store", s.database, "--temporal", s.temporal.address}
 	if s.repository != "" {
 		flags = append(flags, "--repository", s.repository)
 		ok(s.t, os.MkdirAll(top, 0o700))
 		ok(s.t, os.WriteFile(filepath.Join(top, ".gitconfig"), []byte("[user]\nname = Anna\nemail = anna@example.org\n"), 0o600))
 	}
-	cmd := exec.Command("pawl-fleet", append(flags, args...)...)
+	cmd := exec.Command(call[0], slices.Concat(call[1:], flags, args)...)
 	cmd.Env = append(os.Environ(), "HOME="+top, "PAWL_STATE_DIR="+filepath.Join(top, "state"), "PAWL_MODEL=script/"+filepath.Join(s.dir, "model.jsonl"))
-	for _, dir := range []string{top, filepath.Join(s.dir, s.folder)} {
+	for _, dir := range []string{top, folder} {
 		ok(s.t, os.MkdirAll(dir, 0o700))
 	}
 	if script != "" {
@@ -358,27 +367,8 @@ func TestALabelSendsATaskToAQueue(t *testing.T) {
 func TestATaskOutlivesItsMachine(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, pgtest.Shared(t).Address(t))
-	s.repository = filepath.Join(s.dir, "shared.git")
-	git := func(args ...string) string {
-		t.Helper()
-		cmd := exec.Command("git", args...)
-		cmd.Dir = s.dir
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
+	git := s.share()
 	shared := func(args ...string) string { t.Helper(); return git(append([]string{"-C", s.repository}, args...)...) }
-	git("init", "--quiet", "--initial-branch=main", "office")
-	ok(t, os.WriteFile(filepath.Join(s.dir, "office", "README"), []byte("zero\n"), 0o600))
-	git("-C", "office", "config", "user.name", "Anna")
-	git("-C", "office", "config", "user.email", "anna@example.org")
-	git("-C", "office", "add", ".")
-	git("-C", "office", "commit", "--quiet", "-m", "first")
-	git("clone", "--quiet", "--bare", "office", s.repository)
-
 	const carries = `{"when":{"first":"wishes of the office"},"calls":[{"tool":"`
 	attached := filepath.Join(s.dir, "wishes.txt")
 	ok(t, os.WriteFile(attached, []byte("wishes of the office"), 0o600))
@@ -430,6 +420,30 @@ func TestATaskOutlivesItsMachine(t *testing.T) {
 	}
 }
 
+// share gives the site a repository, of which the folder office is a clone, and returns what calls git.
+func (s *site) share() (git func(args ...string) string) {
+	s.repository = filepath.Join(s.dir, "shared.git")
+	git = func(args ...string) string {
+		s.t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Dir = s.dir
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			s.t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	git("init", "--quiet", "--initial-branch=main", "office")
+	ok(s.t, os.WriteFile(filepath.Join(s.dir, "office", "README"), []byte("zero\n"), 0o600))
+	git("-C", "office", "config", "user.name", "Anna")
+	git("-C", "office", "config", "user.email", "anna@example.org")
+	git("-C", "office", "add", ".")
+	git("-C", "office", "commit", "--quiet", "-m", "first")
+	git("clone", "--quiet", "--bare", "office", s.repository)
+	return git
+}
+
 // lose kills a worker, and removes all that is on its machine.
 func (s *site) lose(machine string) {
 	s.t.Helper()
@@ -451,6 +465,60 @@ func TestOfManyTasksOnAFleetThatIsKilledNoneIsLost(t *testing.T) {
 	}
 	server := pgtest.Start(t)
 	s := newSite(t, server.Address(t))
+	ids := s.survives(server, tasks)
+	for i, id := range ids {
+		s.once(id, s.file(fmt.Sprintf("file-%d", i)))
+	}
+}
+
+// So it is when the workers share nothing but a repository: what a task has done moves from disk to disk.
+func TestOfManyTasksInARepositoryNoneIsLost(t *testing.T) {
+	t.Parallel()
+	tasks := 3
+	if n, err := strconv.Atoi(os.Getenv("PAWL_FLEET_TASKS")); err == nil {
+		tasks = n / 4
+	}
+	server := pgtest.Start(t)
+	s := newSite(t, server.Address(t))
+	if err := exec.Command("unshare", "--mount", "true").Run(); err != nil {
+		t.Skip("disks of their own for the workers need root: ", err)
+	}
+	s.apart, s.folder = true, "office"
+	git := s.share()
+	ids := s.survives(server, tasks)
+	for i, id := range ids {
+		file := fmt.Sprintf("file-%d", i)
+		content := git("-C", s.repository, "show", "refs/pawl/saved/"+id+":"+file) + "\n"
+		s.once(id, content)
+		s.pawl("task", "merge", id)
+		if merged := git("-C", s.repository, "show", "pawl/"+id+":"+file) + "\n"; merged != content {
+			t.Errorf("of %q is merged %q", content, merged)
+		}
+	}
+}
+
+// once checks that a task is completed, and that each line of its file is there once, or was lost with a call whose outcome is
+// unknown.
+func (s *site) once(id, content string) {
+	s.t.Helper()
+	if sum := s.status(id); sum.Status != task.Completed {
+		s.t.Errorf("task %s is %s: %s", id, sum.Status, sum.Detail)
+	}
+	for line := range strings.Lines(content) {
+		if n := strings.Count(content, line); n != 1 {
+			s.t.Errorf("task %s made the effect %q %d times", id, line, n)
+		}
+	}
+	history := s.pawl("task", "show", id, "--history")
+	if made, unknown := strings.Count(content, "\n"), strings.Count(history, "outcome unknown"); made+unknown < 3 {
+		s.t.Errorf("of task %s are left %q, and %d outcomes are unknown:\n%s", id, content, unknown, history)
+	}
+}
+
+// survives adds tasks, each of which writes three lines into a file of its own, kills workers, Temporal and the database until
+// they have ended, and returns them.
+func (s *site) survives(server *pgtest.Server, tasks int) (ids []string) {
+	t := s.t
 	var script strings.Builder
 	script.WriteString(planned)
 	for i := range tasks {
@@ -463,7 +531,6 @@ func TestOfManyTasksOnAFleetThatIsKilledNoneIsLost(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		machines[name] = s.worker(name, script.String())
 	}
-	var ids []string
 	for i := range tasks {
 		ids = append(ids, s.add(fmt.Sprintf("write number-%d-", i)))
 	}
@@ -492,16 +559,16 @@ func TestOfManyTasksOnAFleetThatIsKilledNoneIsLost(t *testing.T) {
 			machines[name] = s.worker(name, script.String())
 		}
 	}
-	until(t, "every task has ended", ended)
-	for i, id := range ids {
-		sum := s.status(id)
-		if sum.Status != task.Completed {
-			t.Errorf("task %s is %s: %s", id, sum.Status, sum.Detail)
-		}
-		for line := range strings.Lines(s.file(fmt.Sprintf("file-%d", i))) {
-			if n := strings.Count(s.file(fmt.Sprintf("file-%d", i)), line); n != 1 {
-				t.Errorf("task %d made the effect %q %d times", i, line, n)
+	t.Cleanup(func() {
+		for _, sum := range s.tasks() {
+			if t.Failed() && sum.Status != task.Completed {
+				t.Logf("left: %s", s.pawl("task", "show", string(sum.ID), "--history"))
 			}
 		}
-	}
+		if t.Failed() {
+			t.Log(s.pawl("fleet", "status"))
+		}
+	})
+	until(t, "every task has ended", ended)
+	return ids
 }
