@@ -27,7 +27,7 @@ task with its runs, or of a run with those below it, all is imported or nothing.
 continued does what its log says was allowed: import what you would have allowed yourself.`,
 		Example: `  pawl runs import runs.pawl
   pawl runs import runs.pawl --yes
-  pawl runs export --all --format archive | PAWL_STORE=postgres://pawl@db.example/pawl pawl-fleet runs import - --yes`,
+  ssh other pawl -C app runs export --all --format archive | pawl runs import -`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("%s takes one file, or - for standard input", cmd.CommandPath())
