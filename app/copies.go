@@ -36,6 +36,14 @@ func (w *Workspace) CloneEmpty(ctx context.Context) error {
 	return gitcopy.Clone(ctx, w.Repository(), w.Dir)
 }
 
+// CheckRepository returns why tasks cannot work in copies of the shared repository; nil too if there is none.
+func (w *Workspace) CheckRepository(ctx context.Context) error {
+	if w.Repository() == "" {
+		return nil
+	}
+	return gitcopy.Check(ctx, w.Repository())
+}
+
 // saveCopy saves the copy of a task that a run works in for other machines.
 func (w *Workspace) saveCopy(ctx context.Context, dir string) error {
 	if c, ok := w.copyAt(dir); ok {

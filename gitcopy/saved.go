@@ -98,11 +98,11 @@ func (c Copy) away(err error) error {
 }
 
 // push makes ref of the remote the commit next, if it is still was; empty: there is none.
-func (c Copy) push(ctx context.Context, g git, ref, was, next string, more ...string) error {
+func (c Copy) push(ctx context.Context, ref, was, next string, more ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
 	args := append([]string{"push", "--quiet", "--no-signed", "--no-follow-tags", "--force-with-lease=" + ref + ":" + was}, more...)
-	_, err := g.run(ctx, append(args, "--", c.Remote, next+":"+ref)...)
+	_, err := c.network().run(ctx, append(args, "--", c.Remote, next+":"+ref)...)
 	return err
 }
 
@@ -173,7 +173,7 @@ func (c Copy) save(ctx context.Context) error {
 	if _, err := own.run(ctx, "update-ref", savingRef, next); err != nil {
 		return err
 	}
-	err := c.push(ctx, c.network(), c.remoteRef(), was, next)
+	err := c.push(ctx, c.remoteRef(), was, next)
 	if err != nil {
 		there, askErr := c.asked(ctx, c.remoteRef())
 		switch {
@@ -186,7 +186,7 @@ func (c Copy) save(ctx context.Context) error {
 		case there == "" || there != before:
 			return &TakenError{c.name()}
 		default: // the answer to the push before was lost
-			if err = c.push(ctx, c.network(), c.remoteRef(), there, next); err != nil {
+			if err = c.push(ctx, c.remoteRef(), there, next); err != nil {
 				return c.away(err)
 			}
 		}
@@ -338,7 +338,7 @@ func (c Copy) publish(ctx context.Context, commit string, dry bool) error {
 	if dry {
 		more = []string{"--dry-run"}
 	}
-	if err := c.push(ctx, c.network(), ref, there, commit, more...); err != nil {
+	if err := c.push(ctx, ref, there, commit, more...); err != nil {
 		return c.away(err)
 	}
 	return nil
@@ -350,22 +350,48 @@ func (c Copy) unsave(ctx context.Context) error {
 	if err != nil || there == "" {
 		return err
 	}
-	g := c.network()
-	if g.dir != c.own().dir { // this machine has never had it, and push needs a repository
-		dir, err := os.MkdirTemp("", "pawl-")
+	remove := func(c Copy) error {
+		if err := c.push(ctx, c.remoteRef(), there, ""); err != nil {
+			return c.away(err)
+		}
+		return nil
+	}
+	if isThere(c.own().dir, "HEAD") {
+		return remove(c)
+	}
+	return c.elsewhere(ctx, remove) // this machine has never had it, and push needs a repository
+}
+
+// elsewhere calls do with the copy in a temporary folder, which has an empty repository of pawl's own and nothing else.
+func (c Copy) elsewhere(ctx context.Context, do func(Copy) error) error {
+	dir, err := os.MkdirTemp("", "pawl-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	c.Dir = filepath.Join(dir, c.name())
+	own := c.own()
+	if err := os.MkdirAll(own.dir, 0o700); err != nil {
+		return err
+	}
+	if _, err := own.run(ctx, "init", "--quiet", "--bare", "--template=", "."); err != nil {
+		return err
+	}
+	return do(c)
+}
+
+// Check returns why copies cannot be made of the repository with an address, and saved there. Nothing is changed in it.
+func Check(ctx context.Context, address string) error {
+	return Copy{Dir: "check", Remote: address}.elsewhere(ctx, func(c Copy) error {
+		_, commit, err := c.upstream(ctx)
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(dir)
-		g.dir = dir
-		if _, err := (git{dir: dir, own: true, not: g.not}).run(ctx, "init", "--quiet", "--bare", "--template=", "."); err != nil {
-			return err
+		if err := c.push(ctx, c.remoteRef(), "", commit, "--dry-run"); err != nil {
+			return c.away(err)
 		}
-	}
-	if err := c.push(ctx, g, c.remoteRef(), there, ""); err != nil {
-		return c.away(err)
-	}
-	return nil
+		return nil
+	})
 }
 
 // Clone makes an empty folder, or one that is not there, a clone of the repository with an address.

@@ -29,7 +29,7 @@ type line struct {
 }
 
 // newLine returns a line to a server at an address of a network.
-func newLine(t *testing.T, listen net.Listener, network, address string) *line {
+func newLine(t testing.TB, listen net.Listener, network, address string) *line {
 	l := &line{listener: listen, to: func() (net.Conn, error) { return net.Dial(network, address) }}
 	l.wait.L = &l.mu
 	go func() {

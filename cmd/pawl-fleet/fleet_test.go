@@ -26,14 +26,14 @@ import (
 
 // A temporal is a real development server of Temporal, with its state in a file.
 type temporal struct {
-	t       *testing.T
+	t       testing.TB
 	program string
 	address string
 	file    string
 	cmd     *exec.Cmd
 }
 
-func newTemporal(t *testing.T) *temporal {
+func newTemporal(t testing.TB) *temporal {
 	t.Helper()
 	program, err := exec.LookPath("temporal")
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *temporal) kill() {
 	s.cmd.Wait() // "signal: killed"
 }
 
-func ok(t *testing.T, err error) {
+func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func ok(t *testing.T, err error) {
 }
 
 // until waits until something is true.
-func until(t *testing.T, what string, is func() bool) {
+func until(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(3 * time.Minute); !is(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -87,7 +87,7 @@ func until(t *testing.T, what string, is func() bool) {
 // A site is a folder whose tasks are in a database, and the machines that work on them: each has a state folder of its
 // own.
 type site struct {
-	t          *testing.T
+	t          testing.TB
 	dir        string
 	folder     string // in dir
 	database   string
@@ -97,7 +97,7 @@ type site struct {
 	apart      bool   // each worker has a disk of its own, where all see theirs at the same path
 }
 
-func newSite(t *testing.T, database string) *site {
+func newSite(t testing.TB, database string) *site {
 	t.Helper()
 	return &site{t: t, dir: t.TempDir(), folder: "work", database: database, temporal: newTemporal(t), machines: map[string][]*machine{}}
 }
@@ -414,9 +414,17 @@ func TestATaskOutlivesItsMachine(t *testing.T) {
 		t.Errorf("its history is\n%s", history)
 	}
 	office.pawl("runs", "verify", "last")
+	if out := office.pawl("fleet", "doctor"); strings.Count(out, " ok ") != 5 {
+		t.Errorf("doctor says\n%s", out)
+	}
 	office.pawl("task", "discard", id)
 	if left := shared("for-each-ref", "refs/pawl"); left != "" {
 		t.Errorf("after the discard there is still %s", left)
+	}
+	ok(t, os.Rename(s.repository, s.repository+".away"))
+	out, err := office.command("desk", "", "fleet", "doctor").Output()
+	if err == nil || !strings.Contains(string(out), "repository  problem") || !strings.Contains(string(out), "shared.git") {
+		t.Errorf("without the repository doctor ends with %v:\n%s", err, out)
 	}
 }
 

@@ -17,7 +17,7 @@ func fleetCommand(inv *command.Invocation) *cobra.Command {
 		Short: "See the workers of a shared database and what they hold",
 		Args:  cobra.NoArgs,
 	})
-	cmd.AddCommand(statusCommand(inv))
+	cmd.AddCommand(statusCommand(inv), fleetDoctorCommand(inv))
 	return cmd
 }
 
