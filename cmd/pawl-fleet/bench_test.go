@@ -127,8 +127,8 @@ func BenchmarkTasksOnWorkers(b *testing.B) {
 	}
 }
 
-// BenchmarkParkedTasks measures what a worker computes in ten seconds with tasks that wait for a person, and without any.
-// PAWL_FLEET_PARKED says how many tasks.
+// BenchmarkParkedTasks measures what a worker, the one that watches, computes while one task waits for a person, and while
+// many do. PAWL_FLEET_PARKED says how many.
 func BenchmarkParkedTasks(b *testing.B) {
 	tasks := 50
 	if n, err := strconv.Atoi(os.Getenv("PAWL_FLEET_PARKED")); err == nil {
@@ -144,16 +144,19 @@ func BenchmarkParkedTasks(b *testing.B) {
 			time.Sleep(10 * time.Second)
 			return s.bill(server).workers - before.workers
 		}
-		none := idle()
-		for i := range tasks {
-			s.add(fmt.Sprint("fetch ", i))
+		park := func(tasks int) {
+			for i := range tasks {
+				s.add(fmt.Sprint("fetch ", i))
+			}
+			for held := true; held; time.Sleep(time.Second) {
+				waits := s.count(func(sum task.Summary) bool { return sum.WaitsFor == "permission" })
+				held = waits < tasks || slices.ContainsFunc(s.fleet().Tasks, func(h fleet.Held) bool { return h.By != "" })
+			}
 		}
-		for held := true; held; time.Sleep(time.Second) {
-			waits := s.count(func(sum task.Summary) bool { return sum.WaitsFor == "permission" })
-			held = waits < tasks || slices.ContainsFunc(s.fleet().Tasks, func(h fleet.Held) bool { return h.By != "" })
-		}
-		b.ReportMetric(none*100, "ms/s-without")
-		b.ReportMetric(idle()*100, "ms/s-parked")
+		park(1)
+		b.ReportMetric(idle()*100, "ms/s-one")
+		park(tasks)
+		b.ReportMetric(idle()*100, "ms/s-all")
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.cmd.Process.Pid))
 		ok(b, err)
 		_, rest, _ := strings.Cut(string(status), "VmRSS:")
