@@ -33,7 +33,8 @@ func (w *Workspace) CloneEmpty(ctx context.Context) error {
 	if w.Repository() == "" {
 		return nil
 	}
-	return gitcopy.Clone(ctx, w.Repository(), w.Dir)
+	// Two workers of a machine may be started at once.
+	return inside.Locked(w.State, "cloning", func() error { return gitcopy.Clone(ctx, w.Repository(), w.Dir) })
 }
 
 // CheckRepository returns why tasks cannot work in copies of the shared repository; nil too if there is none.

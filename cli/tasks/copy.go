@@ -86,10 +86,14 @@ it conflicts with what is checked out.`,
 		case m.Unchanged:
 			return inv.PrintLines([]string{unchanged(id)})
 		}
-		if _, err := fmt.Fprintln(inv.Stdout, command.Visible(strings.Join(mergeLines(m), "\n"))); err != nil {
+		if _, err := fmt.Fprintln(inv.Stdout, command.Visible(strings.Join(mergeLines(m, cmp.Or(ws.Repository(), "this repository")), "\n"))); err != nil {
 			return err
 		}
-		if !m.Contained {
+		switch {
+		case m.Contained:
+		case ws.Repository() != "":
+			inv.Hint("in a clone, `git fetch` brings it and `git merge " + m.Commit[:min(12, len(m.Commit))] + "` merges it")
+		default:
 			inv.Hint("merge it with `git merge " + m.Branch + "`")
 		}
 		return nil
@@ -130,9 +134,9 @@ func intoOf(m board.TaskMergePreviewForm) string {
 	return cmp.Or(m.Into, "the commit that is checked out")
 }
 
-// mergeLines says what came of a merge.
-func mergeLines(m board.TaskMergeForm) []string {
-	return append([]string{fmt.Sprintf("the branch %s is in this repository, at %.12s", m.Branch, m.Commit)},
+// mergeLines says what came of a merge into a repository.
+func mergeLines(m board.TaskMergeForm, repository string) []string {
+	return append([]string{fmt.Sprintf("the branch %s is in %s, at %.12s", m.Branch, repository, m.Commit)},
 		meetingLines(board.TaskMergePreviewForm{Into: m.Into, Contained: m.Contained, Conflicts: m.Conflicts, Uncommitted: m.Uncommitted})...)
 }
 

@@ -401,7 +401,7 @@ func TestATaskOutlivesItsMachine(t *testing.T) {
 	s.worker("node", "")
 	until(t, "the task is completed", func() bool { return office.status(id).Status == task.Completed })
 
-	if out := office.pawl("task", "merge", id); !strings.Contains(out, "pawl/"+id) {
+	if out := office.pawl("task", "merge", id); !strings.Contains(out, "the branch pawl/"+id+" is in "+s.repository) {
 		t.Errorf("the merge says\n%s", out)
 	}
 	if got := shared("show", "pawl/"+id+":seen"); got != "one\nhalf\nalpha\nfirst" {
