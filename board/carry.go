@@ -68,19 +68,12 @@ func (d *Driver) Carry(ctx context.Context, id task.ID) (Rest, error) {
 	if err := d.board.ready(ctx, s); err != nil {
 		return Rest{}, err
 	}
-	driving, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	go func() {
-		select {
-		case <-lease.Lost(): // this machine is cut off: another one continues, so what runs here has to end
-			stop(errLost)
-		case <-driving.Done():
-		}
-	}()
+	driving, stop := context.WithCancel(ctx)
+	defer stop()
 	go d.kickChanged(driving, position)
 	c := &card{Driver: d, id: id, priority: s.Priority, lease: lease, letsGo: true}
 	c.drive(driving)
-	if c.lost || context.Cause(driving) == errLost {
+	if c.lost {
 		return Rest{}, errLost
 	}
 	d.board.left(ctx, id)

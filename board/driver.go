@@ -280,6 +280,16 @@ type card struct {
 // drive performs what the task owes, and starts it if it starts by itself, until it owes nothing or ctx is
 // done.
 func (c *card) drive(ctx context.Context) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() {
+		select {
+		case <-c.lease.Lost(): // this machine is cut off: another one continues, so what runs here has to end
+			stop(errLost)
+		case <-ctx.Done():
+		}
+	}()
+	defer func() { c.lost = c.lost || context.Cause(ctx) == errLost }()
 	defer c.close()
 	for ctx.Err() == nil && c.lack(nil) == nil && !c.parked && !c.lost {
 		changed := c.kicks.of(c.id)
