@@ -68,7 +68,7 @@ func (b Board) Open(ctx context.Context, s task.State, r task.Run) (*app.Session
 	o, _ := a.Kind.Output() // not one that the agent declares: the task needs its own
 	dir := ""
 	if s.Copy != nil && (r.Kind == task.Worker || b.ws.Repository() != "") {
-		if _, _, err := b.copyOfTask(ctx, s.Created.Task); err != nil {
+		if err := gone(s, b.ws.Copy(s.Created.Task)); err != nil {
 			return nil, err
 		}
 		dir = s.Copy.Dir

@@ -114,10 +114,15 @@ func (b Board) copyOfTask(ctx context.Context, id task.ID) (task.State, gitcopy.
 	if err := c.Update(ctx); err != nil {
 		return s, c, err
 	}
-	if !c.Exists() {
-		return s, c, noCopy("the copy of task %s is gone from %s; `pawl task discard %[1]s` gives it up", id, s.Copy.Dir)
+	return s, c, gone(s, c)
+}
+
+// gone returns an error if a task has a copy that is not there.
+func gone(s task.State, c gitcopy.Copy) error {
+	if c.Exists() {
+		return nil
 	}
-	return s, c, nil
+	return noCopy("the copy of task %s is gone from %s; `pawl task discard %[1]s` gives it up", s.Created.Task, s.Copy.Dir)
 }
 
 func noCopyOf(s task.State) error {
