@@ -17,7 +17,7 @@ import (
 	"pawl/task"
 )
 
-// A line is what one machine reaches a server by. When it is cut nothing passes any more, and nobody is told: connections
+// A line connects a machine with a server. When it is cut, nothing passes any more, and neither end is told: connections
 // stay as they are.
 type line struct {
 	listener net.Listener
@@ -118,7 +118,7 @@ func (s *site) own() (there *site, toDatabase, toTemporal *line) {
 func pid(m *machine) string { return strconv.Itoa(m.cmd.Process.Pid) }
 
 // A worker is cut off from the database or from Temporal, in silence and in the middle of a command. Cut off from the database it
-// records nothing more, and another goes on; cut off from Temporal alone it has the lease, and ends what it does. Each effect is
+// records nothing more, and another continues; cut off from Temporal alone, it keeps the lease and finishes its work. Each effect is
 // made once.
 func TestANetworkIsCut(t *testing.T) {
 	t.Parallel()

@@ -34,16 +34,8 @@ Exit codes: 0 all is there, 1 something is not.`,
 		Args:    cobra.NoArgs,
 	}
 	asJSON := command.JSONFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := shared(inv.Env); err != nil {
-			return err
-		}
-		ws, err := inv.Open(nil)
-		if err != nil {
-			return err
-		}
-		defer ws.Close() // what counts is durable
-		found := examine(cmd.Context(), inv, ws)
+	return command.InWorkspace(cmd, openShared(inv), func(ctx context.Context, ws *app.Workspace, _ []string) error {
+		found := examine(ctx, inv, ws)
 		var text strings.Builder
 		t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 		well := true
@@ -55,7 +47,7 @@ Exit codes: 0 all is there, 1 something is not.`,
 			fmt.Fprintf(t, "%s\t%s\t%s\n", f.What, state, command.Visible(f.Details))
 		}
 		t.Flush() // a builder takes everything
-		err = inv.Print(*asJSON, struct {
+		err := inv.Print(*asJSON, struct {
 			OK    bool      `json:"ok"`
 			Items []finding `json:"items"`
 		}{well, found}, "%s", text.String())
@@ -63,8 +55,7 @@ Exit codes: 0 all is there, 1 something is not.`,
 			err = command.Exit{Code: command.ExitFailed}
 		}
 		return err
-	}
-	return cmd
+	})
 }
 
 // examine makes all checks.

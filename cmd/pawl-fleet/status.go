@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"pawl/app"
 	"pawl/cli/command"
 	"pawl/fleet"
 )
@@ -29,21 +31,13 @@ func statusCommand(inv *command.Invocation) *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	asJSON := command.JSONFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := shared(inv.Env); err != nil {
-			return err
-		}
-		ws, err := inv.Open(nil)
-		if err != nil {
-			return err
-		}
-		defer ws.Close() // nothing was opened for writing
-		c, err := dial(cmd.Context(), inv.Env, ws)
+	return command.InWorkspace(cmd, openShared(inv), func(ctx context.Context, ws *app.Workspace, _ []string) error {
+		c, err := dial(ctx, inv.Env, ws)
 		if err != nil {
 			return err
 		}
 		defer c.Close()
-		s, err := fleet.Look(cmd.Context(), ws, c)
+		s, err := fleet.Look(ctx, ws, c)
 		if err != nil {
 			return err
 		}
@@ -66,6 +60,5 @@ func statusCommand(inv *command.Invocation) *cobra.Command {
 			fmt.Fprintf(t, "\nNo worker takes tasks of the queue %s.\n", command.Visible(q))
 		}
 		return t.Flush()
-	}
-	return cmd
+	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,8 +9,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pawl/api"
+	"pawl/app"
 	"pawl/cli/command"
 	"pawl/config"
 	"pawl/store"
@@ -42,28 +45,25 @@ type userForm struct {
 	Token string    `json:"token,omitempty"` // of a new one alone
 }
 
-// withUsers calls do with the users of the database.
-func withUsers(inv *command.Invocation, do func(store.Users) error) error {
-	if err := inv.AsPerson("say who may use the servers"); err != nil {
-		return err
+// withUsers gives cmd the form of a command about the users of the database: it calls do with them.
+func withUsers(inv *command.Invocation, cmd *cobra.Command, do func(ctx context.Context, users store.Users, args []string) error) *cobra.Command {
+	open := func(f *pflag.FlagSet) (*app.Workspace, error) {
+		if err := inv.AsPerson("say who may use the servers"); err != nil {
+			return nil, err
+		}
+		return openShared(inv)(f)
 	}
-	if err := shared(inv.Env); err != nil {
-		return err
-	}
-	ws, err := inv.Open(nil)
-	if err != nil {
-		return err
-	}
-	defer ws.Close() // what counts is durable
-	tasks, err := ws.Tasks()
-	if err != nil {
-		return err
-	}
-	users, ok := tasks.Store.(store.Users)
-	if !ok {
-		return config.Errorf("this store has no users")
-	}
-	return do(users)
+	return command.InWorkspace(cmd, open, func(ctx context.Context, ws *app.Workspace, args []string) error {
+		tasks, err := ws.Tasks()
+		if err != nil {
+			return err
+		}
+		users, ok := tasks.Store.(store.Users)
+		if !ok {
+			return config.Errorf("this store has no users")
+		}
+		return do(ctx, users, args)
+	})
 }
 
 func usersAddCommand(inv *command.Invocation) *cobra.Command {
@@ -81,51 +81,47 @@ there it replaces role and token. A browser logs in at the server's address with
 	}
 	role := cmd.Flags().String("role", string(api.Answer), "what the user may do: "+strings.Join(roles, ", "))
 	asJSON := command.JSONFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name := args[0]
+	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
 		switch {
-		case !api.ValidUser(name):
-			return command.Usage("%s is no name of a user: it has letters, digits, - and _, at most 40", command.Visible(name))
+		case !api.ValidUser(args[0]):
+			return command.Usage("%s is no name of a user: it has letters, digits, - and _, at most 40", command.Visible(args[0]))
 		case !slices.Contains(roles, *role):
 			return command.Usage("--role %s: it is one of %s", command.Visible(*role), strings.Join(roles, ", "))
 		}
-		return withUsers(inv, func(users store.Users) error {
-			u, token := api.NewUser(name, api.Role(*role), time.Now())
-			if err := users.PutUser(cmd.Context(), u); err != nil {
-				return err
-			}
-			return inv.Print(*asJSON, userForm{name, u.Role, u.Since, token}, "%s\n", token)
-		})
+		return nil
 	}
-	return cmd
+	return withUsers(inv, cmd, func(ctx context.Context, users store.Users, args []string) error {
+		u, token := api.NewUser(args[0], api.Role(*role), time.Now())
+		if err := users.PutUser(ctx, u); err != nil {
+			return err
+		}
+		return inv.Print(*asJSON, userForm{u.Name, u.Role, u.Since, token}, "%s\n", token)
+	})
 }
 
 func usersListCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the users", Example: "  pawl-fleet users list", Args: cobra.NoArgs}
 	asJSON := command.JSONFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return withUsers(inv, func(users store.Users) error {
-			all, err := users.Users(cmd.Context())
-			if err != nil {
-				return err
-			}
-			list := []userForm{}
-			var text strings.Builder
-			w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-			for _, u := range all {
-				list = append(list, userForm{Name: u.Name, Role: u.Role, Since: u.Since})
-				fmt.Fprintf(w, "%s\t%s\tsince %s\n", u.Name, u.Role, u.Since.Local().Format(time.DateOnly))
-			}
-			w.Flush() // a builder takes everything
-			if len(all) == 0 {
-				text.WriteString("there are no users: add one with `pawl-fleet users add NAME --role start`\n")
-			}
-			return inv.Print(*asJSON, struct {
-				Items []userForm `json:"items"`
-			}{list}, "%s", text.String())
-		})
-	}
-	return cmd
+	return withUsers(inv, cmd, func(ctx context.Context, users store.Users, _ []string) error {
+		all, err := users.Users(ctx)
+		if err != nil {
+			return err
+		}
+		list := []userForm{}
+		var text strings.Builder
+		w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		for _, u := range all {
+			list = append(list, userForm{Name: u.Name, Role: u.Role, Since: u.Since})
+			fmt.Fprintf(w, "%s\t%s\tsince %s\n", u.Name, u.Role, u.Since.Local().Format(time.DateOnly))
+		}
+		w.Flush() // a builder takes everything
+		if len(all) == 0 {
+			text.WriteString("there are no users: add one with `pawl-fleet users add NAME --role start`\n")
+		}
+		return inv.Print(*asJSON, struct {
+			Items []userForm `json:"items"`
+		}{list}, "%s", text.String())
+	})
 }
 
 func usersRemoveCommand(inv *command.Invocation) *cobra.Command {
@@ -136,19 +132,16 @@ func usersRemoveCommand(inv *command.Invocation) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	asJSON := command.JSONFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return withUsers(inv, func(users store.Users) error {
-			was, err := users.RemoveUser(cmd.Context(), args[0])
-			if err == nil && !was {
-				err = config.Errorf("there is no user %s: `pawl-fleet users list`", command.Visible(args[0]))
-			}
-			if err != nil {
-				return err
-			}
-			return inv.Print(*asJSON, struct {
-				Removed string `json:"removed"`
-			}{args[0]}, "removed %s: the servers let the user in for at most %s more\n", command.Visible(args[0]), api.UsersAge)
-		})
-	}
-	return cmd
+	return withUsers(inv, cmd, func(ctx context.Context, users store.Users, args []string) error {
+		was, err := users.RemoveUser(ctx, args[0])
+		if err == nil && !was {
+			err = config.Errorf("there is no user %s: `pawl-fleet users list`", command.Visible(args[0]))
+		}
+		if err != nil {
+			return err
+		}
+		return inv.Print(*asJSON, struct {
+			Removed string `json:"removed"`
+		}{args[0]}, "removed %s: the servers let the user in for at most %s more\n", command.Visible(args[0]), api.UsersAge)
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pawl/app"
 	"pawl/board"
@@ -57,6 +58,16 @@ workers continue them.`,
 		return work(cmd.Context(), inv, ws, *queue, *runs)
 	}
 	return cmd
+}
+
+// openShared opens the workspace of a command that needs a shared database and whose flags are no settings.
+func openShared(inv *command.Invocation) func(*pflag.FlagSet) (*app.Workspace, error) {
+	return func(*pflag.FlagSet) (*app.Workspace, error) {
+		if err := shared(inv.Env); err != nil {
+			return nil, err
+		}
+		return inv.Open(nil)
+	}
 }
 
 // shared returns an error unless the log is in a database for many machines.
