@@ -99,7 +99,7 @@ func (s *Server) user(ctx context.Context, is func(store.User) bool) (u store.Us
 		all, err := s.readUsers(ctx)
 		if err != nil {
 			s.log.Error("the users of the database cannot be read", "error", err)
-			return u, false // nobody is let in on what was true once
+			return u, false // who was a user before may not be one now
 		}
 		s.users.all, s.users.read = all, now
 	}

@@ -351,7 +351,7 @@ func TestARunThatIsDrivenIsNotImported(t *testing.T) {
 	}
 }
 
-// A run goes on while it is exported: the archive has it as it was at one moment.
+// A run may work while it is exported: the archive has it as of one moment.
 func TestWhatIsExportedWhileItGoesOnIsConsistent(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, "")

@@ -30,7 +30,7 @@ func TestADriverWhoseLeaseHasEndedRecordsNothing(t *testing.T) {
 	} {
 		c := &card{Driver: &Driver{}, lease: ended{}}
 		if records(c); !c.lost {
-			t.Errorf("%s: it goes on driving", name)
+			t.Errorf("%s: it still drives the task", name)
 		}
 	}
 }

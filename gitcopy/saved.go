@@ -277,7 +277,7 @@ func (c Copy) readSaved(ctx context.Context, commit string) (m saved, err error)
 		}
 	}
 	if err == nil && m.Prefix != "" && !filepath.IsLocal(m.Prefix) {
-		err = fmt.Errorf("%s is no folder of a repository", visible.Quote(m.Prefix))
+		err = fmt.Errorf("%s is not a path inside a repository", visible.Quote(m.Prefix))
 	}
 	if err != nil {
 		err = stateError("what was saved of the copy of task %s in %s cannot be read: %w", c.name(), visible.Escape(c.Remote), err)

@@ -206,7 +206,7 @@ func TestWhatIsMergedIsInTheSharedRepository(t *testing.T) {
 		t.Errorf("the branch has %q", got)
 	}
 
-	s.ok(first.Update(t.Context())) // its work goes on after the merge
+	s.ok(first.Update(t.Context())) // the agent continues after the merge
 	s.ok(first.Take(t.Context()))
 	s.write(first.work(), "a.txt", "three\n")
 	s.ok(first.Save(t.Context()))

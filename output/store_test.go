@@ -61,7 +61,7 @@ func TestWhatIsStoredComesBackByteForByte(t *testing.T) {
 	}
 }
 
-// Frames are decompressed into the memory of others that nobody reads any more.
+// Frames are decompressed into the buffers of earlier frames that are no longer read.
 func TestManyReadersOfOneOutputEachGetWhatIsStored(t *testing.T) {
 	t.Parallel()
 	var text bytes.Buffer
