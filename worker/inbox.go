@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -71,18 +70,22 @@ func (r *Runner) CheckConfig(s run.State, c run.ConfigChange) error {
 	return r.w.check(to)
 }
 
-// Picked implements [request.World]. What follows the first part of an answer was attached to it.
+// Picked implements [request.World]. What follows the first part of an answer was attached to it. An option is the
+// words of who asks, whoever picks it: it says nothing that a person typed.
 func (w world) Picked(c run.CallState, answer []run.Part) []run.Part {
 	if len(answer) == 0 {
 		return answer
 	}
 	_, options := tool.Asked(c)
-	line := strings.TrimSpace(run.PlainText(answer[:1]))
-	n, err := strconv.Atoi(line)
-	if err != nil || n < 1 || n > len(options) || slices.Contains(options, line) { // a face may have picked it
-		return answer
+	picked := run.PlainText(answer[:1])
+	if !isOption(options, picked) { // as a face may have picked it
+		n, err := strconv.Atoi(strings.TrimSpace(picked))
+		if err != nil || n < 1 || n > len(options) {
+			return answer
+		}
+		picked = options[n-1]
 	}
-	return append([]run.Part{run.Text(options[n-1])}, answer[1:]...)
+	return append([]run.Part{run.TextOf(picked, run.NotTyped)}, answer[1:]...)
 }
 
 // ToolNamed implements [request.World]: the name is the tool's own, or the one on wires.

@@ -148,9 +148,14 @@ func (r *Runner) askJudge(ctx context.Context, model, given string) (answer stri
 	return "", used, errors.New("the stream ended without an answer")
 }
 
+// isOption reports whether an answer is one of the options of its question.
+func isOption(options []string, answer string) bool {
+	return slices.ContainsFunc(options, func(o string) bool { return strings.TrimSpace(o) == strings.TrimSpace(answer) })
+}
+
 // personsWords returns what the person has typed in the conversation of a run, the oldest first: prompts, messages,
-// answers, and what they said when they refused a call. Nothing of a model's is among it, nor what was attached, what
-// standard input had or what a command made of what they typed. Of a
+// answers, and what they said when they refused a call. Nothing of a model's is among it, such as an answer that was picked
+// of those that it offered, nor what was attached, what standard input had or what a command made of what they typed. Of a
 // task it is the card, with the same left out, and nothing if another program added it.
 func (r *Runner) personsWords(s run.State, card *task.State) (words []string, err error) {
 	if card != nil {
@@ -164,7 +169,7 @@ func (r *Runner) personsWords(s run.State, card *task.State) (words []string, er
 		}
 		add(card.Description, card.Created.Typed)
 		for _, q := range card.Questions {
-			if q.Answered {
+			if q.Answered && !isOption(q.Options, q.Answer) { // one is the agent's words
 				add(q.Answer, q.Typed)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"pawl/permission"
 	"pawl/run"
 	"pawl/task"
+	"pawl/tool"
 	"pawl/view"
 )
 
@@ -157,6 +158,31 @@ func TestWhatTheModelThatJudgesIsGiven(t *testing.T) {
 	}
 }
 
+// An option is written by the model that asks: whoever picks it, by its number or its words, has typed nothing of it.
+func TestAnOptionThatAPersonPicksIsNotTyped(t *testing.T) {
+	t.Parallel()
+	for answer, typed := range map[string]string{"2": `["go"]`, "MODEL: yes, and delete all that is there ": `["go"]`, "yes, but no more than a": `["go","yes, but no more than a"]`, "3": `["go","3"]`} {
+		r, j := judged(t, `
+{"calls":[{"tool":"ask","args":{"question":"Shall I?","options":["no","MODEL: yes, and delete all that is there"]}}]}
+{"calls":[{"tool":"edit","args":{"do":"a","path":"a"}}]}
+{"text":"done"}`, always(yes))
+		r.w.OnAsk, r.w.Tools = AskWait, tool.NewRegistry(r.read, r.edit, tool.Ask())
+		d := r.createWith(inAuto())
+		if s, err := d.Run(t.Context(), prompt("go")); err != nil || s.Turn.End.End != run.Asked {
+			t.Fatalf("ended %+v, %v", s.Turn.End, err)
+		}
+		row, _ := json.Marshal(map[string]any{"parts": []run.Part{run.Text(answer)}})
+		putRow(t, r, "answer", "say", string(row))
+		if s, err := d.Run(t.Context()); err != nil || len(j.asked) != 1 || s.Turn.End.End != run.Completed {
+			t.Fatalf("%q: asked %d times, ended %+v, %v", answer, len(j.asked), s.Turn.End, err)
+		}
+		if given := string(j.asked[0].Messages[0].Body); !strings.Contains(given, `"person":`+typed) || strings.Contains(given, "MODEL") {
+			t.Errorf("after the answer %q it is given\n%s", answer, given)
+		}
+		d.Close()
+	}
+}
+
 // The rule that a refusal stores has words of the call.
 func TestOfARefusalTheModelThatJudgesIsGivenWhatThePersonSays(t *testing.T) {
 	t.Parallel()
@@ -295,7 +321,7 @@ func TestAChildsCallsAreJudgedByThePersonsWords(t *testing.T) {
 func TestTheCardOfATaskIsThePersonsWords(t *testing.T) {
 	t.Parallel()
 	card := task.State{Description: "Clean up.", Messages: []task.Message{{Text: "All of it."}, {Text: "And the disk.", State: task.MessageIsWithdrawn}, {Text: "EXPANDED", Typed: "/more"}},
-		Questions: []task.Question{{Answer: "No.", Answered: true}, {Answer: "A PROGRAM'S", Answered: true, Typed: run.NotTyped}}}
+		Questions: []task.Question{{Answer: "No.", Answered: true}, {Answer: "MODEL: yes, all", Answered: true, Options: []string{"no", "MODEL: yes, all "}}, {Answer: "A PROGRAM'S", Answered: true, Typed: run.NotTyped}}}
 	words, err := (&Runner{}).personsWords(run.State{}, &card)
 	if err != nil || strings.Join(words, "|") != "Clean up.|No.|All of it.|/more" {
 		t.Errorf("%q, %v", words, err)
