@@ -78,25 +78,28 @@ func (t *evaluation) contain(s *script) {
 }
 
 // exactly lets a command run that an allow rule spells out whole, as one quoted word: shell('for f in *; do fmt "$f"; done').
-// Such a rule covers what the sandbox bounds, and nothing that names lead to; without such a sandbox, what is known to
-// the last word: FOO=1 go test ./...
+// Such a rule covers what the sandbox bounds, with the network that the rule opens, and nothing that names lead to; without such a
+// sandbox, what is known to the last word: FOO=1 go test ./...
 func (t *evaluation) exactly(s *script) {
-	if !t.r.Contains && !t.isKnownWithAssignments(s) || t.r.Sandbox != run.Confined || t.m != Default && t.m != AcceptEdits {
+	if !t.r.Contains && !t.isKnownWithAssignments(s) || t.m != Default && t.m != AcceptEdits {
 		return
 	}
 	text := strings.TrimSpace(t.r.Command)
 	rule, ok := firstRule(t.allow, func(r Rule) bool {
 		words := r.split()
-		return len(words) == 1 && words[0] == text && strings.ContainsAny(text, " \n") && r.Sandbox == run.Confined
+		return len(words) == 1 && words[0] == text && strings.ContainsAny(text, " \n") && r.Sandbox != run.Unconfined && lifts(r.Sandbox, t.r.Sandbox)
 	})
-	// Where a redirection writes may be somewhere else by then; only the sandbox bounds that.
-	bounded := func(p Part) bool { return p.bounded && (t.r.Contains || p.Kind != kindRedirect) }
+	// Where a redirection writes may be somewhere else by then; only the sandbox bounds that. What network it asks for the rule opens.
+	bounded := func(p Part) bool {
+		return p.bounded && (t.r.Contains || p.Kind != kindRedirect) || t.r.Contains && p.Kind == kindSandbox && (t.r.ByHost || t.r.Sandbox.Hosts() == nil)
+	}
 	if !ok || slices.ContainsFunc(t.parts, func(p Part) bool { return p.Verdict == Deny || p.Verdict == Ask && !bounded(p) }) || t.mayBeRuled(s) {
 		return
 	}
 	for i := range t.parts {
 		if p := &t.parts[i]; p.Verdict == Ask {
 			p.at, p.Decision = atAllow, by(rule, "it spells out the whole command")
+			t.level, t.lifted = rule.Sandbox, rule.Sandbox != run.Confined
 		}
 	}
 }
@@ -139,10 +142,12 @@ func (t *evaluation) reachesOut(p *simpleCommand, l *commandInfo) bool {
 	if !l.reads && t.m == AcceptEdits && t.protectedDir(p) != "" {
 		return true
 	}
+	// What is installed for everybody each command can read, and none that the sandbox bounds can change.
+	reads := l.reads || !p.isIn("writes") && !is(path.Base(p.program()), deletes)
 	return slices.ContainsFunc(l.paths, func(w word) bool {
 		return slices.ContainsFunc(p.places(w.text), func(where string) bool {
 			at := t.r.locate("", where)
-			given := isTemporary(at.text) || filenames.HarmlessDevice(at.text) || l.reads && isOfTheSystem(at.text)
+			given := isTemporary(at.text) || filenames.HarmlessDevice(at.text) || reads && isOfTheSystem(at.text)
 			return at.outside && !given && len(p.dirs) > 0 || filenames.SecretIn(at.text) != "" || t.r.own(at) != "" ||
 				!l.reads && t.m == AcceptEdits && protected(w.text) && (p.isIn("writes") || is(path.Base(p.program()), deletes|makesNoLinks|runsNothing))
 		})
@@ -220,25 +225,59 @@ func NeedsNetwork(command string) bool {
 
 // needsMore says what a command is known to need that it would not have; empty if nothing is known.
 func (t *evaluation) needsMore(s *script) string {
-	loopback := ""
+	needed := map[string]bool{}
 	for _, p := range s.parts {
 		if p.speculative {
 			continue
 		}
 		switch changes := p.changesRepository(); {
 		case p.isIn("network") && p.staysOnLoopback():
-			loopback = needsLoopback
+			needed[needsLoopback] = !s.starts // else what it asks is likely its own
 		case p.isIn("network"):
-			return needsNetwork
+			needed[needsNetwork] = true
 		case p.isIn("outside") && !p.signalsItsOwn():
-			return needsOutside
+			needed[needsOutside] = true
 		case p.isIn("deletes"):
-			return needsDeleting
-		case t.m == Default && (p.isIn("writes") || changes), changes && !t.keepsWork(p, s):
-			return needsWriting
+			needed[needsDeleting] = needed[needsDeleting] || !t.staysTemporary(p)
+		case t.m == Default && (p.isIn("writes") && !t.staysTemporary(p) || changes), changes && !t.keepsWork(p, s):
+			needed[needsWriting] = true
 		}
 	}
-	return loopback
+	for _, what := range []string{needsOutside, needsNetwork, needsDeleting, needsWriting, needsLoopback} {
+		if needed[what] {
+			return what
+		}
+	}
+	return ""
+}
+
+// staysTemporary reports whether what p writes or deletes is in the temporary folder of the commands: all that it
+// names, of a copy the last, of a build what -o names. Where the workspace can be written it has to be in no folder
+// there, which may be a link.
+func (t *evaluation) staysTemporary(p *simpleCommand) bool {
+	name, operands, literal := path.Base(p.program()), []word{}, false
+	for i, w := range p.words[1:] {
+		if literal || !strings.HasPrefix(w.text, "-") || w.kind != static {
+			operands = append(operands, w)
+		}
+		literal = literal || w.text == "--"
+		if w.text == "-o" && i+2 < len(p.words) && !is(name, deletes) {
+			operands = p.words[i+2 : i+3]
+			break
+		}
+	}
+	switch {
+	case name == "cp" && len(operands) > 1:
+		operands = operands[len(operands)-1:]
+	case !has("rm mkdir touch chmod mv go cc gcc clang", name):
+		return false
+	}
+	return len(operands) > 0 && len(p.dirs) > 0 && !slices.ContainsFunc(operands, func(w word) bool {
+		return w.kind != static || slices.ContainsFunc(p.places(w.text), func(where string) bool {
+			at := t.r.locate("", where)
+			return !at.outside || at.above || !isTemporary(at.text) || t.m != Default && (path.Dir(at.text) != "/tmp" || strings.HasSuffix(where, "/"))
+		})
+	})
 }
 
 // signalsItsOwn reports whether p is kill with jobs of the same command, or with what a variable holds, such as $!: what runs
@@ -267,6 +306,8 @@ func (p *simpleCommand) staysOnLoopback() bool {
 		host, _ := network.CutPort(rest[strings.LastIndexByte(rest, '@')+1:])
 		addr, _ := network.LooseAddr(strings.Trim(host, "[]"))
 		switch {
+		case has("http https", path.Base(p.program())) && bash.ConsistsOf(strings.TrimPrefix(rest, ":"), "0123456789") && strings.HasPrefix(rest, ":"):
+			named = true // :3000/path
 		case host == "localhost" || strings.HasSuffix(host, ".localhost") || addr.IsLoopback():
 			named = true
 		case address:
@@ -280,7 +321,23 @@ func (p *simpleCommand) staysOnLoopback() bool {
 func (p *simpleCommand) isIn(section string) bool {
 	return !(section == "writes" && slices.ContainsFunc(p.words[1:], func(w word) bool {
 		return has("--check --check-only --diff --dry-run -n --version --help --info --list", w.text)
-	})) && p.isListed(needs()[section])
+	})) && !(section == "deletes" && p.showsWhatGitCleans()) && p.isListed(needs()[section])
+}
+
+// showsWhatGitCleans reports whether p is a git clean that only says what it would remove.
+func (p *simpleCommand) showsWhatGitCleans() bool {
+	command, rest := p.git()
+	shows := false
+	for _, w := range rest {
+		letters, short := shortOptions(w.text)
+		switch {
+		case w.kind != static, strings.HasPrefix(w.text, "-") && w.text != "--dry-run" && !(short && bash.ConsistsOf(letters, "ndfxXq")):
+			return false
+		case w.text == "--dry-run", short && strings.Contains(letters, "n"):
+			shows = true
+		}
+	}
+	return shows && path.Base(p.program()) == "git" && command == "clean"
 }
 
 // isListed reports whether p is in a list such as those of needs.txt.
@@ -313,10 +370,13 @@ func (p *simpleCommand) isListed(list map[string]bool) bool {
 	return false
 }
 
-// changesRepository reports whether p is git, and no command of it that looks.
+// changesRepository reports whether p is git, and no command of it that looks or changes files alone.
 func (p *simpleCommand) changesRepository() bool {
-	command, _ := p.git()
-	return path.Base(p.program()) == "git" && !p.info().reads && !commandOf("git", command).is(reads)
+	command, rest := p.git()
+	patches := command == "apply" && !slices.ContainsFunc(rest, func(w word) bool { // a patch, and not what is staged
+		return w.kind != static || hasAny(w.text, "--index", "--cached", "--3way", "--intent-to-add", "--build-fake-ancestor") || strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, "3N")
+	})
+	return path.Base(p.program()) == "git" && !patches && !p.showsWhatGitCleans() && !p.info().reads && !commandOf("git", command).is(reads)
 }
 
 // keepsWork reports whether a git command of a script adds to the repository and loses nothing of it or of the

@@ -652,19 +652,28 @@ func (t *evaluation) needs(p *simpleCommand, l *commandInfo) (needs []need, read
 					continue
 				}
 			}
+			word := p.wordWith(w)
 			switch {
 			case at.outside:
-				needs = append(needs, need{w.text, quote(p.text) + " touches " + at.text + ", outside the workspace"})
+				needs = append(needs, need{word, quote(p.text) + " touches " + at.text + ", outside the workspace"})
 			case delicate != "":
-				needs = append(needs, need{w.text, quote(p.text) + " touches " + w.text + ", which may hold secrets"})
+				needs = append(needs, need{word, quote(p.text) + " touches " + w.text + ", which may hold secrets"})
 			case t.r.own(at) != "":
-				needs = append(needs, need{w.text, quote(p.text) + " touches " + w.text + ", which belongs to pawl itself"})
+				needs = append(needs, need{word, quote(p.text) + " touches " + w.text + ", which belongs to pawl itself"})
 			default:
-				needs = append(needs, need{w.text, quote(p.text) + " touches " + w.text + ", which decides what runs later"})
+				needs = append(needs, need{word, quote(p.text) + " touches " + w.text + ", which decides what runs later"})
 			}
 		}
 	}
 	return needs, readRule
+}
+
+// wordWith returns the word of p that a name of a file stands in, as a rule spells it: of an option the whole of it.
+func (p *simpleCommand) wordWith(name word) string {
+	if i := slices.IndexFunc(p.words, func(w word) bool { return w.source == name.source }); i >= 0 {
+		return p.words[i].text
+	}
+	return name.text
 }
 
 // protectedDir returns a folder that a command runs in, and whose files decide what runs later.

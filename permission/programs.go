@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pawl/internal/lazy"
+	"pawl/permission/bash"
 	"pawl/permission/filenames"
 )
 
@@ -90,6 +91,9 @@ func inspect(p *simpleCommand) commandInfo {
 		k := known.reader
 		if !known.is(reads) {
 			c = commandInfo{paths: possiblePaths(words), hazards: hazardsOf(name, words)}
+			if name == "ln" {
+				c.paths = linkPaths(words, c.paths)
+			}
 			if c.reads = onlyLists(name, words); c.reads && len(c.hazards) > 0 && c.hazards[0] == words[0].text {
 				c.hazards = c.hazards[1:] // npm config, which is followed by get here
 			}
@@ -266,6 +270,29 @@ func possiblePaths(words []word) []word {
 		}
 	}
 	return paths
+}
+
+// linkPaths returns the paths of an ln, of which paths are as possiblePaths has them: where a symbolic link leads is seen from the
+// folder that the link is in, or is put into if there is one of its name.
+func linkPaths(words, paths []word) []word {
+	var operands []word
+	symbolic := false
+	for _, w := range words {
+		letters, short := shortOptions(w.text)
+		switch {
+		case w.kind != static, strings.HasPrefix(w.text, "-") && w.text != "--symbolic" && !(short && bash.ConsistsOf(letters, "sfinvT")):
+			return paths
+		case !strings.HasPrefix(w.text, "-"):
+			operands = append(operands, w)
+		}
+		symbolic = symbolic || w.text == "--symbolic" || short && strings.Contains(letters, "s")
+	}
+	if !symbolic || len(operands) != 2 || strings.HasPrefix(operands[0].text, "/") || strings.HasPrefix(operands[0].text, "~") {
+		return paths
+	}
+	target, link := operands[0], operands[1]
+	from := func(folder string) word { return word{text: folder + "/" + target.text, source: target.source} }
+	return []word{from(path.Dir(link.text)), from(link.text), link}
 }
 
 // optionPath returns what may name a file within an option: --file=NAME, -fNAME, -xvfNAME.

@@ -48,7 +48,7 @@ func (rs Rules) Propose(r Request, m Mode, history []Allowed) Proposal {
 	}
 	p := rs.proposeAllow(r, m, history)
 	if len(p.Rules) == 0 && r.Command != "" && (r.Contains || read(r.Command).given > 0) { // the whole text, if it can be relied on; see exactly
-		exact := Proposal{Rules: Rules{{Tool: r.Tool, Pattern: QuotePattern(strings.TrimSpace(r.Command))}}, Exact: true}
+		exact := Proposal{Rules: Rules{{Tool: r.Tool, Pattern: QuotePattern(strings.TrimSpace(r.Command)), Sandbox: r.Sandbox}}, Exact: true}
 		if exact = rs.tried(exact, r, m); len(exact.Rules) > 0 {
 			p = exact
 		}

@@ -21,7 +21,31 @@ func contained(command string) permission.Request {
 func TestFewEverydayCommandsAsk(t *testing.T) {
 	t.Parallel()
 	commands := lines(t, "questions.txt")
-	asked := map[permission.Mode]int{}
+	asked := asksAsItSays(t, commands)
+	if most := len(commands) * 20 / 102; asked[permission.Default] > most {
+		t.Errorf("in mode default %d ask, want at most %d", asked[permission.Default], most)
+	}
+	if most := len(commands) * 6 / 102; asked[permission.AcceptEdits] > most {
+		t.Errorf("in accept-edits %d ask, want at most %d", asked[permission.AcceptEdits], most)
+	}
+}
+
+// Of commands of which more need a person none asks for another reason.
+func TestHarderCommandsAskForWhatTheyNeed(t *testing.T) {
+	t.Parallel()
+	commands := lines(t, "questions_harder.txt")
+	if asksAsItSays(t, commands); len(commands) != 200 {
+		t.Errorf("there are %d commands", len(commands))
+	}
+}
+
+// needed is what a question says that is about what the columns of a list name.
+var needed = map[string]string{"network": "the network", "loopback": "127.0.0.1 of the sandbox", "outside": "outside", "write": "write", "delete": "delete", "secret": "may hold secrets", "later": "decides what runs later"}
+
+// asksAsItSays tries commands, each with what it asks about in mode default and in accept-edits, and returns how many ask.
+func asksAsItSays(t *testing.T, commands []string) map[permission.Mode]int {
+	t.Helper()
+	asked, about := map[permission.Mode]int{}, map[permission.Mode]map[string]int{permission.Default: {}, permission.AcceptEdits: {}}
 	for i, line := range commands {
 		columns := strings.SplitN(line, "\t", 3)
 		if len(columns) != 3 {
@@ -43,7 +67,8 @@ func TestFewEverydayCommandsAsk(t *testing.T) {
 				continue
 			}
 			asked[mode]++
-			if word := map[string]string{"network": "the network", "loopback": "127.0.0.1 of the sandbox", "outside": "outside", "write": "write", "delete": "delete"}[columns[column]]; word == "" || !strings.Contains(d.Reason, word) {
+			about[mode][columns[column]]++
+			if word := needed[columns[column]]; word == "" || !strings.Contains(d.Reason, word) {
 				t.Errorf("%s in %s: the question does not say %q: %s", columns[2], mode, word, d.Reason)
 			}
 			if r.Sandbox = run.WithNetwork; columns[column] == "network" { // with which it is asked about; see [pawl/judge]
@@ -51,20 +76,76 @@ func TestFewEverydayCommandsAsk(t *testing.T) {
 					t.Errorf("%s in %s, with the network: the question does not say what it needs: %s", columns[2], mode, d.Reason)
 				}
 			}
-			r.Sandbox = run.Confined
-			// Every question has a rule that answers it for good.
-			p := permission.Rules(nil).Propose(r, mode, nil)
-			if len(p.Rules) == 0 {
-				t.Errorf("%s in %s: no rule answers it: %s", columns[2], mode, p.Reason)
+			// Every question has a rule that answers it for good, as it is asked and without more of the sandbox.
+			for _, sandbox := range []run.Confinement{run.WithNetwork, run.Confined} {
+				if r.Sandbox = sandbox; sandbox == run.WithNetwork && columns[column] != "network" {
+					continue
+				}
+				p := permission.Rules(nil).Propose(r, mode, nil)
+				if d := p.Rules.Decide(r, mode); len(p.Rules) == 0 || d.Verdict != permission.Allow || d.Sandbox != sandbox {
+					t.Errorf("%s in %s, sandbox %q: no rule answers it: %s %+v", columns[2], mode, sandbox, p.Reason, d)
+				}
 			}
 		}
 	}
-	t.Logf("of %d commands %d ask in mode default and %d in accept-edits", len(commands), asked[permission.Default], asked[permission.AcceptEdits])
-	if most := len(commands) * 20 / 102; asked[permission.Default] > most {
-		t.Errorf("in mode default %d ask, want at most %d", asked[permission.Default], most)
+	t.Logf("of %d commands %d ask in mode default and %d in accept-edits: %v", len(commands), asked[permission.Default], asked[permission.AcceptEdits], about)
+	return asked
+}
+
+// What stays in the temporary folder of the commands, only shows what would be deleted, or reads what is installed for
+// everybody needs no more than the sandbox has. What only looks like it does.
+func TestWhatTheSandboxHasIsNotAskedFor(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{
+		"rm -rf /tmp/x", "rm -f -- /tmp/-x /tmp/y", "cd /tmp && rm -rf x", "git clean -n", "git clean -ndx src", "git clean --dry-run -d", "git apply fix.patch", "git apply -R -p1 a.patch b.patch", "./configure --prefix=/usr/local",
+		"gcc -I/usr/include/x -c a.c -o a.o", "ln -s ../docs web/docs", "ln -sfn ../../a/b web/c/d", "ln -s b a", "npm start & curl -s localhost:3000; kill $!", "http :3000/x & wait", "printf x > a & curl http://[::1]:80/",
+	} {
+		if d := permission.Rules(nil).Decide(contained(command), permission.AcceptEdits); d.Verdict != permission.Allow || d.Sandbox != run.Inside {
+			t.Errorf("%s: %s %s (%s)", command, d.Verdict, d.Sandbox, d.Reason)
+		}
 	}
-	if most := len(commands) * 6 / 102; asked[permission.AcceptEdits] > most {
-		t.Errorf("in accept-edits %d ask, want at most %d", asked[permission.AcceptEdits], most)
+	for _, command := range []string{
+		"rm -rf /tmp/x src", "rm -rf /tmp/x -- -src", "rm -rf /tmp/l/x", "rm -rf /tmp/x/", "rm -rf /tmp/*", "rm -rf /tmp", "rm -rf /tmp/..", "rm -rf /tmp/../etc/x", "rm -rf $X /tmp/x", "cd $D && rm -rf x", "find /tmp/x -delete",
+		"git clean -fd", "git clean -e -n -fd", "git clean -fd -- -n", "git clean -nfd $X", "git -C x clean -f", "git apply --index fix.patch", "git apply --cac fix.patch", "git apply -3 fix.patch", "git apply $X", "git mv a b",
+		"cp x /usr/local/bin", "rm /usr/bin/x", "touch /usr/x", "ln -s ../x web", "ln -s ../../x web/docs", "ln -s /etc/passwd x", "ln ../x web/docs", "ln -sr ../x web/docs", "ln -s ../.env web/x", "ln -s x .vscode/tasks.json",
+		"curl localhost:3000", "npm start & curl example.com", "npm start & curl localhost:1; curl example.com", "http :3000", "http :3000/x example.com",
+	} {
+		if d := permission.Rules(nil).Decide(contained(command), permission.AcceptEdits); d.Verdict == permission.Allow {
+			t.Errorf("%s: %s %s (%s)", command, d.Verdict, d.Sandbox, d.Reason)
+		}
+	}
+	// In mode default the workspace cannot be changed by what runs unasked, so more is tried.
+	for _, command := range []string{"rm -rf /tmp/x/y", "mkdir -p /tmp/a/b && cp -r src /tmp/a/b", "go build -o /tmp/x ./cmd/x && /tmp/x", "mv /tmp/a /tmp/b"} {
+		if d := permission.Rules(nil).Decide(contained(command), permission.Default); d.Verdict != permission.Allow || d.Sandbox != run.Trial {
+			t.Errorf("%s: %s %s (%s)", command, d.Verdict, d.Sandbox, d.Reason)
+		}
+	}
+	for _, command := range []string{"cp -r src /tmp/x dst", "mv src /tmp/x", "mkdir /tmp/x y", "go build -o x ./cmd/x", "git apply fix.patch"} {
+		if d := permission.Rules(nil).Decide(contained(command), permission.Default); d.Verdict != permission.Ask || !strings.HasPrefix(d.Reason, "it needs to write") {
+			t.Errorf("%s: %s %s (%s)", command, d.Verdict, d.Sandbox, d.Reason)
+		}
+	}
+}
+
+// A rule for a whole text opens the network that it says, and no other text gets it.
+func TestARuleForATextOpensItsNetwork(t *testing.T) {
+	t.Parallel()
+	text := "python3 -m venv .venv && . .venv/bin/activate && pip install -r requirements.txt"
+	rule := permission.Rules{{Effect: permission.Allow, Tool: "shell", Pattern: permission.QuotePattern(text), Sandbox: run.ToHosts("pypi.org")}}
+	for _, c := range []struct {
+		text   string
+		wants  run.Confinement
+		byHost bool
+		allows bool
+	}{
+		{text, run.ToHosts("pypi.org"), true, true}, {text, run.Confined, true, true}, {text, run.ToHosts("pypi.org"), false, false}, {text, run.ToHosts("pypi.org", "evil.example"), true, false},
+		{text, run.WithNetwork, true, false}, {text, run.Unconfined, true, false}, {text + "; env", run.ToHosts("pypi.org"), true, false}, {". .venv/bin/activate", run.ToHosts("pypi.org"), true, false},
+	} {
+		r := contained(c.text)
+		r.Sandbox, r.ByHost = c.wants, c.byHost
+		if d := rule.Decide(r, permission.AcceptEdits); (d.Verdict == permission.Allow && strings.HasPrefix(string(d.Sandbox), "network:pypi.org")) != c.allows {
+			t.Errorf("%s with %q: %+v", c.text, c.wants, d)
+		}
 	}
 }
 

@@ -47,6 +47,7 @@ type script struct {
 	grouped   []string
 	redirects []redirect
 	waits     bool // it spends its time waiting
+	starts    bool // it starts something that runs beside the rest of it
 }
 
 // A redirect is one redirection to or from a file.
@@ -250,6 +251,7 @@ func (r *scriptReader) stmt(st *syntax.Stmt) {
 		r.redirects[first+i].when = opening{prior: with.start, own: [2]int{began, end}, within: r.within, with: with}
 	}
 	if st.Background {
+		r.starts = true
 		r.openedLater(first, with, anyTime)
 	}
 	if !changesInput(st.Cmd) {

@@ -227,7 +227,7 @@ func (w *grammarWalk) look(n syntax.Node) string {
 		}
 	case *syntax.Lit:
 		if strings.HasPrefix(n.Value, "#") {
-			if _, ok := w.parent().(*syntax.Word); ok {
+			if word, ok := w.parent().(*syntax.Word); ok && !w.isDocument(word) {
 				return "a word that begins with #"
 			}
 		}
@@ -242,6 +242,15 @@ func (w *grammarWalk) look(n syntax.Node) string {
 		return testDifferences(n)
 	}
 	return ""
+}
+
+// isDocument reports whether the word that is looked into is the text of a here-document.
+func (w *grammarWalk) isDocument(word *syntax.Word) bool {
+	if len(w.parents) < 2 {
+		return false
+	}
+	r, ok := w.parents[len(w.parents)-2].(*syntax.Redirect)
+	return ok && r.Hdoc == word
 }
 
 func (w *grammarWalk) parent() syntax.Node {
