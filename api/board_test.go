@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -371,7 +372,7 @@ func TestThePagesAreLight(t *testing.T) {
 	s := serve(t, "")
 	var all, sent int
 	must(t, fs.WalkDir(web.Files, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || strings.HasPrefix(name, "docs.") || name == "page.css" { // which are of the page of the API
+		if err != nil || d.IsDir() || strings.HasPrefix(name, "docs.") || slices.Contains([]string{"page.css", "pages.js", "push.js", "worker.js"}, name) { // which are of other pages
 			return err
 		}
 		content, err := fs.ReadFile(web.Files, name)
@@ -652,7 +653,7 @@ func TestRealTypeScriptChecksThePages(t *testing.T) {
 	t.Parallel()
 	modules(t)
 	cmd := exec.CommandContext(t.Context(), "tsc", "--allowJs", "--checkJs", "--noEmit", "--strict", "--target", "es2024", "--module", "es2022",
-		"--lib", "es2024,dom,dom.iterable,dom.asynciterable", "app.js", "types.d.ts")
+		"--lib", "es2024,dom,dom.iterable,dom.asynciterable", "app.js", "worker.js", "types.d.ts")
 	cmd.Dir = filepath.Join("..", "web")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

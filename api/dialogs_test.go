@@ -11,6 +11,8 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+
+	"pawl/api"
 )
 
 // asks serves a folder in which the worker of each task asks to run a command.
@@ -269,5 +271,51 @@ func TestWhatHasJustComeUpOnTheBoardIsNotPressed(t *testing.T) {
 	b.sees("What would happen")
 	if n := len(s.do("GET", "/permissions", "").is(200).items("items")); n < 1 {
 		t.Error("the second click of a double click has removed a rule")
+	}
+}
+
+// A page has no button for what the role of its user does not allow, and says so where somebody is asked.
+func TestAPageHasWhatARoleMayDo(t *testing.T) {
+	t.Parallel()
+	s := asks(t, "touch made")
+	id := s.asking("A task.")
+	tokens := api.SetUsers(s.api, api.See, api.Answer)
+	buttons := func(b browser) string {
+		return fmt.Sprint(b.value(`[...document.querySelectorAll("button, .say:not([hidden]) textarea, input[type=file]")].filter((e) => e.checkVisibility()).map((e) => e.textContent || e.ariaLabel).join(", ")`))
+	}
+	see := s.browse(1400)
+	see.do(chromedp.Navigate("about:blank"), chromedp.Navigate(s.url+"/#code="+tokens[0]))
+	see.click("Look")
+	see.sees("somebody else has to answer")
+	if got := buttons(see); got != "Find, Close" {
+		t.Errorf("a board for one who sees has %s", got)
+	}
+	see.do(chromedp.KeyEvent("n"), chromedp.Evaluate[chromedp.Void](`location.hash = "#/tasks/`+id+`"`))
+	see.sees("somebody else has to answer")
+	if got := buttons(see); got != "Find, task-validator, developer ●" {
+		t.Errorf("a task for one who sees has %s", got)
+	}
+	see.do(chromedp.Evaluate[chromedp.Void](`location.hash = "#/settings"`))
+	see.sees("none of them needs you")
+	see.until(`[...document.querySelectorAll("button:disabled")]` + ".length === 1")
+	for path, body := range map[string]string{"/push-subscriptions": `{"endpoint":"https://push.example.org/x","keys":{"p256dh":"","auth":""}}`, "/tasks/" + id + "/pause": ""} {
+		s.do("POST", path, body, with("Authorization", "Bearer "+tokens[0])).problem(403, "FORBIDDEN_ROLE")
+	}
+
+	answers := s.browse(1400)
+	answers.do(chromedp.Navigate("about:blank"), chromedp.Navigate(s.url+"/#code="+tokens[1]))
+	answers.click("Look")
+	answers.until(seen("button", "Allow once") + ".length === 1")
+	if got := buttons(answers); got != "Find, Close, No, Allow once, Always…, Never…, Stop and say…" {
+		t.Errorf("a board for one who answers has %s", got)
+	}
+	answers.click("Always…")
+	if n := answers.value(`document.querySelectorAll("select[aria-label='where the rule holds'] option").length`); n != 1. {
+		t.Errorf("one who answers stores rules in %v places", n)
+	}
+	answers.do(chromedp.Evaluate[chromedp.Void](`location.hash = "#/tasks/` + id + `"`))
+	answers.until(seen("button", "Pause") + ".length === 1")
+	if got := buttons(answers); got != "Find, Pause, task-validator, developer ●, No, Allow once, Always…, Never…, Stop and say…, say something to the agent, Say" {
+		t.Errorf("a task for one who answers has %s", got)
 	}
 }

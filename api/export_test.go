@@ -1,6 +1,7 @@
 package api
 
 import (
+	"crypto/ecdh"
 	"net"
 	"net/http"
 	"slices"
@@ -60,3 +61,36 @@ func (s *Server) Needs() (all []Need) {
 
 // Listed returns the operations that are listed for a role.
 func Listed() []string { return slices.Concat(answerers, starters, readers) }
+
+// SetPush sets how often it is looked whether something waits, the least time between two push messages, and what sends
+// them; nil: as it is. It is called before there is a subscription.
+func SetPush(s *Server, every, pause time.Duration, transport http.RoundTripper) {
+	s.push.every, s.push.pause = every, pause
+	if transport != nil {
+		s.push.client.Transport = transport
+	}
+}
+
+// PushClient returns a client for push services.
+func PushClient() *http.Client { return pushClient() }
+
+// Seal encrypts a push message.
+func Seal(message []byte, keys PushKeys, sender *ecdh.PrivateKey, salt []byte) ([]byte, error) {
+	receiver, auth, err := keys.decode()
+	if err != nil {
+		return nil, err
+	}
+	return seal(message, receiver, auth, sender, salt)
+}
+
+// SetUsers makes some users those of the database, and returns their tokens.
+func SetUsers(s *Server, roles ...Role) (tokens []string) {
+	s.users.mu.Lock()
+	defer s.users.mu.Unlock()
+	for _, r := range roles {
+		u, token := NewUser("user-"+string(r), r, time.Now())
+		s.users.all, tokens = append(s.users.all, u), append(tokens, token)
+	}
+	s.users.read = time.Now().Add(time.Hour)
+	return tokens
+}

@@ -67,8 +67,9 @@ func HostsOf(listener net.Addr, names ...string) []string {
 // A caller is who sent a request: a person, or the agent of a run.
 type caller struct {
 	person     bool
-	name       string // of a user; empty: it is the owner of the server
-	role       Role   // of a person
+	name       string    // of a user; empty: it is the owner of the server
+	role       Role      // of a person
+	until      time.Time // when the session ends that was sent; zero: it was no session's token
 	run        run.ID
 	assignment int
 }

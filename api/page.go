@@ -7,15 +7,20 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
 	"pawl/web"
 )
 
-// pagePolicy lets a page load what this server serves, and nothing else, and make no markup of text.
+// pagePolicy lets a page load what this server serves, and nothing else, and make no markup of text. The one policy of trusted
+// types, in push.js, makes one address of whatever it is given: that of the service worker.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; manifest-src 'self'; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types push"
+
+// later are the scripts that the board loads when they are needed, or not at all.
+var later = []string{"docs.js", "pages.js", "push.js", "worker.js"}
 
 // pages registers the board, and the page to try the operations with. They have nothing of the workspace in them, so they
 // need no token; the requests that they send do.
@@ -26,7 +31,7 @@ func (s *Server) pages() {
 	}
 	var modules []string // which the board loads, so that a browser need not find them one after the other
 	for _, name := range names {
-		if path.Ext(name) == ".js" && name != "docs.js" {
+		if path.Ext(name) == ".js" && !slices.Contains(later, name) {
 			modules = append(modules, "</"+name+">; rel=modulepreload")
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"pawl/internal/build"
 	"pawl/run"
 	"pawl/task"
+	"pawl/web"
 )
 
 // Prefix is the path under which all operations are.
@@ -66,6 +67,7 @@ type Server struct {
 	feed     *feed
 	sessions sessions
 	driver   *driver
+	push     *pushes
 	logPages logPages
 
 	slowest time.Duration      // how long a client may take to accept what was sent
@@ -94,6 +96,7 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 	}
 	s.feed = newFeed(s.stopped, ws)
 	s.driver = newDriver(s.stopped, ws, &s.sessions)
+	s.push = openPushes(s)
 	strictNames()
 	s.document = document()
 	s.taskOperations()
@@ -113,6 +116,7 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 	s.healthPages()
 	s.mcpServer()
 	s.accessOperations()
+	s.pushOperations()
 	s.documents()
 	s.pages()
 	s.finishDocument()
@@ -125,6 +129,7 @@ func (s *Server) Close() error {
 	s.stop()
 	s.driver.close()
 	s.feed.wait()
+	s.push.done.Wait()
 	return nil
 }
 
@@ -285,7 +290,7 @@ func (s *Server) serve(writer http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Service-Worker") != "" { // only browsers send it, and no page can
 		h.Set("Content-Type", "text/javascript")
 		h.Set("Service-Worker-Allowed", "/") // wherever that one's script was
-		_, _ = io.WriteString(w, noWorker)
+		_, _ = io.WriteString(w, serviceWorker)
 		return
 	}
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &httpRequest{id: id, host: r.Host}))
@@ -317,14 +322,15 @@ func (s *Server) serve(writer http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// noWorker is what a browser gets that asks whether a service worker has changed. The server's pages have none: it is from
-// a program that had the address before, and goes between the browser and the server until it is replaced by this one,
-// which removes itself and loads the pages again.
-const noWorker = `self.addEventListener("install", () => self.skipWaiting());
-self.addEventListener("activate", (event) => event.waitUntil(self.registration.unregister()
-	.then(() => self.clients.matchAll({ type: "window" }))
-	.then((pages) => Promise.all(pages.map((page) => page.navigate(page.url))))));
-`
+// serviceWorker is what a browser gets that asks for a service worker, whichever: that of push messages, which removes itself from
+// wherever else a program has left one that had the address before.
+var serviceWorker = func() string {
+	b, err := web.Files.ReadFile("worker.js")
+	if err != nil {
+		panic(err) // it is a part of the program
+	}
+	return string(b)
+}()
 
 // How much of a body that is too large is read after its answer, and for how long: a client that
 // sends all of it before it reads sees the answer and not a connection that was reset.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"pawl/agent"
@@ -111,7 +112,7 @@ func (s *Server) getTask(ctx context.Context, in *TaskInput) (forms.TaskForm, er
 	seen := []task.Summary{state.Summary()}
 	err = s.board.Look(ctx, seen)
 	f := forms.TaskFormOf(state)
-	f.Live = seen[0].Live
+	f.Live, f.May = seen[0].Live, mayOf(ctx, f.May)
 	return f, err
 }
 
@@ -144,7 +145,19 @@ func (s *Server) taskStatus(ctx context.Context, in *TaskInput) (TaskStatusForm,
 		return TaskStatusForm{}, err
 	}
 	f := forms.TaskFormOf(state)
-	return TaskStatusForm{f.ID, f.Status, f.May, f.WaitsFor, f.Seq}, nil
+	return TaskStatusForm{f.ID, f.Status, mayOf(ctx, f.May), f.WaitsFor, f.Seq}, nil
+}
+
+// mayOf returns what the caller may do of what a person may do to a task.
+func mayOf(ctx context.Context, may []task.Trigger) []task.Trigger {
+	return slices.DeleteFunc(may, func(on task.Trigger) bool {
+		need := Start
+		switch on {
+		case task.OnAnswers, task.OnSay, task.OnPause, task.OnResume:
+			need = Answer
+		}
+		return !requestOf(ctx).caller.role.may(need)
+	})
 }
 
 type historyInput struct {

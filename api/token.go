@@ -172,19 +172,20 @@ type Session struct {
 	// address after it are of the same origin, and can read what the browser keeps.
 	Kept    string    `json:"kept" doc:"For the browser to keep: a code for another session, until the server ends"`
 	Expires time.Time `json:"expires_at"`
+	User    string    `json:"user,omitempty" doc:"Whose it is, of those of a shared database"`
+	Role    Role      `json:"role" enum:"see,answer,start,administer" doc:"What the user may do: each may do what those before it may"`
 }
 
 // newSession returns a session. It outlives the server, for seven days or until the token is another one. A page
 // asks for a proof before it sends it to a server that was away: another program may serve the same address by then.
-// name is of the user that it is of; empty: of the owner of the server.
-func (s *Server) newSession(name string, expires time.Time) Session {
+func (s *Server) newSession(of caller, expires time.Time) Session {
 	expires = expires.UTC().Truncate(time.Second)
 	id := strconv.FormatInt(expires.Unix(), 10) + "." + strings.ToLower(rand.Text())
-	if name != "" {
-		id += userMark + name
+	if of.name != "" {
+		id += userMark + of.name
 	}
 	session, kept := sessionPrefix+id, keptPrefix+id
-	return Session{session + "." + s.sign("session", session), kept + "." + s.sign("kept", kept, s.process), expires}
+	return Session{session + "." + s.sign("session", session), kept + "." + s.sign("kept", kept, s.process), expires, of.name, of.role}
 }
 
 // userMark stands in the token of a session before the name of its user.
@@ -208,7 +209,7 @@ func (s *Server) enter(ctx context.Context, code string, now time.Time) (Session
 	if !ok {
 		return Session{}, false
 	}
-	return s.newSession(c.name, until), true
+	return s.newSession(c, until), true
 }
 
 // signed returns whose a token is that [Server.newSession] has made, and how long it counts, if it does.

@@ -31,7 +31,7 @@ func (r Role) may(need Role) bool { return slices.Index(Roles, r) >= slices.Inde
 // answerers and starters are the operations that need a role of these. Others need See if they only read, and else Administer.
 var (
 	answerers = []string{"decide-task-call", "decide-call", "answer-task", "answer-question", "say-to-task", "review-task", "withdraw-from-task",
-		"steer-run", "queue-message", "withdraw-message", "interrupt-run", "pause-task", "resume-task", "continue-run"}
+		"steer-run", "queue-message", "withdraw-message", "interrupt-run", "pause-task", "resume-task", "continue-run", "subscribe-device", "unsubscribe-device"}
 	starters = []string{"create-task", "edit-task", "plan-task", "start-task", "hand-off-task", "complete-task", "fail-task", "cancel-task", "retry-task", "reopen-task",
 		attachID, "detach-from-task", "merge-task", "discard-task", "start-run", "fork-run", "prompt-run", "undo-run"}
 	readers = []string{"explain-call", "read-output", "stats-output", "search-output", "extract-output", "sample-output", "count-output", "aggregate-output"}
@@ -132,8 +132,10 @@ func (s *Server) person(ctx context.Context, token string, now time.Time) (calle
 		u, ok := s.user(ctx, func(u store.User) bool { return equal(u.Token, given) })
 		return callerOf(u), ok
 	}
-	name, _, ok := s.signed(token, sessionPrefix, now, "session")
-	return s.named(ctx, name, ok)
+	name, until, ok := s.signed(token, sessionPrefix, now, "session")
+	c, ok := s.named(ctx, name, ok)
+	c.until = until
+	return c, ok
 }
 
 // named returns the caller that a session is of; without a name it is the owner's.

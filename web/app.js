@@ -6,10 +6,9 @@ import { ask, button, byId, code, fill, h, link, said, trying } from "./dom.js";
 import { newTask } from "./form.js";
 import { strip } from "./needs.js";
 import { outputPage } from "./outputs.js";
-import * as pages from "./pages.js";
 import { palette } from "./palette.js";
 import { reviewPage } from "./review.js";
-import { end, loggedIn, login, logOut } from "./session.js";
+import { end, loggedIn, login, logOut, may } from "./session.js";
 import { taskPage } from "./task.js";
 import { begin, cards, onChange } from "./tasks.js";
 
@@ -17,10 +16,11 @@ const main = byId("main");
 const nav = byId("nav");
 const search = h("input", { type: "search", placeholder: "Search   /", "aria-label": "search tasks", hidden: true });
 
-/** @type {Record<string, [string, Page]>} */
-const side = {
-	runs: ["Runs", pages.runs], agents: ["Agents", pages.agents], models: ["Models", pages.models], rules: ["Rules", pages.rules],
-	trust: ["Trust", pages.trust], usage: ["Usage", pages.usage], settings: ["Settings", pages.settings], doctor: ["Doctor", pages.doctor],
+/** The pages beside the board. They are loaded when one is opened, and from a server that answers: a browser may not load again what it could not. @type {Record<string, string>} */
+const side = { runs: "Runs", agents: "Agents", models: "Models", rules: "Rules", trust: "Trust", usage: "Usage", settings: "Settings", doctor: "Doctor" };
+const open = async (/** @type {string} */ page, /** @type {any[]} */ ...of) => {
+	await get("/version");
+	return /** @type {any} */ (await import("./pages.js"))[page](...of);
 };
 
 let leave = new AbortController();
@@ -33,21 +33,21 @@ function show() {
 	const [page, id, sub, more] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
 	document.title = "pawl";
 	for (const a of nav.querySelectorAll("a")) a.toggleAttribute("aria-current", a.hash === location.hash || a.hash === "#/" && page === "tasks");
-	search.hidden = page !== "";
+	search.hidden = page !== "" && page !== "needs";
 	const place = h("div", "page " + (page || "board"));
 	main.replaceChildren(place);
 	scrollTo(0, 0);
 	const shown = (/** @type {Promise<any> | void} */ p) => p?.catch((error) => { if (!signal.aborted) fill(place, h("h1", null, "That is not there"), h("p", null, error.message), h("p", null, link("#/", "Back to the board"))); });
-	if (page === "") {
-		strip(place, signal);
+	if (page === "" || page === "needs") {
+		strip(place, signal, id);
 		const b = board(place, signal);
 		b.search(search.value);
 		search.oninput = () => b.search(search.value);
 	} else if (page === "tasks" && id) shown(sub === "review" ? reviewPage(place, id, signal) : taskPage(place, id, signal));
-	else if (page === "runs" && id && sub === "outputs") shown(more ? outputPage(place, id, more) : pages.outputs(place, id, signal));
-	else if (page === "runs" && id) shown(pages.runPage(place, id, signal));
-	else if (page === "agents" && id) shown(pages.agentPage(place, id, signal));
-	else if (side[page]) shown(side[page][1](place, signal));
+	else if (page === "runs" && id && sub === "outputs") shown(more ? outputPage(place, id, more) : open("outputs", place, id, signal));
+	else if (page === "runs" && id) shown(open("runPage", place, id, signal));
+	else if (page === "agents" && id) shown(open("agentPage", place, id, signal));
+	else if (side[page]) shown(open(page, place, signal));
 	else shown(Promise.reject(new Error("There is no such page.")));
 }
 
@@ -62,8 +62,8 @@ let before = "";
 const places = /** @type {Record<string, string>} */ ({ b: "", r: "runs", a: "agents", m: "models", p: "rules", t: "trust", u: "usage", s: "settings" });
 
 /** openPalette opens the palette with the pages, and what can be done with the task that is shown. */
-const openPalette = () => palette([{ name: "Board", run: () => { location.hash = "#/"; } }, ...Object.entries(side).map(([page, [name]]) => ({ name, about: "page", run: () => { location.hash = "#/" + page; } })),
-	{ name: "New task", about: "n", run: () => newTask() }, { name: "Keys", about: "?", run: showHelp }, { name: "Log out", run: logOut }],
+const openPalette = () => palette([{ name: "Board", run: () => { location.hash = "#/"; } }, ...Object.entries(side).map(([page, name]) => ({ name, about: "page", run: () => { location.hash = "#/" + page; } })),
+	...may("start") ? [{ name: "New task", about: "n", run: () => newTask() }] : [], { name: "Keys", about: "?", run: showHelp }, { name: "Log out", run: logOut }],
 async (id) => [...(await get(`/tasks/${id}/status`)).may.filter((m) => verbs[m] && !["fail", "cancel", "handoff"].includes(m)).map((m) => ({ name: verbs[m], about: "this task", run: () => trying(() => send("POST", `/tasks/${id}/${m}`)) })),
 	{ name: "Review the changes", about: "this task", run: () => { location.hash = `#/tasks/${id}/review`; } }]);
 
@@ -85,7 +85,7 @@ function key(e) {
 	const actions = /** @type {Record<string, () => void>} */ ({
 		j: () => step(0, 1), k: () => step(0, -1), l: () => step(1, 0), h: () => step(-1, 0),
 		"/": () => { location.hash = "#/"; requestAnimationFrame(() => search.focus()); },
-		n: () => newTask(), "?": showHelp, g: () => { before = "g"; },
+		n: () => { if (may("start")) newTask(); }, "?": showHelp, g: () => { before = "g"; },
 		d: () => /** @type {HTMLElement | null} */ (document.querySelector(".dialog") || document.querySelector(".needs button"))?.focus(),
 		Escape: () => { if (location.hash.replace(/^#\/?/, "")) history.back(); },
 	});
@@ -123,7 +123,7 @@ async function start() {
 	if (!loggedIn()) return loginPage(failed);
 	if (failed) said("The link was not used: " + failed);
 	fill(nav, h("a", { href: "#/", class: "name" }, "pawl"), search, h("span", "space"), h("span", { id: "working" }),
-		Object.entries(side).map(([page, [name]]) => link("#/" + page, name)), button("Find", openPalette, { title: "ctrl+k: every page, task and action by typing" }), button("+ New task", () => newTask(), { class: "act", title: "n" }));
+		Object.entries(side).map(([page, name]) => link("#/" + page, name)), button("Find", openPalette, { title: "ctrl+k: every page, task and action by typing" }), may("start") && button("+ New task", () => newTask(), { class: "act", title: "n" }));
 	const away = byId("away");
 	let ticking = 0;
 	onConnection((c, since) => {
@@ -139,6 +139,7 @@ async function start() {
 	}, new AbortController().signal);
 	begin();
 	addEventListener("hashchange", show);
+	if (localStorage.getItem("pawl-push")) import("./push.js").then((p) => { p.renew(); navigator.serviceWorker.onmessage = (e) => { location.hash = e.data; }; });
 	addEventListener("keydown", key);
 	addEventListener("new-task", (e) => newTask(/** @type {CustomEvent} */ (e).detail));
 	return show();

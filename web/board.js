@@ -2,6 +2,7 @@
 
 import { get, send } from "./client.js";
 import { ago, button, dots, edited, h, keyed, money, plural, said, trying, when } from "./dom.js";
+import { may } from "./session.js";
 import { cards, doing, live, loaded, needs, onChange, refresh, size } from "./tasks.js";
 import { clock, onFrame } from "./timing.js";
 
@@ -42,7 +43,7 @@ let dragging = null;
 function card(c) {
 	const need = needs(c);
 	const state = stateOf(c), changes = size(c);
-	return h("li", { class: "card " + c.status, draggable: true,
+	return h("li", { class: "card " + c.status, draggable: may("answer"),
 		ondragstart: (e) => { e.dataTransfer?.setData("text/plain", c.id); drag(c); },
 		ondragend: () => { dragging?.abort(); dragging = null; mark([]); } },
 	h("a", { href: "#/tasks/" + c.id, class: "title" }, c.title),
@@ -76,24 +77,24 @@ async function drag(c) {
 	dragging = new AbortController();
 	const { signal } = dragging;
 	try {
-		const { may } = await get(`/tasks/${c.id}/status`, {}, signal);
-		if (!signal.aborted) mark(may);
+		const now = await get(`/tasks/${c.id}/status`, {}, signal);
+		if (!signal.aborted) mark(now.may);
 	} catch { /* it was let go, or is gone */ }
 }
 
-/** @param {string[]} may */
-function mark(may) {
+/** @param {string[]} of what may be done */
+function mark(of) {
 	for (const e of document.querySelectorAll(".column")) {
 		const moves = columns.find((col) => col.name === /** @type {HTMLElement} */ (e).dataset.name)?.moves || [];
-		e.classList.toggle("takes", moves.some((m) => may.includes(m)));
+		e.classList.toggle("takes", moves.some((m) => of.includes(m)));
 	}
 }
 
 /** move moves a task to a column. @param {string} id @param {typeof columns[0]} to */
 async function move(id, to) {
 	await trying(async () => {
-		const { may } = await get(`/tasks/${id}/status`);
-		const by = to.moves.find((m) => may.includes(m));
+		const now = await get(`/tasks/${id}/status`);
+		const by = to.moves.find((m) => now.may.includes(m));
 		if (!by) {
 			said(`The task cannot go to ${to.name} from where it is.`, true);
 			return;
@@ -148,8 +149,8 @@ export function board(place, signal) {
 function fillEmpty(place) {
 	const examples = ["Find out why the tests are slow, and say what to do about it", "Write a test for the function that changed last", "Explain how this project is built, in a file ARCHITECTURE.md"];
 	place.append(h("h2", null, "No task yet"),
-		h("p", null, "A task is planned by an agent that asks you what is unclear, and carried out by another one. Begin with your own words, or with one of these:"),
-		h("ul", null, examples.map((text) => h("li", null, button(text, () => dispatchEvent(new CustomEvent("new-task", { detail: text })), "example")))));
+		h("p", null, "A task is planned by an agent that asks you what is unclear, and carried out by another one." + (may("start") ? " Begin with your own words, or with one of these:" : "")),
+		h("ul", null, may("start") && examples.map((text) => h("li", null, button(text, () => dispatchEvent(new CustomEvent("new-task", { detail: text })), "example")))));
 }
 
 /** step moves the focus among the cards: by one, or to the next column. @param {number} x @param {number} y */

@@ -3,6 +3,7 @@
 
 import { button, code, fill, h, once, said, submits, trying } from "./dom.js";
 import { inline } from "./markdown.js";
+import { may } from "./session.js";
 import { answer } from "./tasks.js";
 
 /** What was typed for a task and not sent. It is kept in this browser, and stands in the line of the task. */
@@ -99,6 +100,9 @@ export function standing(e, texts = [], gone = () => {}) {
 	return e;
 }
 
+/** others says to whom a question is put that this user may not answer. */
+const others = () => h("p", "quiet", "Your role sees tasks: somebody else has to answer.");
+
 /** approval is the dialog for a call that needs permission. @param {Answer} task @param {Answer} call as the API lists it @param {(answered: string) => void} [done] */
 export function approval(task, call, done = () => {}) {
 	const more = h("div", "second");
@@ -124,7 +128,7 @@ export function approval(task, call, done = () => {}) {
 		const rules = (answer === "always" ? call.proposed : call.denying) || [];
 		const lifts = rules.map((/** @type {any} */ r) => outside(r.sandbox)).find(Boolean);
 		const rule = h("input", { value: rules[0]?.rule || "", size: 60, spellcheck: false, "aria-label": "the rule" });
-		const scope = h("select", { "aria-label": "where the rule holds" }, Object.entries(scopes).map(([value, name]) => h("option", { value }, name)));
+		const scope = h("select", { "aria-label": "where the rule holds" }, Object.entries(scopes).filter(([s]) => s === "run" || may("administer")).map(([value, name]) => h("option", { value }, name)));
 		const words = h("textarea", { rows: 1, placeholder: "words for the agent (may be empty)", "aria-label": "words for the agent" });
 		fill(more,
 			h("p", null, rules.length > 1 ? "These rules are stored:" : answer === "always" ? "Allow, from now on, whatever this rule covers:" : "Never allow what this rule covers:"),
@@ -151,12 +155,12 @@ export function approval(task, call, done = () => {}) {
 	h("ul", "reasons", asking.length > 0 ? asking.map((p) => h("li", null, !p.reason.includes(p.text) && [code(p.text), " "], inline(p.reason))) : h("li", null, inline(call.reason || "no rule covers it"))),
 	whole,
 	call.dir && h("p", "quiet", "in " + call.dir),
-	h("p", "choices",
+	may("answer") ? h("p", "choices",
 		button("No", () => decide({ answer: "no" }), { title: "n, enter: refuse this call, once" }),
 		button("Allow once", () => decide({ answer: "allow" }), { class: "act", title: "y, enter: let this call run" }),
 		button("Always…", () => store("always"), { class: "stores", title: "a, enter: shows the rule first" }),
 		button("Never…", () => store("never"), "stores"),
-		button("Stop and say…", wait, { title: "w, enter" })), more), [whole], gone);
+		button("Stop and say…", wait, { title: "w, enter" })) : others(), more), may("answer") ? [whole] : [], gone);
 	return e;
 }
 
@@ -219,6 +223,6 @@ export function answers(task, done = () => {}) {
 			return true;
 		});
 		if (!e.isConnected) gone();
-	}) }, given.map((g) => g.e), h("p", "choices", h("button", "act", "Send"))), [], gone);
+	}) }, given.map((g) => g.e), may("answer") ? h("p", "choices", h("button", "act", "Send")) : others()), [], gone);
 	return e;
 }

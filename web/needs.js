@@ -49,20 +49,22 @@ function row(n, draw) {
 		opened && w && (kind === "approve" ? call && approval(w.task, call) : answers(w.task)));
 }
 
-/** strip shows what needs a person. @param {HTMLElement} place @param {AbortSignal} signal */
-export function strip(place, signal) {
+/** strip shows what needs a person. @param {HTMLElement} place @param {AbortSignal} signal @param {string} [wanted] the task that it opens */
+export function strip(place, signal, wanted) {
 	const title = h("h2", { "aria-live": "polite" });
 	const list = h("ol", "needs");
 	const section = h("section", { class: "strip", "aria-label": "what needs you" }, title, list);
 	place.append(section);
 	const draw = onFrame(() => {
-		const needed = all();
+		const needed = all(), first = needed.find((n) => n.card.id === wanted);
+		if (first) open.add(key(first));
 		section.classList.toggle("quiet", needed.length === 0);
 		const words = !loaded ? "…" : needed.length === 0 ? "Nothing needs you." : plural(needed.length, "thing needs you", "things need you");
 		if (title.textContent !== words) title.textContent = words;
 		document.title = (needed.length ? `(${needed.length}) ` : "") + "pawl";
 		// A dialog in which somebody types stays as it is, whatever happens elsewhere to its task.
 		keyed(list, needed.slice(0, 100), key, (n) => [n.kind === "approve" ? n.call?.digest : n.kind === "answer" ? JSON.stringify(waiting.get(n.card.id)?.task.questions) : n.card.seq, n.kind === "review" && Object.values(size(n.card) || {}), n.card.title, open.has(key(n))].join("|"), (n) => row(n, draw));
+		if (first) { wanted = ""; list.querySelector(".dialog")?.scrollIntoView(); }
 	}, signal);
 	onChange(draw, signal);
 	draw();

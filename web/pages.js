@@ -3,7 +3,7 @@
 import { get, post, send } from "./client.js";
 import { standing } from "./dialog.js";
 import { ago, ask, bars, button, code, count, dots, fill, h, link, money, plural, pre, put, said, submits, trying, wide } from "./dom.js";
-import { logOut } from "./session.js";
+import { logOut, may } from "./session.js";
 import { line } from "./task.js";
 import { transcript } from "./transcript.js";
 
@@ -32,8 +32,8 @@ export async function runPage(place, run, signal) {
 	const e = h("div", "run"), say = line(`/runs/${run}/prompt`, run, signal).e;
 	say.classList.add("stand");
 	put(place, h("div", "task", h("header", null, h("p", null, link("#/runs", "← Runs")), h("h1", null, r.name || r.title || run), h("p", "status", dots(why.text, why.next)),
-		h("div", "actions", r.state === "working" && button("Stop", () => post(`/runs/${run}/interrupt`)), h("a", { class: "button", href: `#/runs/${run}/outputs` }, "Outputs"))),
-	h("div", "main", e, say)));
+		h("div", "actions", r.state === "working" && may("answer") && button("Stop", () => post(`/runs/${run}/interrupt`)), h("a", { class: "button", href: `#/runs/${run}/outputs` }, "Outputs"))),
+	h("div", "main", e, may("start") && say)));
 	transcript(e, run, signal);
 }
 
@@ -53,7 +53,7 @@ export async function agents(place, signal) {
 			[h("b", null, link("#/agents/" + a.name, a.name)), a.description && h("p", "quiet", a.description), !a.valid && h("p", "need failed", "✕ ", a.why || "cannot run")], a.kind || "pawl", code(a.model || ""), a.source])));
 	};
 	const name = h("input", { placeholder: "its name: a-z, 0-9, -", pattern: "[a-z0-9][a-z0-9\\-]*", required: true, "aria-label": "name of a new agent" });
-	place.append(h("h1", null, "Agents"), h("form", { class: "ask", onsubmit: submits(() => { location.hash = "#/agents/" + name.value; }) }, name, h("button", null, "New agent")), list);
+	put(place, h("h1", null, "Agents"), may("administer") && h("form", { class: "ask", onsubmit: submits(() => { location.hash = "#/agents/" + name.value; }) }, name, h("button", null, "New agent")), list);
 	await load();
 }
 
@@ -89,7 +89,7 @@ export async function agentPage(place, name, signal) {
 	place.append(h("p", null, link("#/agents", "← Agents")), h("h1", null, name), h("p", "status", a ? [h("b", a.valid ? "" : "need failed", a.valid ? "ready" : a.why || "cannot run"), " · ", a.file ? code(a.file) : "built in; a file of your own replaces it"] : "There is no such agent yet."),
 		h("form", { class: "agent", onsubmit: submits(save) }, Object.values(fields).map((f) => h("label", null, f.label, f.e)),
 			h("label", "line", workspace, " in this folder, and trusted"), wrong,
-			h("p", "choices", h("button", "act", a ? "Save" : "Write the agent"), a?.file && button("Remove the file…", () => ask("Remove " + a.file, [], "Remove", async () => {
+			h("p", "choices", may("administer") ? h("button", "act", a ? "Save" : "Write the agent") : h("span", "quiet", "An administrator of the server changes agents."), may("administer") && a?.file && button("Remove the file…", () => ask("Remove " + a.file, [], "Remove", async () => {
 				await send("DELETE", "/agents/" + name);
 				location.hash = "#/agents";
 			})))));
@@ -109,7 +109,7 @@ export async function rules(place, signal) {
 		const { items } = await get("/permissions", {}, signal);
 		fill(list, rows(["", "rule", "where", ""], items.map((r) => [
 			h("b", { allow: "", ask: "warn", deny: "need failed" }[/** @type {string} */ (r.effect)], r.effect), [code(r.rule), r.sandbox === "none" && h("p", "warn", "without the sandbox"), h("p", "quiet", dots(r.why, r.at && ago(r.at) + (r.by ? " by " + r.by : ""), r.idle))], r.scope || r.source || "",
-			r.scope && button("Remove", async () => { await send("DELETE", `/permissions?${new URLSearchParams({ rule: r.rule, effect: r.effect, scope: r.scope })}`); said("Removed."); load(); })])));
+			r.scope && may("administer") && button("Remove", async () => { await send("DELETE", `/permissions?${new URLSearchParams({ rule: r.rule, effect: r.effect, scope: r.scope })}`); said("Removed."); load(); })])));
 	};
 	const call = h("input", { size: 50, placeholder: "npm install", "aria-label": "a command" });
 	put(place, h("h1", null, "Rules"), h("form", { class: "ask", onsubmit: submits(async () => {
@@ -127,6 +127,7 @@ export async function trust(place, signal) {
 	const files = items.map((f, i) => h("details", { open: true }, h("summary", null, code(f.file)), f.problem && h("p", "warn", f.problem), shown[i]));
 	const some = items.filter((f) => !f.problem);
 	if (items.length && !some.length) put(place, files, h("p", "warn", "None of this can be trusted as it is: repair or remove it."));
+	else if (!may("administer")) put(place, files, items.length && h("p", "quiet", "An administrator of the server can trust them."));
 	else if (some.length) put(place, standing(h("div", null, files, h("p", "choices", button("Trust these files as they are shown", async () => {
 		await post("/trust", { files: some.map((f) => ({ file: f.file, sha256: f.sha256 || "" })) });
 		said("Trusted. It holds from the next start of the server on.");
@@ -158,7 +159,9 @@ export async function usage(place, signal) {
 /** @type {Page} */
 export async function settings(place, signal) {
 	const [c, v] = await Promise.all([get("/config", {}, signal), get("/version", {}, signal)]);
-	put(place, h("h1", null, "Settings"), h("p", "quiet", `pawl ${v.version}, state in `, code(c.state_dir)), c.notes.map((n) => h("p", "warn", n)),
+	const device = h("section");
+	import("./push.js").then((p) => p.pushes(device), () => {}); // without it the settings are shown all the same
+	put(place, h("h1", null, "Settings"), h("p", "quiet", `pawl ${v.version}, state in `, code(c.state_dir)), c.notes.map((n) => h("p", "warn", n)), device,
 		h("p", null, "Settings are read when the server starts. ", code("pawl config set"), " changes them."),
 		rows(["setting", "value", "from"], Object.entries(c.values).map(([name, all]) => [code(name), all.map((/** @type {any} */ s) => h("div", null, code(s.value))), all[0]?.source || ""])),
 		h("p", null, button("Log out", logOut)),

@@ -3,6 +3,7 @@
 import { get, post } from "./client.js";
 import { hunks, parse } from "./diff.js";
 import { ask, button, code, edited, fill, h, link, money, plural, said, took, trying, when, wide } from "./dom.js";
+import { may } from "./session.js";
 import { onTask, unmerged } from "./tasks.js";
 import { oneAtATime } from "./timing.js";
 
@@ -102,7 +103,7 @@ export async function reviewPage(place, id, signal) {
 		const onFile = () => { const row = h("tr"); rows.append(row); write(row, { file: f.name, text: "" }); };
 		const fillBody = () => {
 			if (body.childElementCount > 0) return;
-			const table = f.binary ? null : hunks(f, { ...how, onLine: (side, line, quoted, row) => write(row, { file: f.name, side, line, quoted, text: "" }) });
+			const table = f.binary ? null : hunks(f, { ...how, onLine: !may("answer") ? undefined : (side, line, quoted, row) => write(row, { file: f.name, side, line, quoted, text: "" }) });
 			fill(body, above, table || h("p", "quiet", "It is not text."));
 			for (const c of [...reviews.flatMap((r) => r.comments), ...comments]) {
 				if (c.file !== f.name) continue;
@@ -116,7 +117,7 @@ export async function reviewPage(place, id, signal) {
 		const e = h("details", { open, ontoggle: () => { if (e.open) fillBody(); } },
 			h("summary", null, code(f.name), f.note && h("span", "quiet", " " + f.note), " ", edited(f.added, f.removed),
 				seen[f.name] && seen[f.name] !== print && h("b", "need", " changed since you looked")), body);
-		const marks = h("div", "marks", button("Comment", () => { e.open = true; fillBody(); onFile(); }, { "aria-label": "comment on the file " + f.name }), h("label", "seen", h("input", { type: "checkbox", checked: seen[f.name] === print, onchange: (ev) => {
+		const marks = h("div", "marks", may("answer") && button("Comment", () => { e.open = true; fillBody(); onFile(); }, { "aria-label": "comment on the file " + f.name }), h("label", "seen", h("input", { type: "checkbox", checked: seen[f.name] === print, onchange: (ev) => {
 			if (ev.target.checked) { seen[f.name] = print; e.open = false; } else delete seen[f.name];
 			localStorage.setItem("pawl-seen-" + id, JSON.stringify(seen));
 		} }), " seen"));
@@ -148,8 +149,8 @@ export async function reviewPage(place, id, signal) {
 		row.after(tr);
 	};
 	const foot = () => fill(bar,
-		h("span", null, comments.length ? plural(comments.length, "comment") : "Click a line's number to comment on it."), h("span", "space"),
-		button("Send to the agent", async () => {
+		h("span", null, comments.length ? plural(comments.length, "comment") : may("answer") && "Click a line's number to comment on it."), h("span", "space"),
+		may("answer") && button("Send to the agent", async () => {
 			const sent = [...comments];
 			await post(`/tasks/${id}/reviews`, { comments: sent, ...(diff ? { tree: diff.tree } : {}) });
 			comments = comments.filter((c) => !sent.includes(c)); // others may have been written meanwhile
@@ -159,8 +160,8 @@ export async function reviewPage(place, id, signal) {
 			await load();
 			said("Sent. The agent continues with it.");
 		}, { disabled: comments.length === 0, class: comments.length ? "act" : "" }),
-		unmerged(task) && button("Merge", () => merge(task, diff.tree).finally(load), comments.length ? "" : "act"),
-		task.copy && button("Discard…", () => {
+		unmerged(task) && may("start") && button("Merge", () => merge(task, diff.tree).finally(load), comments.length ? "" : "act"),
+		task.copy && may("start") && button("Discard…", () => {
 			ask("Remove the copy?", [h("p", null, "What was not merged is removed with it. The task stays.")], "Remove it", async () => {
 				await post(`/tasks/${id}/discard`);
 				location.hash = "#/tasks/" + id;

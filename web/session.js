@@ -3,7 +3,10 @@
 
 const name = "pawl-session";
 
-let token = "";
+let token = "", role = "";
+
+/** may says whether the user has a role. @param {"answer" | "start" | "administer"} need */
+export const may = (need) => ["see", "answer", "start", "administer"].indexOf(role) >= ["see", "answer", "start", "administer"].indexOf(need);
 
 /** loggedIn says whether there is a session. */
 export const loggedIn = () => Boolean(token);
@@ -21,7 +24,7 @@ export async function login(code = localStorage.getItem(name)) {
 	});
 	const body = await answer.json();
 	if (!answer.ok) return body.error;
-	token = body.token;
+	({ token, role } = body);
 	localStorage.setItem(name, body.kept);
 	return "";
 }
@@ -30,7 +33,8 @@ export async function login(code = localStorage.getItem(name)) {
 export const end = () => { token = ""; };
 
 /** logOut ends the login of this browser. */
-export function logOut() {
+export async function logOut() {
+	if (localStorage.getItem("pawl-push")) await (await import("./push.js")).off();
 	localStorage.removeItem(name);
 	location.reload();
 }

@@ -6,6 +6,7 @@ import { ago, ask, button, bytes, code, count, dots, fill, h, keyed, link, money
 import { agentsOf } from "./form.js";
 import { markdown } from "./markdown.js";
 import { verbs } from "./board.js";
+import { may } from "./session.js";
 import { live, onTask, unmerged } from "./tasks.js";
 import { clock, oneAtATime } from "./timing.js";
 import { transcript } from "./transcript.js";
@@ -70,16 +71,16 @@ function act(place, task, load) {
 	const buttons = [];
 	/** @type {HTMLElement[]} what is seldom meant */
 	const more = [];
-	for (const may of task.may) {
-		const label = verbs[may];
+	for (const on of task.may) {
+		const label = verbs[on];
 		if (!label) continue; // answers and words have places of their own
-		const first = ["plan", "start", "resume", "retry"].includes(may);
-		if (may === "handoff") more.push(button(label, () => handoff(task, load)));
-		else if (may === "fail" || may === "cancel") (may === "fail" ? more : buttons).push(button(label, () => {
+		const first = ["plan", "start", "resume", "retry"].includes(on);
+		if (on === "handoff") more.push(button(label, () => handoff(task, load)));
+		else if (on === "fail" || on === "cancel") (on === "fail" ? more : buttons).push(button(label, () => {
 			const why = h("textarea", { rows: 2, placeholder: "why (may be empty)", "aria-label": "why" });
-			ask(label, [why], label, () => move(may, { why: why.value }));
+			ask(label, [why], label, () => move(on, { why: why.value }));
 		}));
-		else (may === "complete" ? more : buttons).push(button(label, () => move(may, undefined), first ? "act" : ""));
+		else (on === "complete" ? more : buttons).push(button(label, () => move(on, undefined), first ? "act" : ""));
 	}
 	if (unmerged(task)) buttons.push(h("a", { class: "button " + (task.status.name === "completed" ? "act" : ""), href: `#/tasks/${task.id}/review` }, "Review the changes"));
 	else if (task.runs.length > 0) buttons.push(h("a", { class: "button", href: `#/tasks/${task.id}/review` }, "Changes"));
@@ -112,8 +113,8 @@ function side(rail, task, load, signal) {
 		plan && section("Plan", planView(task, load)),
 		task.questions.some((q) => q.answered) && section("Questions", h("dl", null, task.questions.filter((q) => q.answered).map((q) => [h("dt", null, q.question), h("dd", null, q.answer)]))),
 		task.messages.length > 0 && section("Said", h("ul", "plain", task.messages.map((m) => h("li", null, m.comments ? link(`#/tasks/${task.id}/review`, `a review with ${plural(m.comments.length, "comment")}`) : m.text, " ", h("small", "quiet", m.state),
-			m.state === "queued" && button("Take back", async () => { await send("DELETE", `/tasks/${task.id}/messages/${m.id}`); load(); }))))),
-		section("Files", attachments(task, load)),
+			m.state === "queued" && may("answer") && button("Take back", async () => { await send("DELETE", `/tasks/${task.id}/messages/${m.id}`); load(); }))))),
+		(may("start") || task.attachments.length > 0) && section("Files", attachments(task, load)),
 		section("About", h("dl", "facts",
 			task.labels.length > 0 && fact("labels", task.labels.join(", ")),
 			task.depends_on.length > 0 && fact("after", task.depends_on.map((d) => [link("#/tasks/" + d, d), " "]).flat()),
@@ -142,7 +143,7 @@ function planView(task, load) {
 	const view = () => fill(e, plan.summary && h("p", null, plan.summary),
 		lists.map(([key, name]) => plan[key]?.length > 0 && [h("h3", null, name), h(key === "plan" ? "ol" : "ul", null, plan[key].map((/** @type {any} */ s) => h("li", null, s)))]).flat(),
 		plan.assignedAgent && h("p", "quiet", "for ", plan.assignedAgent),
-		task.status.name === "planned" && button("Edit", edit));
+		task.status.name === "planned" && may("start") && button("Edit", edit));
 	const edit = () => {
 		const summary = h("textarea", { rows: 3, value: plan.summary || "", "aria-label": "summary" });
 		const agent = agentsOf("that of the settings", plan.assignedAgent);
@@ -165,7 +166,7 @@ function attachments(task, load) {
 		load();
 	}) });
 	return h("div", null, task.attachments.length > 0 && h("ul", "plain", task.attachments.map((a) => h("li", null, a.name, " ", h("small", "quiet", bytes(a.size)), " ",
-		button("Remove", async () => { await send("DELETE", `/tasks/${task.id}/attachments/${a.id}`); load(); })))), file);
+		may("start") && button("Remove", async () => { await send("DELETE", `/tasks/${task.id}/attachments/${a.id}`); load(); })))), may("start") && file);
 }
 
 /** line is the line to say something. What stands in it is kept until it is sent. @param {string} path @param {string} id of what is kept @param {AbortSignal} signal */
@@ -185,6 +186,6 @@ export function line(path, id, signal) {
 	return { e: form, show(/** @type {any} */ task) {
 		const at = task.status.name;
 		note.textContent = at === "active" ? "It is told with its next results, an external agent when its turn has ended." : at === "completed" || at === "failed" ? "The agent continues with it, in the same conversation." : "It is told when the agent works next.";
-		form.hidden = task.runs.length === 0;
+		form.hidden = task.runs.length === 0 || !may("answer");
 	} };
 }
