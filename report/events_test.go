@@ -31,6 +31,7 @@ var counted = map[string]string{
 	"call_decided":         "stats",
 	"approval_invalidated": "",
 	"call_started":         "",
+	"call_detached":        "",
 	"call_asked":           "",
 	"call_answered":        "",
 	"call_settled":         "turn list stats",

@@ -142,6 +142,8 @@ func (w *EventWords) sentence(p run.Payload) string {
 			return fmt.Sprintf("%s: started, attempt %d", w.call(f.Call), f.Attempt)
 		}
 		return w.call(f.Call) + ": started"
+	case run.CallDetached:
+		return w.call(f.Call) + ": goes on without pawl, and can be asked for its outcome"
 	case run.CallAsked:
 		return w.call(f.Call) + ": asks: " + f.Question
 	case run.CallAnswered:
@@ -302,7 +304,7 @@ func resumedWords(f run.Resumed) string {
 		words += "; the request is sent again"
 	}
 	if n := len(f.Calls); n > 0 {
-		words += "; " + text.Plural(int64(n), "call") + " may run again"
+		words += "; " + text.Plural(int64(n), "call") + " taken up again"
 	}
 	return words
 }

@@ -160,6 +160,21 @@ func (s *State) applyCallStarted(e Event, p CallStarted) error {
 	return nil
 }
 
+func (s *State) applyCallDetached(p CallDetached) error {
+	t := &s.Turn
+	c, err := t.change(p.Call)
+	switch {
+	case err != nil:
+		return err
+	case c.Status != CallRunning || t.Phase == Interrupting:
+		return refuse("call %s is detached while it does not run", p.Call)
+	case c.Handle != "" || p.Handle == "":
+		return refuse("call %s is detached without a handle, or was already", p.Call)
+	}
+	c.Handle = p.Handle
+	return nil
+}
+
 func (s *State) applyCallAsked(p CallAsked) error {
 	t := &s.Turn
 	c, err := t.change(p.Call)
@@ -203,7 +218,7 @@ func (s *State) applyCallSettled(e Event, p CallSettled) error {
 		return refuse("call %s has its result", p.Call)
 	case p.Outcome == "":
 		return refuse("call %s settled without an outcome", p.Call)
-	case c.Status != CallRunning && p.Outcome != Invalid && p.Outcome != NotRun && p.Outcome != Refused:
+	case c.Status != CallRunning && p.Outcome != Invalid && p.Outcome != NotRun && p.Outcome != Refused && !(p.Outcome == Unknown && c.Handle != ""):
 		return refuse("call %s settled as %s without having started", p.Call, p.Outcome)
 	}
 	s.settle(e, c, p)

@@ -29,6 +29,7 @@ type ledger struct {
 }
 
 type callRecord struct {
+	detached                 bool // it could be asked for its outcome
 	class                    Class
 	allowed                  bool
 	judged                   HookAnswer
@@ -61,6 +62,8 @@ func (l *ledger) add(e Event) error {
 		if c.allowed = p.Decision.Allows(); !c.allowed {
 			c.settled++
 		}
+	case CallDetached:
+		l.call(p.Call).detached = true
 	case ApprovalInvalidated:
 		l.call(p.Call).allowed = false
 	case CallStarted:
@@ -73,7 +76,7 @@ func (l *ledger) add(e Event) error {
 			return fmt.Errorf("guarantee 5: %s started after the submission", p.Call)
 		case !c.allowed:
 			return fmt.Errorf("guarantee 6: %s started without an allowing decision", p.Call)
-		case c.class == Writes && c.starts > 1:
+		case c.class == Writes && c.starts > 1 && !c.detached:
 			return fmt.Errorf("guarantee 2: %s writes and was started twice", p.Call)
 		case c.class == Reads && c.starts > maxDeaths:
 			return fmt.Errorf("guarantee 2: %s was started %d times", p.Call, c.starts)

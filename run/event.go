@@ -336,6 +336,14 @@ type CallStarted struct {
 	Reserved Limits `json:"reserved,omitzero"`
 }
 
+// CallDetached says that what carries out a running call, such as a task of an MCP server, goes on without this process and
+// can be asked what came of it. It is durable before the outcome is waited for.
+type CallDetached struct {
+	Call CallID `json:"call"`
+	// Handle is what the tool needs to ask: text that only the tool reads.
+	Handle string `json:"handle"`
+}
+
 // CallAsked says that a call which runs asks the person something: what carries it out, such as a
 // server, needs that to go on. The turn stays open.
 type CallAsked struct {
@@ -461,7 +469,7 @@ type SeenFile struct {
 // not count for the turn.
 type Resumed struct {
 	Request bool     `json:"request,omitempty"` // the request, or the external turn
-	Calls   []CallID `json:"calls,omitempty"`   // calls that may run again
+	Calls   []CallID `json:"calls,omitempty"`   // calls that may run again, or are asked what came of them
 }
 
 // A TellReason says why pawl sent the model a message of its own.
@@ -586,6 +594,7 @@ func (p CallInspected) apply(s *State, _ Event) error       { return s.applyCall
 func (p CallDecided) apply(s *State, e Event) error         { return s.applyCallDecided(e, p) }
 func (p ApprovalInvalidated) apply(s *State, _ Event) error { return s.applyApprovalInvalidated(p) }
 func (p CallStarted) apply(s *State, e Event) error         { return s.applyCallStarted(e, p) }
+func (p CallDetached) apply(s *State, _ Event) error        { return s.applyCallDetached(p) }
 func (p CallAsked) apply(s *State, _ Event) error           { return s.applyCallAsked(p) }
 func (p CallAnswered) apply(s *State, _ Event) error        { return s.applyCallAnswered(p) }
 func (p CallSettled) apply(s *State, e Event) error         { return s.applyCallSettled(e, p) }

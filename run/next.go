@@ -71,6 +71,10 @@ func (s State) nextInterrupted() []Command {
 		if c.Status == CallDone || c.Status == CallRunning || t.keeps(c) {
 			continue
 		}
+		if c.Handle != "" { // a process before this one had started it
+			owed = append(owed, Derive{unknown(c.ID, t.Interrupt.CutText(unknownText))})
+			continue
+		}
 		p := CallSettled{Call: c.ID, Outcome: NotRun, IsError: true, Content: []Part{Text(t.Interrupt.NotRunText())}}
 		if t.Interrupt.Cause == ByWait && t.Interrupt.Call == c.ID {
 			p.Outcome, p.Content = Refused, []Part{Text(RefusedByWait)}

@@ -49,7 +49,7 @@ var byDriver = []Payload{
 	Created{}, Prompted{}, // no turn is open before them
 	Said{}, Withdrawn{}, Interrupted{}, // requests of others wait in the inbox for that process
 	RequestStarted{}, RequestFailed{}, Replied{}, Observed{}, Told{}, Submitted{}, Compacted{}, Synthesized{}, Ended{}, // what it does, and what comes of it
-	CallReceived{}, CallInspected{}, CallDecided{}, ApprovalInvalidated{}, CallStarted{}, CallAsked{}, CallAnswered{}, CallSettled{},
+	CallReceived{}, CallInspected{}, CallDecided{}, ApprovalInvalidated{}, CallStarted{}, CallDetached{}, CallAsked{}, CallAnswered{}, CallSettled{},
 	Resumed{}, HookStarted{}, HookSettled{},
 }
 

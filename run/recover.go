@@ -10,7 +10,8 @@ const LeftText = "The tool did not stop in time and may still be running. What i
 // process died or stopped driving the run. The driver appends them once, after the
 // replay and before Next. A request is owed again unless maxDeaths processes died after
 // part of its answer had arrived, or maxEarlyDeaths during it. A resumable call is owed
-// again, a reading call too unless maxDeaths processes died during it. A writing call has an unknown outcome;
+// again, and one that was detached, whose tool asks what came of it; a reading call too unless maxDeaths processes died
+// during it. Another writing call has an unknown outcome;
 // if its tool can determine the outcome, the driver may append that instead.
 func (s State) Recover() []Payload {
 	t := &s.Turn
@@ -24,7 +25,7 @@ func (s State) Recover() []Payload {
 		case c.Status != CallRunning:
 		case t.Phase == Interrupting:
 			events = append(events, unknown(c.ID, t.Interrupt.CutText(unknownText)))
-		case c.Class == Resumable, c.Class == Reads && c.Attempt < maxDeaths:
+		case c.Class == Resumable, c.Handle != "", c.Class == Reads && c.Attempt < maxDeaths:
 			resumed.Calls = append(resumed.Calls, c.ID)
 		default:
 			events = append(events, unknown(c.ID, unknownText))

@@ -183,12 +183,14 @@ func (s *State) applyResumed(p Resumed) error {
 		return refuse("a request was lost that was not under way")
 	}
 	for _, id := range p.Calls {
-		if c, ok := t.Call(id); !ok || c.Status != CallRunning || c.Class == Writes || t.Phase == Interrupting {
+		if c, ok := t.Call(id); !ok || c.Status != CallRunning || c.Class == Writes && c.Handle == "" || t.Phase == Interrupting {
 			return refuse("call %s does not run, or must not run again", id)
 		}
 	}
 	for _, id := range p.Calls {
-		t.advance(t.own(t.find(id)), CallAllowed)
+		c := t.own(t.find(id))
+		t.ask(c, CallAsked{}) // nobody waits for the answer any more
+		t.advance(c, CallAllowed)
 	}
 	if i := slices.IndexFunc(t.hooks, func(h hookState) bool { return !h.done && t.asksAgain(h) }); i >= 0 {
 		t.hooks = slices.Clone(t.hooks)

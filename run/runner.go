@@ -423,7 +423,7 @@ func (m *maker) perform(c Command) error {
 		if c.Call.Submits {
 			return m.submit(c)
 		}
-		if !m.fresh[c.Call.ID] {
+		if !m.fresh[c.Call.ID] && c.Call.Handle == "" { // one that was detached is not made again, only asked for
 			if p := m.world.Recheck(m.s, c.Call); p != nil {
 				return m.record(p)
 			}

@@ -90,6 +90,7 @@ func vocabulary() []Payload {
 const (
 	sawParked       = "a parked operation"
 	sawUnparked     = "a parked operation that started again"
+	sawTakenUp      = "a detached call that another process has taken up"
 	sawLeft         = "a call left behind"
 	sawTakenBack    = "words taken back by a second interrupt"
 	sawThen         = "a turn begun with the words of an interrupt"
@@ -129,7 +130,7 @@ const (
 )
 
 var reached = []string{
-	sawParked, sawUnparked, sawLeft, sawTakenBack, sawThen, sawQueued, sawAnswered, sawSummaryDied, sawSummary, sawBySummary, sawAgentKilled, sawBoth, sawLate,
+	sawParked, sawUnparked, sawTakenUp, sawLeft, sawTakenBack, sawThen, sawQueued, sawAnswered, sawSummaryDied, sawSummary, sawBySummary, sawAgentKilled, sawBoth, sawLate,
 	sawWaited, sawGaveUp, sawTooLongWait, sawBegun, sawReconciled, sawOtherTurn, sawHandover, sawBusyOutput, sawUnusable, sawOverspent, sawStepAttempts,
 	sawKept, sawDecidedIdle, sawHookDied, sawHookRefused, sawHookChanged, sawHookWords, sawHookBlocked, sawHookHalted, sawHookReport, sawNotified, sawSessionEnd,
 	sawJudged, sawUnjudged, sawJudgedAgain,
@@ -572,7 +573,9 @@ func (l *life) start(c Command, closed bool) error {
 	op := operation{key: c.Key(), command: c, closed: l.gate.Closed()}
 	switch c := c.(type) {
 	case Perform:
-		if c.Attempt > 1 || c.Call.Status == CallRunning {
+		if c.Call.Handle != "" {
+			l.saw(sawTakenUp)
+		} else if c.Attempt > 1 || c.Call.Status == CallRunning {
 			l.saw(sawUnparked)
 		}
 		if closed && c.Call.Status != CallRunning {
@@ -596,7 +599,7 @@ func (l *life) fly(op operation) error {
 
 func (l *life) effect(op *operation) {
 	p, ok := op.command.(Perform)
-	if ok && !op.effect && !op.closed {
+	if ok && !op.effect && !op.closed && p.Call.Handle == "" { // with a handle it only asks
 		op.effect = true
 		l.book.call(p.Call.ID).effects++
 	}
@@ -850,6 +853,10 @@ func (l *life) end(i int, in *Input) {
 		case command.Call.Class == Resumable && l.chance(0.3):
 			l.saw(sawParked)
 			c.Parked = true
+		case command.Call.Class == Writes && l.chance(0.1):
+			l.effect(op) // which goes on without this process
+			in.Done = append(in.Done, Completion{Key: op.key, Events: []Payload{CallDetached{Call: command.Call.ID, Handle: "h"}}, More: true})
+			return
 		default:
 			l.effect(op)
 			c.Events = []Payload{l.result(command.Call)}

@@ -191,6 +191,7 @@ type CallState struct {
 	Attempt  int
 	Reserved Limits // for its child run, since it was first started
 	Decision Decision
+	Handle   string    // with which the tool asks what came of it, see [CallDetached]; empty: it cannot
 	Asks     CallAsked // what it asks the person while it runs; without a Question it asks nothing
 	Outcome  Outcome
 	Result   Result

@@ -28,9 +28,10 @@ import (
 //	fail KIND [asked=1m] [tokens=N]  the request ends without an answer; how long the provider asks to wait
 //	submit [c_1] JSON                a result is accepted
 //	wait c_1 [WORDS] | void c_1
-//	allow|deny c_1 …  done c_1 [RESULT]  err c_1 [RESULT]  cut c_1  changed c_1
+//	allow|deny c_1 …  done c_1 [RESULT]  err c_1 [RESULT]  cut c_1  unsure c_1  changed c_1
 //	instructs c_1 [RESULT]           it is done, and touched what has instructions of its own
 //	start c_1                        a start that nothing owes
+//	detached c_1 HANDLE              what carries a running call out can be asked for its outcome
 //	asks c_1 WORDS | answers c_1 [WORDS]  a call asks while it runs; the answer, or that it waits for none any more
 //	do [RESULT]                      allow and finish every open call in order
 //	park c_1 | unpark                what c_1 started waits for a person; a person has answered
@@ -411,6 +412,8 @@ func (p *player) line(line string) {
 	case "start":
 		c, _ := p.r.State.Turn.Call(CallID(first))
 		p.want(CallStarted{Call: CallID(first), Attempt: c.Attempt + 1})
+	case "detached":
+		p.step(Input{Done: []Completion{{Key: p.perform(CallID(first)), Events: []Payload{CallDetached{Call: CallID(first), Handle: tail}}, More: true}}})
 	case "asks":
 		p.step(Input{Done: []Completion{{Key: p.perform(CallID(first)), Events: []Payload{CallAsked{Call: CallID(first), Question: tail}}, More: true}}})
 	case "answers":
@@ -421,7 +424,7 @@ func (p *player) line(line string) {
 		p.want(f)
 	case "say":
 		p.want(Say(p.r.State, "said", Steer, []Part{Text(rest)}))
-	case "done", "err", "cut", "changed", "instructs":
+	case "done", "err", "cut", "unsure", "changed", "instructs":
 		p.settle(verb, CallID(first), tail)
 	case "do":
 		p.doAll(rest)
@@ -743,6 +746,8 @@ func (p *player) settle(verb string, id CallID, text string) {
 		f.Outcome, f.IsError = Failed, true
 	case "cut":
 		f.Outcome, f.IsError, text = Cut, true, p.r.State.Turn.Interrupt.CutText(strings.TrimPrefix(text, "ok"))
+	case "unsure":
+		f.Outcome, f.IsError = Unknown, true
 	case "changed":
 		f.Change, f.Files = Changed, []FileChange{{Path: text, Before: "b", After: "a"}}
 	case "instructs":

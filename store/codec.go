@@ -34,6 +34,7 @@ var kinds = []kind{
 	of[run.CallDecided]("call_decided"),
 	of[run.ApprovalInvalidated]("approval_invalidated"),
 	of[run.CallStarted]("call_started"),
+	of[run.CallDetached]("call_detached"),
 	of[run.CallAsked]("call_asked"),
 	of[run.CallAnswered]("call_answered"),
 	of[run.CallSettled]("call_settled"),

@@ -138,7 +138,7 @@ func TestTheNamesAndVersionsOnDisk(t *testing.T) {
 	t.Parallel()
 	want := strings.Fields(`
 		run_created/1 run_configured/1 prompted/1 said/1 withdrawn/1 request_started/1 request_failed/1 replied/1 observed/1
-		call_received/1 call_inspected/1 call_decided/1 approval_invalidated/1 call_started/1 call_asked/1 call_answered/1 call_settled/1 hook_started/1 hook_settled/1
+		call_received/1 call_inspected/1 call_decided/1 approval_invalidated/1 call_started/1 call_detached/1 call_asked/1 call_answered/1 call_settled/1 hook_started/1 hook_settled/1
 		resumed/1 told/1 submitted/1 interrupted/1 compacted/1 synthesized/1 turn_ended/1`)
 	var got []string
 	for _, e := range samples(plain) {

@@ -124,6 +124,12 @@ type Call struct {
 	// Output, if not nil, takes all of a result that may be large, as it comes; see
 	// [Result.Written].
 	Output io.Writer
+	// Handle is what Detach was given for this call in a process that has died since: the tool asks what came of it, and
+	// does not do it again. Empty: the call is made now.
+	Handle string
+	// Detach says that what carries the call out goes on when this process dies, and can be asked what came of it with a
+	// handle. When it returns nil the handle is durable. Nil: handles are not kept.
+	Detach func(ctx context.Context, handle string) error
 	// Ask asks the person something that the call needs to go on, and returns the answer. An error says that nobody
 	// waits for one any more. Nil: there is no person to ask.
 	Ask func(ctx context.Context, question string, options ...string) (answer string, err error)
@@ -137,6 +143,8 @@ type Result struct {
 	Content    []run.Part // text, images; bounded by the tool
 	IsError    bool
 	NotStarted bool // the call has done nothing
+	// Unknown: whether the call has done anything is not known. Content says why.
+	Unknown bool
 	// ExitCode is that of a command that has ended; nil: there is none.
 	ExitCode *int
 	Change   run.Change

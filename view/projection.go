@@ -44,6 +44,7 @@ type entry struct {
 	text      strings.Builder // of a streamed item
 	base      string          // of a carried text: what earlier answers said of it
 	inspected bool            // of a call that can run
+	detached  bool            // of a call that goes on without pawl
 	before    CallState       // of a waiting call: its state when it does not wait
 }
 
@@ -69,7 +70,7 @@ func From(s run.State) *Projection {
 		call := e.call()
 		call.inspect(run.CallInspected{Class: c.Class, Question: c.Question, Submits: c.Submits})
 		call.Decision, call.Attempt = c.Decision, c.Attempt
-		e.inspected = c.Status != run.CallNamed && c.Problem == ""
+		e.inspected, e.detached = c.Status != run.CallNamed && c.Problem == "", c.Handle != ""
 		switch {
 		case c.Status == run.CallAllowed:
 			call.State = Allowed
@@ -280,6 +281,8 @@ func (p *Projection) dispatch(e run.Event, first run.Interrupted) {
 		p.invalidated(f)
 	case run.CallStarted:
 		p.started(f)
+	case run.CallDetached:
+		p.called(f.Call).detached = true
 	case run.CallAsked:
 		e := p.called(f.Call)
 		p.note(1, e.item.Call.Title()+" · asks: "+OneLine(f.Question, MaxLine), Note{Kind: NoteAsked, Call: f.Call, Detail: f.Question})
@@ -362,7 +365,11 @@ func (p *Projection) resumed(f run.Resumed) {
 		c := e.call()
 		c.State, c.Tail = Allowed, ""
 		if c.Child == "" { // a sub-agent shows itself, and each answer to it resumes what waits for it
-			p.note(i+1, c.Title()+" · was running when pawl ended; running it again", Note{Kind: NoteResumed, Call: id})
+			again := "running it again"
+			if e.detached {
+				again = "asking what came of it"
+			}
+			p.note(i+1, c.Title()+" · was running when pawl ended; "+again, Note{Kind: NoteResumed, Call: id})
 		}
 	}
 	if f.Request {

@@ -18,7 +18,7 @@ import (
 func (r *Runner) perform(ctx context.Context, env tool.Env, op *operation, c run.CallState) {
 	env.Leads = op.leads
 	res, err := tool.Result{NotStarted: c.Class != run.Resumable}, error(nil)
-	if !r.gateClosed() {
+	if !r.gateClosed() || c.Handle != "" { // what goes on without pawl is told that the call is stopped
 		res, err = r.invoke(ctx, env, op, c)
 	} else if c.Class == run.Resumable { // an interrupt has won while the start was written, or the call was parked
 		r.interruptChild(c.ID)
@@ -36,6 +36,9 @@ func (r *Runner) perform(ctx context.Context, env tool.Env, op *operation, c run
 		op.result = nil
 	}
 	p := r.deliver(op.result, c, op.args.mode, res)
+	if res.Unknown {
+		p.Outcome, p.IsError = run.Unknown, true
+	}
 	p.JobRuns, p.Tools, p.Usage = env.Session.JobsRun(), env.Changes(), res.Usage
 	switch {
 	case stopped && res.NotStarted:
@@ -101,7 +104,9 @@ func (r *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.
 	}()
 	t, ok := r.tool(c.Tool) // the submission tool is never started
 	if !ok {                // it existed when the call was inspected; another release of pawl may have resumed the run
-		return tool.ErrorResult("The tool " + c.Tool + " no longer exists."), nil
+		res := tool.ErrorResult("The tool " + c.Tool + " no longer exists.")
+		res.Unknown = c.Handle != ""
+		return res, nil
 	}
 	hidden := r.hidden()
 	if c.Class == run.Writes {
@@ -109,7 +114,8 @@ func (r *Runner) invoke(ctx context.Context, env tool.Env, op *operation, c run.
 			return tool.ErrorResult(fmt.Sprintf("Nothing was done: the arguments contain %s, which stands for a value that you are not shown. The call would write it in the place of the value. Leave that part of the file unchanged, and edit around it.", mark)), nil
 		}
 	}
-	call := tool.Call{Run: r.id, ID: c.ID, Args: op.args.json, Sandbox: c.Decision.Sandbox,
+	call := tool.Call{Run: r.id, ID: c.ID, Args: op.args.json, Sandbox: c.Decision.Sandbox, Handle: c.Handle,
+		Detach:   func(ctx context.Context, handle string) error { return r.detach(ctx, op, c.ID, handle) },
 		Granted:  c.Decision.Source == byPerson || c.Decision.Source == "mode",
 		Progress: func(s string) { r.feed.show(view.Update{Progress: &view.Progress{Call: c.ID, Text: hidden.Hide(s)}}) }}
 	if op.result != nil {
@@ -151,6 +157,17 @@ func hide(v *secret.Values, parts []run.Part) {
 			hide(v, p.Result.Content)
 			p.Result.Diff = v.Hide(p.Result.Diff)
 		}
+	}
+}
+
+// detach records that a running call can be asked for its outcome with a handle.
+func (r *Runner) detach(ctx context.Context, op *operation, id run.CallID, handle string) error {
+	r.done <- run.Completion{Key: op.key, Events: []run.Payload{run.CallDetached{Call: id, Handle: handle}}, More: true}
+	select {
+	case <-op.detached:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

@@ -30,6 +30,7 @@ type operation struct {
 	result   *resultWriter   // stores the call's result; nil: it is not stored
 	asking   sync.Mutex      // held while the call waits for an answer
 	answers  chan []run.Part // to what it asks
+	detached chan struct{}   // of a call: gets a value when its [run.CallDetached] is durable
 }
 
 // errDisk is an error of the log: the run cannot continue in this process.
@@ -425,6 +426,9 @@ func (r *Runner) follow(b run.Batch, in run.Input, cancel []string, env tool.Env
 			if op.recorded != nil {
 				op.recorded <- struct{}{}
 			}
+			if _, is := c.Events[0].(run.CallDetached); is {
+				op.detached <- struct{}{}
+			}
 		default:
 			op.cancel(nil)
 			delete(r.ops, c.Key)
@@ -436,7 +440,7 @@ func (r *Runner) follow(b run.Batch, in run.Input, cancel []string, env tool.Env
 		r.ops[op.key] = op
 		switch c := c.(type) {
 		case run.Perform:
-			op.answers = make(chan []run.Part, 1)
+			op.answers, op.detached = make(chan []run.Part, 1), make(chan struct{}, 1)
 			op.leads, op.args, op.result = r.leads(c.Call.ID), r.arguments(c.Call.Call), r.resultWriter(c.Call)
 			go r.perform(ctx, env.ForCall(), op, c.Call)
 		case run.Hook:

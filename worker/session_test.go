@@ -398,3 +398,38 @@ func (a *asksTools) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.D
 	a.tools = append(a.tools, fmt.Sprintf("%s", req.Tools))
 	return a.Provider.Stream(ctx, req)
 }
+
+// A call that goes on without the process is asked for by the next one, with what was durable before its outcome was waited
+// for, and without another question. What cannot be asked any more is unknown.
+func TestADetachedCallIsTakenUpByTheNextProcess(t *testing.T) {
+	t.Parallel()
+	for handle, want := range map[string]string{"h1": "c_1 false asked with h1", "lost": "c_1 true nobody knows"} {
+		r := newRig(t, `{"calls":[{"tool":"edit","args":{"do":"apart `+handle+`"}}]}`)
+		d, dead := r.create(), make(chan struct{})
+		go func() {
+			defer close(dead)
+			_, _ = d.Run(context.Background(), prompt("go"))
+		}()
+		for did := range r.edit.begun {
+			if did == "detached" {
+				break
+			}
+		}
+		if log := r.log(r.mem); log[len(log)-1] != "call_detached" {
+			t.Errorf("it waits for the outcome when the log is %q", log)
+		}
+		r.crash()
+		r.w.Authorizer = authorizer(func(permission.Request) permission.Decision { return permission.Decision{Verdict: permission.Deny} })
+		r.play(`{"text":"Done.","repeat":true}`)
+		s := r.run(r.open())
+		if got := results(s); s.Turn.End.End != run.Completed || len(got) != 1 || got[0] != want {
+			t.Errorf("it ended %+v with %q, want %q", s.Turn.End, got, want)
+		}
+		if c := s.Turn.Account[0]; (c.Outcome == run.Unknown) != (handle == "lost") {
+			t.Errorf("with %s it settled as %s", handle, c.Outcome)
+		}
+		d.Interrupt(run.Interrupted{Cause: run.ByShutdown})
+		<-dead
+		_ = d.Close()
+	}
+}

@@ -30,7 +30,7 @@ import (
 
 // fake is a tool whose doings are told by its argument "do":
 //
-//	ok TEXT | ask WORD… (of the person, with answers to choose from) | fail TEXT | wait (until it is stopped) | deaf (does not stop) | sleep 1s | panic
+//	ok TEXT | apart (goes on without the process) | ask WORD… (of the person, with answers to choose from) | fail TEXT | wait (until it is stopped) | deaf (does not stop) | sleep 1s | panic
 type fake struct {
 	name  string
 	class run.Class
@@ -84,6 +84,19 @@ func (f *fake) Run(ctx context.Context, _ tool.Env, c tool.Call) (tool.Result, e
 			answers = append(answers, answer)
 		}
 		rest = strings.Join(answers, " ")
+	case "apart":
+		switch {
+		case c.Handle == "lost":
+			return tool.Result{Content: tool.ErrorResult("nobody knows").Content, IsError: true, Unknown: true}, nil
+		case c.Handle != "":
+			return tool.TextResult("asked with " + c.Handle), nil
+		}
+		if err := c.Detach(ctx, rest); err != nil {
+			return tool.ErrorResult(err.Error()), nil
+		}
+		f.begun <- "detached"
+		<-ctx.Done()
+		return tool.TextResult("stopped"), nil
 	case "fail":
 		return tool.ErrorResult(rest), nil
 	case "wait":
