@@ -368,7 +368,7 @@ func (r *Remote) connect(ctx context.Context, workspace string) (*link, error) {
 // open makes a connection.
 func (r *Remote) open(l *link, workspace string) {
 	defer close(l.made)
-	err := r.dial(l, workspace)
+	err := r.dial(l, workspace, nil)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil {
@@ -409,7 +409,8 @@ func inLine(err error) error {
 	return err
 }
 
-func (r *Remote) dial(l *link, workspace string) error {
+// dial makes the connection; with a handle it takes up the session that this names.
+func (r *Remote) dial(l *link, workspace string, h *handle) error {
 	ctx, end := context.WithCancelCause(r.all.ctx) // a transport may keep it: the stream of the old one ends with it
 	l.end = end
 	late := time.AfterFunc(r.startTimeout(), func() { end(fmt.Errorf("it did not answer within %v", r.startTimeout())) })
@@ -425,7 +426,7 @@ func (r *Remote) dial(l *link, workspace string) error {
 	}
 	var t sdk.Transport
 	if d.URL != "" {
-		t = r.remoteTransport(d)
+		t = r.remoteTransport(d, h)
 	} else {
 		if l.process, err = startProcess(r.all.ctx, d, workspace, &r.all.opt); err != nil {
 			return err
@@ -436,8 +437,13 @@ func (r *Remote) dial(l *link, workspace string) error {
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "pawl", Title: "pawl", Version: r.all.opt.Version}, r.clientOptions(l))
 	client.AddReceivingMiddleware(guard, refuseSampling)
+	addTasks(client)
 	addRoot(client, r.all.opt.Workspace)
-	l.session, err = client.Connect(ctx, t, nil)
+	var as *sdk.ClientSessionOptions
+	if h != nil {
+		as = &sdk.ClientSessionOptions{ProtocolVersion: h.Protocol}
+	}
+	l.session, err = client.Connect(ctx, t, as)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
 	}
@@ -461,6 +467,9 @@ func (r *Remote) clientOptions(l *link) *sdk.ClientOptions {
 			l.show(fmt.Sprint(p.Params.ProgressToken), progressWords(p.Params))
 		},
 		ElicitationHandler: func(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+			if u := l.forTask(req.Params.Meta); u != nil {
+				ctx = context.WithValue(ctx, callKey{}, u)
+			}
 			return r.elicit(ctx, l, req.Params)
 		},
 	}
@@ -500,18 +509,41 @@ func clip(s string, n int) string {
 
 var errCallTimeout = errors.New("the call took too long")
 
-// call calls a tool. When ctx is done the server is told, and a server on this machine is ended with
+// call calls a tool, or asks what became of a call. When ctx is done the server is told, and a server on this machine is ended with
 // all it has started, once no other call is under way: whether it has stopped the call cannot be known. notes are for
 // the model, beside the result.
-func (r *Remote) call(ctx context.Context, workspace, name string, c tool.Call) (res *sdk.CallToolResult, notes []string, err error) {
-	err = r.with(ctx, workspace, func(l *link) (err error) {
-		res, notes, err = r.callOver(ctx, l, name, c)
+func (r *Remote) call(ctx context.Context, workspace string, t *remoteTool, c tool.Call) (res *sdk.CallToolResult, notes []string, err error) {
+	var h *handle
+	over := func(l *link) (err error) {
+		res, notes, err = r.callOver(ctx, l, t, c, h)
 		return err
-	})
-	return res, notes, err
+	}
+	if c.Handle == "" {
+		err = r.with(ctx, workspace, over)
+	} else if h, err = taken(c.Handle); err == nil {
+		err = r.takeUp(ctx, workspace, h, over)
+	}
+	for began := time.Now(); ; {
+		lost, is := errors.AsType[outOfReach](err)
+		if !is {
+			return res, notes, err
+		}
+		if lost.task != h || lost.answered { // it was reached since
+			began = time.Now()
+		}
+		if h = lost.task; time.Since(began) > taskPatience {
+			return nil, notes, noOutcome{err}
+		}
+		select {
+		case <-time.After(usualPoll):
+		case <-ctx.Done():
+		}
+		err = r.takeUp(ctx, workspace, h, over)
+	}
 }
 
-func (r *Remote) callOver(ctx context.Context, l *link, name string, c tool.Call) (res *sdk.CallToolResult, notes []string, err error) {
+// callOver calls a tool over l; with a handle it asks for the task that this names.
+func (r *Remote) callOver(ctx context.Context, l *link, t *remoteTool, c tool.Call, h *handle) (res *sdk.CallToolResult, notes []string, err error) {
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	u := &underway{token: strconv.FormatInt(tokens.Add(1), 10), progress: c.Progress, ask: c.Ask, ctx: limited, patience: r.callTimeout()}
@@ -528,31 +560,34 @@ func (r *Remote) callOver(ctx context.Context, l *link, name string, c tool.Call
 	l.calls = append(l.calls, u)
 	l.mu.Unlock()
 
-	if l.process == nil && r.mirrors(name) {
-		r.listOnce(limited, l)
-	}
-	params := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: name, Arguments: c.Args}
-	params.SetProgressToken(u.token)
 	d := &delivery{}
 	calling := context.WithValue(context.WithValue(limited, callKey{}, u), deliveryKey{}, d)
-	if res, err = l.session.CallTool(calling, params); r.openPages(calling, l, err) {
-		res, err = l.session.CallTool(calling, params)
+	var task *serverTask
+	if h != nil {
+		task = &serverTask{ID: h.Task}
+	} else if res, err = r.callOnce(calling, l, t, c.Args, u.token); err == nil {
+		if task, err = begun(res); task != nil && c.Detach != nil {
+			_ = c.Detach(limited, r.handle(l, task.ID).String()) // an error is the end of limited: the task is cancelled
+		}
+	}
+	if task != nil {
+		res, err = r.awaitTask(calling, l, u, task)
 	}
 
 	l.mu.Lock()
 	l.calls = slices.DeleteFunc(l.calls, func(o *underway) bool { return o == u })
 	notes = u.notes
 	refused, answered := errors.AsType[*jsonrpc.Error](err)
-	answered = answered && refused.Message != notSent && !strings.HasPrefix(refused.Message, noAnswer)
+	answered = answered && refused.Message != notSent && !strings.HasPrefix(refused.Message, noAnswer) || task != nil
 	needed, _ := errors.AsType[*loginNeeded](err)
 	l.doomed = l.doomed || limited.Err() != nil && l.process != nil || err != nil && !answered && l.process == nil
 	last := l.doomed && len(l.calls) == 0
 	l.mu.Unlock()
 	stopped := limited.Err() != nil
-	lost := !stopped && needed == nil && l.lost(d, err)
+	lost := !stopped && needed == nil && task == nil && l.lost(d, err)
 	if last {
 		go func() {
-			if stopped && l.process != nil {
+			if stopped && l.process != nil && task == nil {
 				l.process.awaitCancelled()
 			}
 			l.close("a call was stopped, or the connection has failed")
@@ -565,11 +600,13 @@ func (r *Remote) callOver(ctx context.Context, l *link, name string, c tool.Call
 		return nil, notes, context.Cause(ctx)
 	case err != nil && l.process != nil && l.process.ending(err):
 		return nil, notes, fmt.Errorf("the server %s has ended while it worked on the call: %s. Whether the call has done anything is unknown; the next one starts the server again", r.Name, l.process.ended())
+	case task != nil && err != nil:
+		return nil, notes, err
 	case needed != nil:
 		return nil, notes, notCalled{fmt.Errorf("the server %s has not made the call: %w", r.Name, needed)}
 	case lost:
 		return nil, notes, notCalled{sessionLost{fmt.Errorf("the server %s has not taken the call: %w", r.Name, err)}}
-	case answered:
+	case answered && refused != nil:
 		return nil, notes, fmt.Errorf("the server %s has refused the call: %s", r.Name, refused.Message)
 	case err != nil:
 		if unreached, is := errors.AsType[*url.Error](err); is {
@@ -583,6 +620,23 @@ func (r *Remote) callOver(ctx context.Context, l *link, name string, c tool.Call
 		}
 	}
 	return res, notes, nil
+}
+
+// callOnce sends a call, once more if it needs a page to be opened before.
+func (r *Remote) callOnce(ctx context.Context, l *link, t *remoteTool, args json.RawMessage, token string) (*sdk.CallToolResult, error) {
+	if l.process == nil && r.mirrors(t.name) {
+		r.listOnce(ctx, l)
+	}
+	params := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: t.name, Arguments: args}
+	params.SetProgressToken(token)
+	if l.wantsTask(t) {
+		ctx = context.WithValue(ctx, asTaskKey{}, true)
+	}
+	res, err := l.session.CallTool(ctx, params)
+	if r.openPages(ctx, l, err) {
+		return l.session.CallTool(ctx, params)
+	}
+	return res, err
 }
 
 // notSent is the message of an error of the SDK that stands for one of the transport; it is of the type of what servers

@@ -30,6 +30,7 @@ type underway struct {
 	limit    *time.Timer     // fires when it has taken too long
 	patience time.Duration   // of limit: the time that a person takes does not count
 	notes    []string        // for the model: what was not answered
+	task     string          // that carries it out; empty: none
 	asking   sync.Mutex      // held while the server waits for an answer
 }
 
@@ -47,6 +48,18 @@ func (l *link) asking(ctx context.Context) *underway {
 		return nil
 	}
 	return l.calls[len(l.calls)-1]
+}
+
+// forTask returns the call of the task that metadata names; nil: there is none.
+func (l *link) forTask(m sdk.Meta) *underway {
+	of, _ := m[relatedTask].(map[string]any)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.calls, func(u *underway) bool { return u.task != "" && u.task == of["taskId"] })
+	if i < 0 {
+		return nil
+	}
+	return l.calls[i]
 }
 
 // Words with which a person answers the question of a server, beside values.

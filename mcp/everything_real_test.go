@@ -51,7 +51,7 @@ func TestRealServerWithEverything(t *testing.T) {
 				"get-resource-reference":   {`{"resourceType":"Text","resourceId":1}`, "demo://resource/dynamic/text/1"},
 				"gzip-file-as-resource":    {`{"name":"a","data":"data:text/plain,abc","outputType":"resource"}`, "application/gzip"},
 				"get-roots-list":           {`{}`, filepath.Base(s.opt.Workspace)},
-				"simulate-research-query":  {`{"topic":"x"}`, "task"}, // which pawl's client does not have
+				"simulate-research-query":  {`{"topic":"x"}`, "# Research Report: x"}, // as a task
 				"toggle-simulated-logging": {`{}`, "logging"},
 			} {
 				if _, text := s.call(t.Context(), "mcp__e__"+tool, want[0], toolCall(nil)); !strings.Contains(text, want[1]) {

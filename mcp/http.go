@@ -34,9 +34,9 @@ func staysThere(to *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// remoteTransport returns the transport to a server elsewhere.
-func (r *Remote) remoteTransport(d Definition) sdk.Transport {
-	client := &http.Client{Transport: &headers{r.all.base(), d.Headers, d.URL}}
+// remoteTransport returns the transport to a server elsewhere; with a handle, within the session that this names.
+func (r *Remote) remoteTransport(d Definition, h *handle) sdk.Transport {
+	client := &http.Client{Transport: &headers{r.all.base(), d.Headers, d.URL, h}}
 	if d.SSE {
 		return &sdk.SSEClientTransport{Endpoint: d.URL, HTTPClient: client, MaxEventSize: maxIncoming}
 	}
@@ -52,14 +52,23 @@ func (r *Remote) remoteTransport(d Definition) sdk.Transport {
 type headers struct {
 	base http.RoundTripper
 	add  map[string]string
-	url  string // of the server; empty: it may be any place
+	url  string  // of the server; empty: it may be any place
+	in   *handle // whose session there is already; nil: one is made
 }
 
 func (h *headers) RoundTrip(req *http.Request) (*http.Response, error) {
 	if own, err := url.Parse(h.url); h.url != "" && (err != nil || own.Host != req.URL.Host || own.Scheme != req.URL.Scheme) {
 		return nil, fmt.Errorf("it leads to another place, %s://%s: name that in its url if you want it", req.URL.Scheme, req.URL.Host)
 	}
+	if h.in != nil {
+		if res := h.in.welcome(req); res != nil {
+			return res, nil
+		}
+	}
 	req = req.Clone(req.Context())
+	if task, is := req.Context().Value(taskIDKey{}).(string); is && req.Header.Get("Mcp-Method") != "" {
+		req.Header.Set("Mcp-Name", task)
+	}
 	for name, value := range h.add {
 		req.Header.Set(name, value)
 	}

@@ -14,9 +14,12 @@ import (
 )
 
 // addRoot tells servers that ask which folder they are for.
-func addRoot(client *sdk.Client, workspace string) {
+func addRoot(client *sdk.Client, workspace string) { client.AddRoots(rootOf(workspace)) }
+
+// rootOf is the folder that servers are told which ask for which they are.
+func rootOf(workspace string) *sdk.Root {
 	root := url.URL{Scheme: "file", Path: filepath.ToSlash(workspace)}
-	client.AddRoots(&sdk.Root{URI: root.String(), Name: filepath.Base(workspace)})
+	return &sdk.Root{URI: root.String(), Name: filepath.Base(workspace)}
 }
 
 // addLegacy adds what a client says that it can do, and what it has for such servers: the logs of a server are shown
@@ -24,6 +27,7 @@ func addRoot(client *sdk.Client, workspace string) {
 func addLegacy(o *sdk.ClientOptions, l *link) {
 	o.Capabilities = &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{},
 		Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}}
+	o.Capabilities.AddExtension(tasksExtension, nil)
 	o.LoggingMessageHandler = func(_ context.Context, m *sdk.LoggingMessageRequest) {
 		words, is := m.Params.Data.(string)
 		if !is {

@@ -42,7 +42,7 @@ type listing struct {
 }
 
 // listingForm is raised when a listing has more than one that was remembered before: the server is asked again.
-const listingForm = 3
+const listingForm = 4
 
 // lateForm is the form of a listing without content: of a server for which no run waits again until it has listed its tools.
 const lateForm = -1

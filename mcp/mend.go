@@ -180,6 +180,7 @@ func number(id json.RawMessage) (n int64, other bool) {
 }
 
 func mendResult(result map[string]json.RawMessage) (changed bool) {
+	changed = keepTasks(result)
 	for key, part := range parts {
 		var entries []json.RawMessage
 		if result[key] == nil || string(result[key]) == "null" {

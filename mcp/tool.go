@@ -52,7 +52,9 @@ type remoteTool struct {
 	name   string // as the server calls it
 	spec   tool.Spec
 	reads  bool // the server says that it only reads
-	output func() (*schema.Compiled, error)
+	// detaches: the server says that a call may be a task; see [Remote.awaitTask]
+	detaches bool
+	output   func() (*schema.Compiled, error)
 }
 
 // tools returns the tools of the server that are offered, and those that are left out although
@@ -100,7 +102,8 @@ func (r *Remote) newTool(t *sdk.Tool) *remoteTool {
 		description = "A tool of the server " + r.Name + ", which says nothing of it."
 	}
 	n := &remoteTool{remote: r, name: t.Name, spec: tool.Spec{Name: Name(r.Name, t.Name), Description: visible.Strip(description), Schema: arguments, Server: r.Name},
-		reads: t.Annotations != nil && t.Annotations.ReadOnlyHint}
+		reads:    t.Annotations != nil && t.Annotations.ReadOnlyHint,
+		detaches: t.Meta[taskSupport] == "required" || t.Meta[taskSupport] == "optional"}
 	n.output = sync.OnceValues(func() (*schema.Compiled, error) {
 		if t.OutputSchema == nil {
 			return nil, nil
@@ -158,9 +161,15 @@ func (t *remoteTool) Run(ctx context.Context, env tool.Env, c tool.Call) (tool.R
 	if len(c.Args) == 0 {
 		c.Args = json.RawMessage("{}")
 	}
-	res, notes, err := t.remote.call(ctx, env.Workspace, t.name, c)
+	res, notes, err := t.remote.call(ctx, env.Workspace, t, c)
 	if err != nil {
-		r := tool.ErrorResult(strings.Join(append(notes, visible.Escape(err.Error())), "\n"))
+		said := visible.Escape(err.Error())
+		_, unknown := errors.AsType[noOutcome](err)
+		if unknown {
+			said = "The outcome of this call is unknown: " + said + ". It may have happened, in part or whole, or not. Look before you repeat it."
+		}
+		r := tool.ErrorResult(strings.Join(append(notes, said), "\n"))
+		r.Unknown = unknown
 		_, r.NotStarted = errors.AsType[notCalled](err)
 		if !r.NotStarted {
 			r.Change = run.MayChange
