@@ -119,6 +119,9 @@ var attacks = map[string]func(args []string) error{
 		}
 		return unix.Setns(fd, 0)
 	},
+	"exchange": func(args []string) error {
+		return unix.Renameat2(unix.AT_FDCWD, args[0], unix.AT_FDCWD, args[1], unix.RENAME_EXCHANGE)
+	},
 	"mount":     func([]string) error { return unix.Mount("none", ".", "tmpfs", 0, "") },
 	"remount":   func(args []string) error { return unix.Mount("none", args[0], "", unix.MS_REMOUNT|unix.MS_BIND, "") },
 	"unmount":   func(args []string) error { return unix.Unmount(args[0], unix.MNT_DETACH) },

@@ -140,6 +140,30 @@ func TestWhatRunsInsideChangesFilesAndNothingThatIsObeyed(t *testing.T) {
 	}
 }
 
+// Two names that are exchanged at once are seen as what they are then, with all that is below them.
+func TestWhatIsExchangedIsSeen(t *testing.T) {
+	t.Parallel()
+	s := containing(t)
+	attacker := s.attacker(t)
+	s.plan(t)
+	for name, c := range map[string]struct {
+		level  run.Confinement
+		script string
+		gone   string // what must not say evil
+	}{
+		"a folder with what programs obey":    {run.Inside, "mkdir -p e/v && echo evil > e/v/tasks.json && mv e/v e/.vscode && " + attacker + " attack exchange e sub", "sub/.vscode/tasks.json"},
+		"a folder with a repository":          {run.Inside, "mkdir f g && cd g && git init -q && git config core.fsmonitor evil && cd .. && " + attacker + " attack exchange g f", "f/.git/config"},
+		"a repository of an allowed command":  {run.Confined, "mkdir h i && cd i && git init -q && cd .. && " + attacker + " attack exchange i h && sleep 0.3 && git -C h config core.fsmonitor evil", "h/.git/config"},
+		"the name of a file that git obeys":   {run.Confined, "mkdir -p j/k && echo \"gitdir: $PWD/evil\" > j/x && echo x > j/.git && " + attacker + " attack exchange j/x j/.git", "j/.git"},
+		"a file that is exchanged for a link": {run.Inside, "mkdir l && echo evil > l/evil && ln -s l/evil n && echo x > m && mkdir o && " + attacker + " attack exchange n m && mv m .envrc", ".envrc"},
+	} {
+		o := s.unasked(t, c.level, c.script)
+		if got := s.read1(t, c.gone); strings.Contains(got, "evil") || o.status.Code != 0 {
+			t.Errorf("%s: %s is %q; it printed %q and is told %q", name, c.gone, got, o.printed, o.told)
+		}
+	}
+}
+
 // A readyWriter says when the first output comes.
 type readyWriter struct {
 	once  sync.Once

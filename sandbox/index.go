@@ -301,11 +301,11 @@ func (x *index) event(path string, came, isDir bool) {
 	}
 	if came {
 		x.written(path)
-		// Something else may be there by now; then that has an event of its own.
-		info, err := os.Lstat(path)
-		if x.isClosed(dir, err); err == nil {
-			x.enter(path, info.Mode().Type(), isDotGit(filepath.Base(dir)))
-		}
+	}
+	// Where a name has left another may be: of two that are exchanged each comes before the other leaves.
+	info, err := os.Lstat(path)
+	if x.isClosed(dir, err); err == nil {
+		x.enter(path, info.Mode().Type(), isDotGit(filepath.Base(dir)))
 	}
 	switch name {
 	case "HEAD", "objects", "refs", "commondir":
