@@ -280,7 +280,7 @@ func TestAHookIsLookedAtWhenItsTurnHasCome(t *testing.T) {
 		looked := false
 		s.Check = func(*Hook, string) error {
 			looked = true
-			if turn, err := env.Sandbox.Turn(ended, run.Inside); err == nil {
+			if turn, err := env.Sandbox.Turn(ended, run.Inside, false); err == nil {
 				turn.Leave()
 				t.Error("a command that runs unasked may run")
 			}

@@ -379,11 +379,29 @@ func (p *simpleCommand) changesRepository() bool {
 	return path.Base(p.program()) == "git" && !patches && !p.showsWhatGitCleans() && !p.info().reads && !commandOf("git", command).is(reads)
 }
 
+// namesWhatItMakes reports whether the files that p makes are among its words. What programs obey by themselves is taken
+// away when the command ends; until then git would take it in, and the history keeps it.
+func (t *evaluation) namesWhatItMakes(p *simpleCommand) bool {
+	if p.info().reads {
+		return true
+	}
+	if p.isFed() || slices.ContainsFunc(p.words, func(w word) bool { return w.kind != static }) {
+		return false
+	}
+	switch path.Base(p.program()) {
+	case "gzip", "gunzip", "bunzip2", "unxz", "xz", "bzip2", "zstd", "unzstd", "split", "csplit":
+		return false
+	case "mv":
+		return true
+	}
+	return !t.mayMakeLinks(p)
+}
+
 // keepsWork reports whether a git command of a script adds to the repository and loses nothing of it or of the
 // workspace, and nothing else in the script may run programs that are not known: the repository can be written then.
 func (t *evaluation) keepsWork(p *simpleCommand, s *script) bool {
 	command, rest := p.git()
-	if len(p.info().hazards) > 0 || p.isFed() || slices.ContainsFunc(s.unknown, func(what string) bool { return !strings.HasSuffix(what, bash.DocumentAsText) }) {
+	if slices.ContainsFunc(s.redirects, func(rd redirect) bool { return rd.writes && len(rd.places) != 1 }) || len(p.info().hazards) > 0 || p.isFed() || slices.ContainsFunc(s.unknown, func(what string) bool { return !strings.HasSuffix(what, bash.DocumentAsText) }) {
 		return false
 	}
 	texts := false // among its words, such as those of messages
@@ -399,9 +417,9 @@ func (t *evaluation) keepsWork(p *simpleCommand, s *script) bool {
 			return false
 		}
 		if path.Base(q.program()) == "git" {
-			return t.r.Runs != "" || t.r.Hooks != "" && runsHooks(q, q.info()) // what these do is not known
+			return t.r.Runs != "" || t.r.Hooks != "" && runsHooks(q, q.info()) || !q.info().reads && !q.changesRepository() // what these do is not known
 		}
-		return t.mayRunOthers(q, q.info()) || texts && (q.program() != "cat" || len(q.words) > 1)
+		return t.mayRunOthers(q, q.info()) || !t.namesWhatItMakes(q) || texts && (q.program() != "cat" || len(q.words) > 1)
 	}) {
 		return false
 	}

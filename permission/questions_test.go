@@ -177,6 +177,25 @@ func TestGitThatRunsOtherProgramsChangesNoRepositoryUnasked(t *testing.T) {
 	}
 }
 
+// What programs obey and a command makes is taken away when it ends; git takes it in before, so it adds unasked only
+// beside what names all that it makes.
+func TestGitAddsNothingUnaskedWhoseNameIsNotKnown(t *testing.T) {
+	t.Parallel()
+	for verdict, commands := range map[permission.Verdict][]string{
+		permission.Ask: {"tar xf a.tar", "unzip a.zip", "patch -p1 < a.patch", "git apply a.patch", "cp -r evil/. .", "mv evil/* .", "for f in a b; do cp -r evil/$f .; done", "git archive HEAD | tar x", "mkdir -p $X", "echo x > $X",
+			"tee $X < a", "install -D a b", "git ls-files -z | xargs -0 touch", "gunzip .envrc.gz", "split -l 1 a .en", "echo x > .envrc", "cp a .github/x.yml", "ln -s evil x"},
+		permission.Allow: {"cp a b", "mv a b", "touch a", "mkdir -p a/b", "sed -i s/a/b/ f", "chmod +x a", "echo x > a", "cd web", "git status", "ls | wc -l"},
+	} {
+		for _, command := range commands {
+			for _, and := range []string{" && git add -A && git commit -m x", "\ngit add -A"} {
+				if d := permission.Rules(nil).Decide(contained(command+and), permission.AcceptEdits); d.Verdict != verdict {
+					t.Errorf("%s%s: %s (%s)", command, and, d.Verdict, d.Reason)
+				}
+			}
+		}
+	}
+}
+
 // A deny rule for a command of a program holds whatever options stand before it, in every mode.
 func TestADenyRuleHoldsBehindOptionsOfTheProgram(t *testing.T) {
 	t.Parallel()

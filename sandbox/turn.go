@@ -14,7 +14,8 @@ import (
 
 // A Turn is that a command may run now: while a command runs that nobody was asked about and that changes the workspace
 // ([run.Inside]), none does that somebody was, and the other way round. The one would obey what the other makes before
-// it is taken away, and what that one makes would be taken for the other's. Commands of one kind run beside each other.
+// it is taken away, and what that one makes would be taken for the other's. Commands of one kind run beside each other; but one that
+// runs unasked and can change a repository runs alone, for git would take in what another makes, and keep it.
 //
 // It holds for all processes that work in the same repositories. What goes on after its call, as jobs and servers do, is
 // waited for by none.
@@ -39,9 +40,9 @@ func (t *Turn) Notes() []string {
 // come later; and one that all commands of a kind share.
 const gateLock, unaskedLock, askedLock = "gate.lock", "unasked.lock", "asked.lock"
 
-// Turn waits until a command may run at a level. What changes nothing may at once. The turn must be left when the command
-// has ended; a nil Turn is one too.
-func (p *Policy) Turn(ctx context.Context, level run.Confinement) (*Turn, error) {
+// Turn waits until a command may run at a level; repository is as in [Fence]. What changes nothing may at once. The turn must
+// be left when the command has ended; a nil Turn is one too.
+func (p *Policy) Turn(ctx context.Context, level run.Confinement, repository bool) (*Turn, error) {
 	nested := p != nil && p.options.Getenv("PAWL_RUN") != "" // it would wait for the command that it runs in
 	if p == nil || nested || level == run.ReadOnly || level == run.Trial {
 		return nil, nil
@@ -53,7 +54,7 @@ func (p *Policy) Turn(ctx context.Context, level run.Confinement) (*Turn, error)
 	t := &Turn{}
 	began := time.Now()
 	for _, key := range p.turns {
-		if err := t.take(ctx, p.options.StateDir, journalsDir(p.options.StateDir, key), own, other); err != nil {
+		if err := t.take(ctx, p.options.StateDir, journalsDir(p.options.StateDir, key), own, other, repository && level == run.Inside); err != nil {
 			t.Leave()
 			return nil, fmt.Errorf("its turn could not be waited for: %w", err)
 		}
@@ -84,13 +85,13 @@ func (p *Policy) TurnToWrite(ctx context.Context, path string) (*Turn, error) {
 	}
 	for ; path != "." && path != "/"; path = filepath.Dir(path) {
 		if p.options.IsObeyed(filepath.ToSlash(path)) {
-			return p.Turn(ctx, run.Confined)
+			return p.Turn(ctx, run.Confined, false)
 		}
 	}
 	return nil, nil
 }
 
-func (t *Turn) take(ctx context.Context, state, dir, own, other string) error {
+func (t *Turn) take(ctx context.Context, state, dir, own, other string, alone bool) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return inWords(err)
 	}
@@ -100,18 +101,22 @@ func (t *Turn) take(ctx context.Context, state, dir, own, other string) error {
 		if err != nil {
 			return inWords(err)
 		}
-		if files[i] = f; i < 2 {
+		if files[i] = f; i == 0 || i == 1 && !alone {
 			defer f.Close()
 			defer unlockFile(f) // a process that is just being started may have it open too
+			continue
 		}
+		t.held = append(t.held, f)
 	}
-	t.held = append(t.held, files[2])
-	for _, f := range files[:2] {
+	for i, f := range files {
+		if i == 2 && !alone {
+			return shareFile(f) // nobody can have it alone without the gate
+		}
 		if err := lockPatiently(ctx, f); err != nil {
 			return err
 		}
 	}
-	return shareFile(files[2]) // nobody can have it alone without the gate
+	return nil
 }
 
 // lockPatiently locks a file as soon as no other has it.

@@ -21,7 +21,7 @@ func TestCommandsThatRunUnaskedAndOthersTakeTurns(t *testing.T) {
 	cancel(stop)
 	now := func(level run.Confinement) (leave func(), ok bool) {
 		t.Helper()
-		turn, err := other.Turn(ended, level)
+		turn, err := other.Turn(ended, level, false)
 		if err != nil && !errors.Is(err, stop) {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func TestCommandsThatRunUnaskedAndOthersTakeTurns(t *testing.T) {
 	}
 	asked := []run.Confinement{run.Confined, run.WithNetwork, run.Unconfined}
 	for _, level := range append(asked, run.Inside) {
-		turn, err := mine.Turn(t.Context(), level)
+		turn, err := mine.Turn(t.Context(), level, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,8 +49,34 @@ func TestCommandsThatRunUnaskedAndOthersTakeTurns(t *testing.T) {
 		}
 	}
 
+	// One that runs unasked and can change the repository runs beside none, and none beside it.
+	for _, level := range append(asked, run.Inside) {
+		for _, alone := range []bool{true, false} {
+			turn, err := mine.Turn(t.Context(), level, !alone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			second, err := other.Turn(ended, run.Inside, alone)
+			if second.Leave(); err == nil {
+				t.Errorf("beside %q one runs unasked that git's work must not meet: first %t", level, !alone)
+			}
+			turn.Leave()
+		}
+	}
+	git, err := mine.Turn(t.Context(), run.Inside, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range append(asked, run.Inside) {
+		if leave, ok := now(l); ok {
+			leave()
+			t.Errorf("beside git's work that nobody was asked about one at %q runs", l)
+		}
+	}
+	git.Leave()
+
 	// Nor is a file written that programs obey, by whatever name, while one runs unasked; others are.
-	unasked, err := mine.Turn(t.Context(), run.Inside)
+	unasked, err := mine.Turn(t.Context(), run.Inside, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,13 +96,13 @@ func TestCommandsThatRunUnaskedAndOthersTakeTurns(t *testing.T) {
 	}
 
 	// One that waits has its turn before those that come later.
-	first, err := mine.Turn(t.Context(), run.Inside)
+	first, err := mine.Turn(t.Context(), run.Inside, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := make(chan func(), 1)
 	go func() {
-		turn, err := mine.Turn(t.Context(), run.Confined)
+		turn, err := mine.Turn(t.Context(), run.Confined, false)
 		if err != nil {
 			t.Error(err)
 		}

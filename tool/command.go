@@ -57,7 +57,8 @@ func RunCommand(ctx context.Context, env Env, c Command) (Ran, error) {
 	}
 	command := proc.Command{Argv: argv, Dir: env.Workspace, Memory: c.Options.Memory, Disk: c.Options.Disk,
 		Env: append(append(c.Options.childEnv(os.Environ(), env.Workspace), c.Env...), "PAWL_RUN="+string(env.Run))}
-	turn, err := env.Sandbox.Turn(ctx, c.Sandbox)
+	is := permission.Classify(line)
+	turn, err := env.Sandbox.Turn(ctx, c.Sandbox, is.Repository)
 	if err != nil {
 		return Ran{}, err
 	}
@@ -67,7 +68,7 @@ func RunCommand(ctx context.Context, env Env, c Command) (Ran, error) {
 			return Ran{}, err
 		}
 	}
-	fence := c.Options.fence(env, permission.Classify(line))
+	fence := c.Options.fence(env, is)
 	fence.Owns = c.Owns
 	command, session, err := env.Sandbox.Start(command, c.Sandbox, fence)
 	if err != nil {

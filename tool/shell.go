@@ -372,7 +372,7 @@ func (a *shellArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 	if !a.Background && (is.Class == run.Reads || c.Sandbox == run.Trial) {
 		change = run.NoChange
 	}
-	turn, err := env.Sandbox.Turn(ctx, c.Sandbox)
+	turn, err := env.Sandbox.Turn(ctx, c.Sandbox, is.Repository)
 	if err != nil {
 		return notStarted("the command was not started: " + err.Error()), nil
 	}

@@ -51,7 +51,7 @@ func at(t *testing.T, env tool.Env, level run.Confinement, command string) strin
 func TestAFileThatProgramsObeyIsWrittenWhenNoCommandRunsUnasked(t *testing.T) {
 	t.Parallel()
 	env := confinedEnv(t)
-	unasked, err := env.Sandbox.Turn(t.Context(), run.Inside)
+	unasked, err := env.Sandbox.Turn(t.Context(), run.Inside, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestAFileThatProgramsObeyIsWrittenWhenNoCommandRunsUnasked(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	for {
-		turn, err := env.Sandbox.Turn(over, run.Inside)
+		turn, err := env.Sandbox.Turn(over, run.Inside, false)
 		if turn.Leave(); err != nil {
 			break // the other one waits, and is the next
 		}
