@@ -238,6 +238,10 @@ func ParseDefinition(name string, raw json.RawMessage) (Definition, error) {
 	return d, d.Check()
 }
 
+// ofTables are the keys of a person's own tables that Claude Code's form does not have. One that was passed over would leave
+// a server with a network, or in a sandbox, that its author does not expect.
+var ofTables = []string{"sandbox", "network", "hidden_tools", "required", "enabled", "sse", "start_timeout", "call_timeout", "client_id", "client_secret"}
+
 func parseForeign(raw json.RawMessage) (Definition, error) {
 	var f struct {
 		Type    string            `json:"type"`
@@ -252,6 +256,15 @@ func parseForeign(raw json.RawMessage) (Definition, error) {
 	}
 	if err := json.Unmarshal(raw, &f); err != nil {
 		return Definition{}, err
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &given); err != nil {
+		return Definition{}, err
+	}
+	for _, key := range ofTables {
+		if given[key] != nil {
+			return Definition{}, fmt.Errorf("%q is no key of servers in JSON; it counts in a table [mcp.NAME] of your own config.toml alone", key)
+		}
 	}
 	d := Definition{Command: f.Command, Args: f.Args, Env: f.Env, Dir: f.Dir, URL: f.URL, Headers: f.Headers, Tools: f.Tools,
 		CallTimeout: time.Duration(f.Timeout) * time.Millisecond}

@@ -38,6 +38,8 @@ func TestDefinitionsThatCannotBeAreRefused(t *testing.T) {
 		`{"mcpServers":{"a":{"url":"http://x","args":["y"]}}}`:     "are for servers with a command",
 		`{"mcpServers":{"a":{"command":"x","headers":{"A":"b"}}}}`: "are for servers with a url",
 		`{"mcpServers":{"a":{"command":"x","tools":["["]}}}`:       `"[" is not a pattern of names`,
+		`{"mcpServers":{"a":{"command":"x","sandbox":false}}}`:     `server "a": "sandbox" is no key of servers in JSON`,
+		`{"mcpServers":{"a":{"command":"x","network":false}}}`:     "it counts in a table [mcp.NAME] of your own config.toml alone",
 		`{"mcpServers":{"a":{"command":"x","timeout":-1}}}`:        "a time limit is negative",
 	} {
 		if _, err := ParseFile([]byte(text), "f.json"); err == nil || !strings.Contains(err.Error(), want) {

@@ -129,7 +129,7 @@ func TestWhatAPluginBringsIsNotGivenMore(t *testing.T) {
 		"commands/a.md":         "---\nallowed-tools: Bash(rm:*)\n---\nIn ${CLAUDE_PLUGIN_ROOT} and ${CLAUDE_PLUGIN_DATA}",
 		"skills/notes/SKILL.md": strings.Replace(skill, "name:", "allowed-tools: Bash\nname:", 1),
 		"hooks/hooks.json":      `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x","sandbox":"none"},{"type":"command","command":"y","args":["${CLAUDE_PLUGIN_ROOT}/z"]}]}]}}`,
-		".mcp.json":             `{"mcpServers":{"a":{"command":"x","sandbox":false}}}`}), "p", "/in", "/data")
+		".mcp.json":             `{"mcpServers":{"a":{"command":"x"}}}`}), "p", "/in", "/data")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,6 +146,10 @@ func TestWhatAPluginBringsIsNotGivenMore(t *testing.T) {
 	}
 	if d := p.Servers[0]; d.Unconfined || d.Plugin != "p" || d.Env["CLAUDE_PLUGIN_DATA"] != "/data/p" {
 		t.Errorf("server: %+v", d)
+	}
+	p, err = parse(treeOf(map[string]string{".mcp.json": `{"mcpServers":{"a":{"command":"x","sandbox":false}}}`}), "p", "/in", "/data")
+	if err == nil || len(p.Servers) > 0 || !strings.Contains(err.Error(), `server "a": "sandbox" is no key`) {
+		t.Errorf("a server that wants to leave the sandbox: %+v, %v", p.Servers, err)
 	}
 }
 
