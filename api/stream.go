@@ -157,9 +157,12 @@ func (o *eventWriter) text(t string) {
 
 // event writes an event; without an id, if it is 0.
 func (o *eventWriter) event(id int64, data any) error {
-	b, err := json.Marshal(data) // escapes line ends
-	if err != nil {
-		return err
+	b, ok := data.(json.RawMessage)
+	if !ok {
+		var err error
+		if b, err = json.Marshal(data); err != nil { // it escapes line ends
+			return err
+		}
 	}
 	line := "data: " + string(b) + "\n\n"
 	if id > 0 {
@@ -186,6 +189,31 @@ type feed struct {
 	mu      sync.Mutex
 	streams int
 	subs    map[chan struct{}]bool
+	wakes   int64 // how often the streams were woken
+
+	// What was read last, for all streams that are as far: the events after a position, as they were when the streams had
+	// been woken so often. Who writes more of them wakes the streams after that.
+	read    sync.Mutex
+	after   int64
+	since   int64
+	current []fact
+}
+
+// facts returns what read returns for a position. It is read once for all streams that are woken together.
+func (f *feed) facts(after int64, read func() ([]fact, error)) ([]fact, error) {
+	f.mu.Lock()
+	wakes := f.wakes
+	f.mu.Unlock()
+	f.read.Lock()
+	defer f.read.Unlock()
+	if f.since == wakes && f.after == after && wakes > 0 {
+		return f.current, nil
+	}
+	facts, err := read()
+	if err == nil {
+		f.after, f.since, f.current = after, wakes, facts
+	}
+	return facts, err
 }
 
 // pollFeed is how often the store is read for what other processes have written, while a
@@ -244,6 +272,7 @@ func (f *feed) subscribe() (<-chan struct{}, func()) {
 func (f *feed) wake() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.wakes++
 	for c := range f.subs {
 		select {
 		case c <- struct{}{}:
@@ -328,12 +357,12 @@ func (s *Server) followTasks(ctx context.Context, in *BoardInput) (source, int64
 			now = false
 			return []fact{{after, PositionLine{"position"}}}, nil
 		}
-		return s.boardFacts(ctx, after)
+		return s.feed.facts(after, func() ([]fact, error) { return s.boardFacts(ctx, after) })
 	}
 	return source{facts: facts, changed: changed}, after, done, nil
 }
 
-// boardFacts returns the next events of all tasks.
+// boardFacts returns the next events of all tasks, encoded.
 func (s *Server) boardFacts(ctx context.Context, after int64) ([]fact, error) {
 	entries, err := s.board.Feed(ctx, after, pageLength)
 	last := map[task.ID]int{}
@@ -351,7 +380,11 @@ func (s *Server) boardFacts(ctx context.Context, after int64) ([]fact, error) {
 				line.Card = &forms.TaskListOf([]task.Summary{sum}, "").Items[0]
 			}
 		}
-		facts[i] = fact{e.Position, line}
+		b, lerr := json.Marshal(line) // it escapes line ends
+		if lerr != nil {
+			return facts[:i], lerr
+		}
+		facts[i] = fact{e.Position, json.RawMessage(b)}
 	}
 	return facts, err
 }
