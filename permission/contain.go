@@ -57,7 +57,7 @@ func (t *evaluation) contain(s *script) {
 	}
 	if what := t.needsMore(s); asks && what != "" && (!networked || hosts != nil || what == needsNetwork) {
 		if hosts != nil && what == needsNetwork {
-			what += ", limited to " + oneLine(strings.Join(hosts, ", "))
+			what += ", limited to " + network.Limit(hosts)
 		}
 		for i := range t.parts {
 			if p := &t.parts[i]; p.Verdict == Ask && (!networked || p.Kind != kindSandbox) {

@@ -3,6 +3,7 @@ package permission
 import (
 	"strings"
 
+	"pawl/permission/network"
 	"pawl/run"
 )
 
@@ -23,7 +24,7 @@ func (t *evaluation) sandbox() {
 	}
 	rule := "with sandbox \"" + string(wanted) + "\" covers every part of it"
 	if hosts := wanted.Hosts(); hosts != nil {
-		text = "the network, limited to " + oneLine(strings.Join(hosts, ", "))
+		text = "the network, limited to " + network.Limit(hosts)
 		rule = "opens that for all of it"
 	}
 	switch {

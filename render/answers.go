@@ -6,6 +6,7 @@ import (
 	"pawl/approval"
 	"pawl/internal/visible"
 	"pawl/permission"
+	"pawl/permission/network"
 	"pawl/run"
 )
 
@@ -101,7 +102,7 @@ func RuleText(r permission.Rule) string {
 		text += " (with the network)"
 	}
 	if hosts := r.Sandbox.Hosts(); hosts != nil {
-		text += " (with the network, limited to " + visible.Escape(strings.Join(hosts, ", ")) + ")"
+		text += " (with the network, limited to " + network.Limit(hosts) + ")"
 	}
 	return text
 }

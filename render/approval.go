@@ -9,6 +9,7 @@ import (
 	"pawl/approval"
 	"pawl/internal/visible"
 	"pawl/permission"
+	"pawl/permission/network"
 	"pawl/run"
 	"pawl/runlog"
 	"pawl/view"
@@ -74,7 +75,7 @@ func (s Style) LiftedLines(a approval.Approval, width int) []string {
 	case a.Request.Sandbox == run.WithNetwork:
 		words, paint = "runs with the network open", Warning
 	case hosts != nil:
-		words, paint = "runs with the network, limited to "+visible.Escape(strings.Join(hosts, ", ")), Warning
+		words, paint = "runs with the network, limited to "+network.Limit(hosts), Warning
 	default:
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"pawl/internal/lazy"
 	"pawl/internal/text"
+	"pawl/internal/visible"
 )
 
 //go:embed networks.txt
@@ -99,6 +100,20 @@ func Reaches(hosts []string, host, port string) (ok, named bool) {
 		ok, named = true, named || s.IsNamed(h) && (itsPort != "" || notAddress == nil)
 	}
 	return ok, named
+}
+
+// Limit says in one line which hosts a network is limited to, and of a name with a port that it may be one of the person's own
+// network; see [Reaches].
+func Limit(hosts []string) string {
+	all := make([]string, len(hosts))
+	for i, h := range hosts {
+		all[i] = visible.Escape(h)
+		name, port := CutPort(h)
+		if _, numeric := LooseAddr(strings.Trim(name, "[]")); port != "" && !numeric && name != "localhost" && !strings.Contains(name, "*") {
+			all[i] += " (which may be in your own network)"
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // MayDial returns an error that says why a command may not be connected to an address, for the host that it named.

@@ -67,9 +67,19 @@ func TestWhatHandsOutKeysIsNotProposed(t *testing.T) {
 	}
 }
 
+// A name with a port may lead to this machine or near it, which a person has to know who is asked about it.
+func TestWhatMayBeNearIsSaid(t *testing.T) {
+	t.Parallel()
+	got := network.Limit([]string{"example.com", "evil.example:6379", "*.example.com:8443", "127.0.0.1:80", "[::1]:5432", "localhost:3000", "*", "a\x1b.org"})
+	if want := `example.com, evil.example:6379 (which may be in your own network), *.example.com:8443, 127.0.0.1:80, [::1]:5432, localhost:3000, *, a\u001b.org`; got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestWhatIsNoHostIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, bad := range []string{"", "https://example.com", "example.com/x", "a b.org", "a,b.org", "*.com", "*x.org", "a..org", "ex\u0430mple.com", "a.org:x", "a.org:0", "a.org:123456", "nowhere", "a\n.org", "user@a.org", strings.Repeat("a.", 200) + "org"} {
+	for _, bad := range []string{"", "https://example.com", "example.com/x", "a b.org", "a,b.org", "*.com", "*x.org", "a..org", "ex\u0430mple.com", "a.org:x", "a.org:0", "a.org:123456", "nowhere", "a\n.org", "user@a.org", strings.Repeat("a.", 200) + "org",
+		"2130706433:80", "0x7f.1", "127.1:80", "0177.0.0.1:5432", "127.0.0.1.:80", "2852039166", "1.2.3.4.5:80", "*.0x7f"} {
 		if hosts, err := network.Hosts([]string{bad}); err == nil {
 			t.Errorf("%q was taken as %q", bad, hosts)
 		} else if bad == "nowhere" && !strings.HasSuffix(err.Error(), "one of the sets npm, yarn, pypi, go, crates, gems, composer, github") {

@@ -136,6 +136,7 @@ func CheckPattern(pattern string) error {
 	}
 	host, port := CutPort(pattern)
 	name := strings.TrimPrefix(host, "*.")
+	a, numeric := LooseAddr(name)
 	switch {
 	case strings.Contains(pattern, "/"):
 		return errors.New("rules for the web name a host, without a scheme or a path: write fetch(example.com)")
@@ -145,6 +146,11 @@ func CheckPattern(pattern string) error {
 		return errors.New("* stands for whole names before a domain only: write *.example.com")
 	case name == "" || strings.Contains(name, "..") || !strings.HasPrefix(host, "[") && !consistsOf(strings.ToLower(name), hostChars):
 		return errors.New("not a host: write example.com, *.example.com or localhost:3000")
+	case numeric && !strings.Contains(name, ":") && name != a.String():
+		if !a.IsValid() {
+			return errors.New("neither a host nor an address")
+		}
+		return fmt.Errorf("it is the address %s in another spelling: write that", a)
 	case host != name && !strings.Contains(name, ".") && name != "localhost":
 		return fmt.Errorf("*.%s would be every host of a whole domain; name one below it", name)
 	case port != "" && !allDigits(port):

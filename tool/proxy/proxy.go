@@ -136,10 +136,19 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodConnect && r.URL.Path == "" && r.URL.User == nil:
 		p.connect(w, r)
 	case r.Method != http.MethodConnect && r.URL.Scheme == "http" && r.URL.Host != "":
-		p.forward.ServeHTTP(w, r)
+		p.pass(w, r)
 	default:
 		http.Error(w, "pawl: this is a proxy: it takes CONNECT, and requests with a whole http: address", http.StatusBadRequest)
 	}
+}
+
+// pass passes a request on to the host of its address. Of other protocols that it may ask for WebSocket alone is begun: in
+// HTTP/2 each request would name a host of its own.
+func (p *Proxy) pass(w http.ResponseWriter, r *http.Request) {
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		r.Header.Del("Upgrade")
+	}
+	p.forward.ServeHTTP(w, r)
 }
 
 // say answers a request that is not served.
@@ -283,7 +292,7 @@ func (p *Proxy) serveRequests(client net.Conn, r io.Reader, host string) {
 		if strings.Contains(host, ":") {
 			r.URL.Host = "[" + host + "]"
 		}
-		p.forward.ServeHTTP(w, r)
+		p.pass(w, r)
 	})).Serve(l)
 }
 

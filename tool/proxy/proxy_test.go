@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"pawl/permission/network"
 	"pawl/tool/proxy"
 )
 
@@ -163,6 +164,81 @@ func TestANameLeadsToNoPrivateAddress(t *testing.T) {
 		if (code == 200 && body == "inner") != c.ok {
 			t.Errorf("%s with %s at %q: %d %q %v", c.host, c.hosts, c.leads, code, body, err)
 		}
+	}
+}
+
+// However this machine or a cloud's metadata service is spelled, a network of all hosts does not have it: also with a
+// resolver that reads numbers as addresses.
+func TestNoSpellingLeadsToThisMachine(t *testing.T) {
+	t.Parallel()
+	reached := func(where string) http.Handler {
+		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error(where + " was reached") })
+	}
+	server := httptest.NewServer(reached("127.0.0.1"))
+	defer server.Close()
+	port := portOf(t, server.URL)
+	if l, err := net.Listen("tcp", "[::1]:"+port); err == nil {
+		six := &httptest.Server{Listener: l, Config: &http.Server{Handler: reached("::1")}}
+		six.Start()
+		defer six.Close()
+	}
+	numbers := func(_ context.Context, host string) ([]netip.Addr, error) {
+		if strings.HasSuffix(strings.TrimSuffix(host, "."), "localhost") {
+			return toLoopback(nil, host)
+		}
+		if a, _ := network.LooseAddr(host); a.IsValid() {
+			return []netip.Addr{a}, nil
+		}
+		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	}
+	_, at := start(t, numbers, "*", "*.localhost:"+port, "*.1:"+port)
+	for _, host := range []string{
+		"127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "017700000001", "0", "0.0.0.0", "127.0.0.1.", "[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:ffff:7f00:0001]", "[::127.0.0.1]",
+		"[::1%25lo]", "[::1%lo]", "[fe80::1%25lo]", "[::ffff:127.0.0.1%25lo]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "localhost", "LOCALHOST", "localhost.", "a.localhost", "ip6-localhost", "127.0.0.1%00.example.com", "127。0。0。1",
+		"169.254.169.254", "2852039166", "0xa9fea9fe", "[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]", "[fd00:ec2::254]", "metadata.google.internal",
+	} {
+		for _, p := range []string{port, "80", "443"} {
+			for _, request := range []string{"CONNECT %[1]s:%[2]s HTTP/1.1\r\nHost: example.com\r\n\r\nGET / HTTP/1.1\r\nHost: example.com\r\n\r\n", "GET http://%[1]s:%[2]s/ HTTP/1.1\r\nHost: example.com\r\n\r\n"} {
+				if answer := raw(t, at, fmt.Sprintf(request, host, p)); !strings.HasPrefix(answer, "HTTP/1.1 4") && !strings.HasPrefix(answer, "HTTP/1.1 502") {
+					t.Errorf("%s at %s: %.100q", host, p, answer)
+				}
+			}
+		}
+	}
+}
+
+// Without TLS no other protocol is begun in which requests name hosts of their own.
+func TestNoOtherProtocolIsBegunInARequest(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		asked = append(asked, r.Header.Get("Upgrade")+r.Header.Get("HTTP2-Settings"))
+		mu.Unlock()
+		if r.Header.Get("Upgrade") == "" {
+			return
+		}
+		c, _, _ := w.(http.Hijacker).Hijack()
+		fmt.Fprintf(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", r.Header.Get("Upgrade"))
+		c.Close()
+	}))
+	defer server.Close()
+	port := portOf(t, server.URL)
+	_, at := start(t, toLoopback, "example.com:"+port)
+	for upgrade, want := range map[string]string{"h2c": "200", "TLS/1.0": "200", "h2c, websocket": "200", "websocket": "101", "WebSocket": "101"} {
+		answer := raw(t, at, "GET http://example.com:"+port+"/ HTTP/1.1\r\nHost: example.com\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: "+upgrade+"\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n")
+		if !strings.HasPrefix(answer, "HTTP/1.1 "+want) {
+			t.Errorf("%s: %q", upgrade, answer)
+		}
+	}
+	if answer := raw(t, at, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"); strings.HasPrefix(answer, "HTTP/1.1 2") {
+		t.Errorf("HTTP/2 with the proxy: %q", answer)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if slices.ContainsFunc(asked, func(a string) bool { return a != "" && !strings.EqualFold(a, "websocket") }) {
+		t.Errorf("the server was asked for %q", asked)
 	}
 }
 
