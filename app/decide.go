@@ -8,6 +8,7 @@ import (
 	"pawl/approval"
 	"pawl/config"
 	"pawl/inbox"
+	"pawl/permission"
 	"pawl/request"
 	"pawl/run"
 	"pawl/runlog"
@@ -35,6 +36,11 @@ func (w *Workspace) approvals(d *worker.Worker, s run.State) ([]approval.Approva
 			e, err := j.Explain()
 			if err != nil {
 				return nil, err
+			}
+			for i, p := range e.Parts {
+				if p.Verdict == permission.Ask && j.Intent.Hint != "" {
+					e.Parts[i].Reason += "; " + j.Intent.Hint
+				}
 			}
 			answered, err := w.Stored(context.Background(), of.Created.Run, c.ID)
 			if err != nil {

@@ -429,7 +429,7 @@ func TestToolsOfAServerAreCalled(t *testing.T) {
 	}
 	in, err := tools["mcp__good__echo"].Inspect(tool.Env{}, json.RawMessage(`{"message":"hi","n":2}`))
 	if err != nil || in.Class != run.Writes || in.Arguments["message"] != "hi" || in.Arguments["n"] != "2" ||
-		in.Title != `good: echo {"message":"hi","n":2} (the server says that it only reads)` {
+		in.Title != `good: echo {"message":"hi","n":2}` || in.Hint != "the server says that it only reads" {
 		t.Errorf("intent %+v, %v", in, err)
 	}
 	if _, text := s.call(t.Context(), "mcp__good__echo", `{"message":"hi"}`, tool.Call{}); text != "hi" {

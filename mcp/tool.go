@@ -119,14 +119,14 @@ func (r *Remote) newTool(t *sdk.Tool) *remoteTool {
 
 func (t *remoteTool) Spec() tool.Spec { return t.spec }
 
-// Inspect says that the call may do anything: what a server says of itself allows nothing, it only
-// stands in the question.
+// Inspect says that the call may do anything: what a server says of itself allows nothing, it is only
+// a hint in the question.
 func (t *remoteTool) Inspect(_ tool.Env, args json.RawMessage) (tool.Intent, error) {
-	title := t.remote.Name + ": " + t.name + " " + arguments(args)
+	in := tool.Intent{Class: run.Writes, Title: strings.TrimSpace(t.remote.Name + ": " + t.name + " " + arguments(args)), Arguments: fields(args)}
 	if t.reads {
-		title += " (the server says that it only reads)"
+		in.Hint = "the server says that it only reads"
 	}
-	return tool.Intent{Class: run.Writes, Title: strings.TrimSpace(title), Arguments: fields(args)}, nil
+	return in, nil
 }
 
 // fields returns arguments as rules see them.

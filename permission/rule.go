@@ -119,6 +119,9 @@ func ParseRule(text string) (Rule, error) {
 		} else if tool == "*" {
 			return Rule{}, fmt.Errorf("rule %q: a rule is for one tool, such as shell or edit, and mode bypass is for all", text)
 		}
+		if strings.HasPrefix(tool, serverPrefix) {
+			return Rule{}, fmt.Errorf("rule %q: name a tool of a server, mcp__SERVER__TOOL, or all of them, mcp__SERVER__*", text)
+		}
 		return Rule{}, fmt.Errorf("rule %q: %q is not the name of a tool; write Tool or Tool(pattern)", text, tool)
 	}
 	if tool == networkTool {

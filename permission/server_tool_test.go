@@ -65,9 +65,9 @@ func TestRulesForToolsOfServers(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"mcp__hub":              "name a tool of a server",
-		"mcp__*":                "is not the name of a tool",
-		"mcp__hub__get_*":       "is not the name of a tool",
-		"mcp__*__x":             "is not the name of a tool",
+		"mcp__*":                "name a tool of a server",
+		"mcp__hub__get_*":       "name a tool of a server",
+		"mcp__*__x":             "name a tool of a server",
 		"mcp__hub__x(acme)":     `"acme" is no argument with its value`,
 		"mcp__hub__x(=acme)":    "is no argument with its value",
 		"mcp__hub__x(o*=acme)":  `"o*=acme" is no argument with its value`,

@@ -108,6 +108,8 @@ type Intent struct {
 	// Below are files with secrets, and links, in folders among Paths that a command reads
 	// with everything in them: it touches them only if it is not confined to reading.
 	Below []string
+	// Hint is what the server of the tool says of it, for the question to a person: it decides nothing.
+	Hint string
 	// Title says it in a line for people: "edit main.go", "go test ./...".
 	Title string
 }
