@@ -146,6 +146,9 @@ func TestATaskIsCarriedOutInTheBrowserAlone(t *testing.T) {
 			b.click("Add")
 
 			b.sees("Which list?")
+			if n := b.value(seen("a", "Changes") + ".length"); n != 0. { // a planner changes nothing
+				t.Errorf("changes are offered %v times", n)
+			}
 			b.click("pawl")
 			b.sees("1 thing needs you")
 			b.click("Answer")
@@ -209,11 +212,19 @@ func TestATaskIsCarriedOutInTheBrowserAlone(t *testing.T) {
 			b.until(`document.querySelectorAll(".added").length === 3 && document.querySelector('tr[data-new="2"] + .comments')?.innerText.includes("It has three.")`)
 			b.click("Merge")
 			b.sees("The branch is in your repository")
+			b.sees("Your files and your branch are as they were.")
+			b.until(seen("dialog pre", "git merge pawl/") + ".length === 1")
 			if width > 600 {
 				b.click("Let the agent solve them")
 				b.sees("Both sides are kept.")
 			} else {
 				b.click("Close")
+				b.open("#/")
+				b.until(seen(".card.completed .label", "merged") + ".length === 1")
+				b.open("#/tasks/t-none")
+				b.sees("There is no such task")
+				b.click("Back to the board")
+				b.sees("Done 1")
 			}
 			id := s.do("GET", "/tasks", "").is(200).text("items.0.id")
 			if got := s.git("show", "pawl/"+id+":b.txt"); got != "one\nTWO\nthree" {

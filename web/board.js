@@ -53,7 +53,7 @@ function card(c) {
 		(c.labels || []).slice(0, 4).map((l) => h("span", "label", l)),
 		h("span", "space"),
 		money(c.usage?.cost) && h("span", null, money(c.usage.cost)),
-		c.branch && h("span", { class: "label", title: "works in a copy of the repository, on branch " + c.branch }, "copy", changes && [" ", edited(changes.added, changes.removed)]),
+		c.branch && h("span", { class: "label", title: "works in a copy of the repository, on branch " + c.branch }, c.merged ? "merged" : "copy", changes && [" ", edited(changes.added, changes.removed)]),
 		h("time", { dateTime: c.updated_at, title: new Date(c.updated_at).toLocaleString() }, ago(c.updated_at))));
 }
 

@@ -48,7 +48,7 @@ export function newTask(text = "") {
 		if (all.length === 1) location.hash = "#/tasks/" + last;
 	}) }, h("h2", null, "New task"), description, h("label", null, several, " each line is a task of its own"),
 	h("p", null, how, " ", h("label", "line", copy, " in a copy of the repository, to be merged")),
-	h("details", null, h("summary", null, "More"), h("label", null, "Labels", labels), h("label", null, "Priority", priority), h("label", null, "Costs at most ($)", cost), h("label", null, "Agent ", agent), h("label", null, "After", after), h("label", null, "Files", files)),
+	h("details", null, h("summary", null, "More"), h("label", null, "Labels", labels), h("label", null, "Priority", priority), h("label", null, "Costs at most ($)", cost), h("label", null, "Agent ", agent), open.length > 0 && h("label", null, "After", after), h("label", null, "Files", files)),
 	h("p", "choices", button("Back", () => dialog.close()), h("button", { class: "act", title: "ctrl+enter" }, "Add")));
 	const dialog = modal(h("dialog", "new", form));
 	description.focus();

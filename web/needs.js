@@ -2,6 +2,7 @@
 
 import { answers, approval } from "./dialog.js";
 import { button, edited, h, keyed, plural } from "./dom.js";
+import { may } from "./session.js";
 import { cards, dismiss, loaded, needs, onChange, size, waiting } from "./tasks.js";
 import { onFrame } from "./timing.js";
 
@@ -43,7 +44,7 @@ function row(n, draw) {
 			h("b", null, shapes[kind]),
 			h("a", { href: `#/tasks/${card.id}${kind === "review" ? "/review" : ""}`, class: "title" }, card.title),
 			h("span", { class: "what", title: what }, changes && [edited(changes.added, changes.removed), ` in ${plural(changes.files, "file")} · `], what),
-			kind === "approve" || kind === "answer" ? button(opened ? "Close" : kind === "approve" ? "Look" : "Answer", toggle, { "aria-expanded": String(opened), class: opened ? "" : "act", disabled: !w })
+			kind === "approve" || kind === "answer" ? button(opened ? "Close" : kind === "approve" || !may("answer") ? "Look" : "Answer", toggle, { "aria-expanded": String(opened), class: opened || !may("answer") ? "" : "act", disabled: !w })
 				: kind === "review" ? h("a", { class: "button act", href: `#/tasks/${card.id}/review` }, "Review")
 					: [h("a", { class: "button", href: "#/tasks/" + card.id }, "Look"), kind === "failed" && button("Dismiss", () => dismiss(card))]),
 		opened && w && (kind === "approve" ? call && approval(w.task, call) : answers(w.task)));
@@ -59,7 +60,7 @@ export function strip(place, signal, wanted) {
 		const needed = all(), first = needed.find((n) => n.card.id === wanted);
 		if (first) open.add(key(first));
 		section.classList.toggle("quiet", needed.length === 0);
-		const words = !loaded ? "…" : needed.length === 0 ? "Nothing needs you." : plural(needed.length, "thing needs you", "things need you");
+		const words = !loaded ? "…" : needed.length === 0 ? "Nothing needs you." : may("answer") ? plural(needed.length, "thing needs you", "things need you") : plural(needed.length, "thing waits", "things wait") + " for somebody";
 		if (title.textContent !== words) title.textContent = words;
 		document.title = (needed.length ? `(${needed.length}) ` : "") + "pawl";
 		// A dialog in which somebody types stays as it is, whatever happens elsewhere to its task.

@@ -18,7 +18,7 @@ export async function runs(place, signal) {
 		const { items } = await get("/runs", { limit: 200, all: all.checked }, signal);
 		const here = (/** @type {any} */ r) => !all.checked || r.workspace === folder.textContent;
 		fill(list, rows(["run", ...(all.checked ? ["folder"] : []), "what", "model", "state", "steps", "cost", "used"], items.map((r) => [
-			here(r) ? link("#/runs/" + r.run, code(r.run)) : code(r.run), ...(all.checked ? [r.workspace || ""] : []), r.name || r.title || "", code(r.model || ""), dots(r.state, r.end), r.steps, money(r.usage?.cost), ago(r.updated_at)])));
+			here(r) ? link("#/runs/" + r.run, code(r.run)) : code(r.run), ...(all.checked ? [r.workspace || ""] : []), h("p", null, r.name || r.title || ""), code(r.model || ""), dots(r.state, r.end), r.steps, money(r.usage?.cost), ago(r.updated_at)])));
 	};
 	const all = h("input", { type: "checkbox", onchange: () => trying(load) });
 	const folder = code((await get("/workspaces", {}, signal)).items[0].path);
@@ -112,7 +112,7 @@ export async function rules(place, signal) {
 			r.scope && may("administer") && button("Remove", async () => { await send("DELETE", `/permissions?${new URLSearchParams({ rule: r.rule, effect: r.effect, scope: r.scope })}`); said("Removed."); load(); })])));
 	};
 	const call = h("input", { size: 50, placeholder: "npm install", "aria-label": "a command" });
-	put(place, h("h1", null, "Rules"), h("form", { class: "ask", onsubmit: submits(async () => {
+	put(place, h("h1", null, "Rules"), h("p", null, "A rule says what agents may do without a question, and what they may never do. Without one an agent asks, unless a call only reads or the sandbox confines it. ", h("i", null, "Always…"), " and ", h("i", null, "Never…"), " in a question store one."), h("form", { class: "ask", onsubmit: submits(async () => {
 		const x = await post("/permissions/explain", { call: call.value });
 		fill(found, h("p", null, h("b", null, x.decision.verdict), " · ", x.decision.reason, x.decision.rule && [" · ", code(x.decision.rule)]), h("ul", null, (x.parts || []).map((p) => h("li", null, code(p.text), ` ${p.verdict}: ${p.reason}`))));
 	}) }, h("label", "line", "What would happen to ", call), h("button", null, "Ask")), found, list);
@@ -162,8 +162,8 @@ export async function settings(place, signal) {
 	const device = h("section");
 	import("./push.js").then((p) => p.pushes(device), () => {}); // without it the settings are shown all the same
 	put(place, h("h1", null, "Settings"), h("p", "quiet", `pawl ${v.version}, state in `, code(c.state_dir)), c.notes.map((n) => h("p", "warn", n)), device,
-		h("p", null, "Settings are read when the server starts. ", code("pawl config set"), " changes them."),
-		rows(["setting", "value", "from"], Object.entries(c.values).map(([name, all]) => [code(name), all.map((/** @type {any} */ s) => h("div", null, code(s.value))), all[0]?.source || ""])),
+		h("h2", null, "This server"), h("p", null, "Settings are read when the server starts. ", code("pawl config set"), " changes them."),
+		rows(["setting", "value", "from"], Object.entries(c.values).map(([name, all]) => [code(name), all.length === 0 ? h("span", "quiet", "not set") : all.map((/** @type {any} */ s) => h("div", null, code(s.value))), all[0]?.source || ""])),
 		h("p", null, button("Log out", logOut)),
 		h("p", null, link("/api/v1/docs", "The API: its operations, and a form for each")));
 }

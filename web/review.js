@@ -2,7 +2,7 @@
 
 import { get, post } from "./client.js";
 import { hunks, parse } from "./diff.js";
-import { ask, button, code, edited, fill, h, link, money, plural, said, took, trying, when, wide } from "./dom.js";
+import { ask, button, code, edited, fill, h, link, money, plural, pre, said, took, trying, when, wide } from "./dom.js";
 import { may } from "./session.js";
 import { onTask, unmerged } from "./tasks.js";
 import { oneAtATime } from "./timing.js";
@@ -79,7 +79,7 @@ export async function reviewPage(place, id, signal) {
 	}, 20, signal);
 	const draw = () => {
 		fill(counts, `${plural(files.length, "file")} · `, edited(files.reduce((n, f) => n + f.added, 0), files.reduce((n, f) => n + f.removed, 0)),
-			diff && ` · ${plural(diff.commits, "commit")} on `, diff && code(diff.branch));
+			diff && [" · ", diff.commits > 0 && plural(diff.commits, "commit"), " on branch ", code(diff.branch)]);
 		fill(list, files.map(fileView));
 		foot();
 	};
@@ -210,11 +210,11 @@ function meeting(m) {
 async function merge(task, tree) {
 	await trying(async () => {
 		const m = await post(`/tasks/${task.id}/merge`, { tree });
-		const into = m.into || "your branch";
+		const into = m.into || "your branch", take = "git merge " + m.branch;
 		const dialog = ask(m.unchanged ? "Nothing was changed" : "The branch is in your repository", [
-			h("p", null, code(m.branch), " is at ", code(m.commit.slice(0, 12)), m.contained ? ` and is part of ${into} already.` : "."),
+			h("p", null, code(m.branch), " is at ", code(m.commit.slice(0, 12)), m.contained ? ` and is part of ${into} already.` : ". Your files and your branch are as they were."),
 			m.conflicts.length + m.uncommitted.length > 0 && h("p", null, meeting(m)),
-			!m.contained && !m.unchanged && h("p", null, "To take it in: ", code("git merge " + m.branch)),
+			!m.contained && !m.unchanged && h("div", null, h("p", null, `To take it into ${into}, in the folder:`), pre(take), button("Copy", () => navigator.clipboard.writeText(take))),
 			m.conflicts.length > 0 && button("Let the agent solve them", async () => {
 				await post(`/tasks/${task.id}/messages`, { text: `Your branch has conflicts with ${into} in: ${m.conflicts.join(", ")}. Commit what you have, merge the commit ${m.head} of ${into} (git merge ${m.head}), solve the conflicts so that both sides keep what they mean, and run the tests.` });
 				dialog.close();

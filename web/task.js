@@ -56,7 +56,9 @@ export async function taskPage(place, id, signal) {
 			say.show(task);
 			if (calls.items.length === 0 && task.waits_for === "permission") setTimeout(load, 500);
 		} catch (/** @type {any} */ error) {
-			if (!signal.aborted) fill(status, error.message);
+			if (signal.aborted) return;
+			if (error.status === 404) fill(place, h("h1", null, "There is no such task"), h("p", null, "It was removed, or the address is wrong. ", link("#/", "Back to the board")));
+			else fill(status, error.message);
 		}
 	}, 80, signal);
 	onTask(id, load, signal);
@@ -83,7 +85,7 @@ function act(place, task, load) {
 		else (on === "complete" ? more : buttons).push(button(label, () => move(on, undefined), first ? "act" : ""));
 	}
 	if (unmerged(task)) buttons.push(h("a", { class: "button " + (task.status.name === "completed" ? "act" : ""), href: `#/tasks/${task.id}/review` }, "Review the changes"));
-	else if (task.runs.length > 0) buttons.push(h("a", { class: "button", href: `#/tasks/${task.id}/review` }, "Changes"));
+	else if (task.runs.some((r) => r.kind === "worker")) buttons.push(h("a", { class: "button", href: `#/tasks/${task.id}/review` }, "Changes"));
 	if (more.length > 0) buttons.push(h("details", { class: "menu", open: Boolean(place.querySelector("details[open]")) }, h("summary", "button", "More…"), h("div", null, more)));
 	// What has just come up is not what was pressed.
 	const now = buttons.map((b) => b.textContent + b.className).join("|");
@@ -182,7 +184,7 @@ export function line(path, id, signal) {
 		await post(path, { text });
 		if (words.value.trim() === text) words.value = "";
 		draft.keep(id, words.value);
-	}) }, words, h("div", null, note, h("button", "act", "Say")));
+	}) }, words, h("div", null, note, h("button", null, "Say")));
 	return { e: form, show(/** @type {any} */ task) {
 		const at = task.status.name;
 		note.textContent = at === "active" ? "It is told with its next results, an external agent when its turn has ended." : at === "completed" || at === "failed" ? "The agent continues with it, in the same conversation." : "It is told when the agent works next.";

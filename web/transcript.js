@@ -21,6 +21,7 @@ function element(item, run, signal) {
 		case "text": return h("li", "prose", markdown(item.text || ""));
 		case "thinking": return h("li", "thinking", h("details", null, h("summary", null, "thought"), h("div", "prose quiet", item.text)));
 		case "call": return call(item, run, signal);
+		case "submission": return h("li", "note", "has handed in its result");
 		case "end": return h("li", "end", dots(item.end.end + (item.end.detail ? ": " + item.end.detail : ""), plural(item.end.steps, "step"), money(item.end.usage?.cost)));
 	}
 	return h("li", "note", item.note?.detail || item.text || item.kind);
