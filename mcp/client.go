@@ -599,7 +599,7 @@ func (r *Remote) callOver(ctx context.Context, l *link, t *remoteTool, c tool.Ca
 	case limited.Err() != nil:
 		return nil, notes, context.Cause(ctx)
 	case err != nil && l.process != nil && l.process.ending(err):
-		return nil, notes, fmt.Errorf("the server %s has ended while it worked on the call: %s. Whether the call has done anything is unknown; the next one starts the server again", r.Name, l.process.ended())
+		return nil, notes, noOutcome{fmt.Errorf("the server %s has ended while it worked on the call (the next one starts it again): %s", r.Name, l.process.ended())}
 	case task != nil && err != nil:
 		return nil, notes, err
 	case needed != nil:
@@ -612,7 +612,7 @@ func (r *Remote) callOver(ctx context.Context, l *link, t *remoteTool, c tool.Ca
 		if unreached, is := errors.AsType[*url.Error](err); is {
 			err = unreached.Err
 		}
-		return nil, notes, fmt.Errorf("the server %s has not answered the call: %w. Whether the call has done anything is unknown", r.Name, inLine(err))
+		return nil, notes, noOutcome{fmt.Errorf("the server %s has not answered the call: %w", r.Name, inLine(err))}
 	case res.IsError && l.process != nil:
 		texts, _, _ := contents(ctx, res.Content)
 		if refusal := l.process.refusal(proc.Status{Code: 1}, strings.Join(texts, "\n")); refusal != "" {

@@ -554,7 +554,7 @@ func TestAServerThatEndsInACallIsStartedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, text := s.call(t.Context(), "mcp__good__exit", `{}`, tool.Call{})
-	if !r.IsError || r.NotStarted || r.Change != run.MayChange || text != "the server good has ended while it worked on the call: it has ended with exit code 7; its last words: out of memory. Whether the call has done anything is unknown; the next one starts the server again" {
+	if !r.IsError || r.NotStarted || r.Change != run.MayChange || !r.Unknown || text != "The outcome of this call is unknown: the server good has ended while it worked on the call (the next one starts it again): it has ended with exit code 7; its last words: out of memory. It may have happened, in part or whole, or not. Look before you repeat it." {
 		t.Errorf("the call is told %q, %+v", text, r)
 	}
 	if _, text := s.call(t.Context(), "mcp__good__echo", `{"message":"again"}`, tool.Call{}); text != "again" {
@@ -831,7 +831,7 @@ func TestASessionThatIsOverIsReplaced(t *testing.T) {
 				}
 				return
 			case how == "gone":
-				if r.NotStarted || !strings.Contains(text, "Whether the call has done anything is unknown") {
+				if r.NotStarted || !strings.Contains(text, "The outcome of this call is unknown") {
 					t.Errorf("an answer that does not come came as %q, not started %v", text, r.NotStarted)
 				}
 			case text != "hi":
@@ -882,7 +882,7 @@ func TestServersOfTheOldTransportAreCalled(t *testing.T) {
 			t.Fatalf("it said %q; told %q", text, s.told)
 		}
 	}
-	if r, text := s.call(t.Context(), "mcp__old__leave", `{}`, tool.Call{}); !r.IsError || !strings.Contains(text, "Whether the call has done anything is unknown") {
+	if r, text := s.call(t.Context(), "mcp__old__leave", `{}`, tool.Call{}); !r.IsError || !strings.Contains(text, "The outcome of this call is unknown") {
 		t.Errorf("a call whose stream has ended came as %q", text)
 	}
 	if _, text := s.call(t.Context(), "mcp__old__echo", `{"message":"again"}`, tool.Call{}); text != "again" {

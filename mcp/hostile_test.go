@@ -75,9 +75,9 @@ func onCall(answer func(id json.RawMessage) string) func() {
 	})
 }
 
-const noResult = `the server h has not answered the call: calling "tools/call": its answer is not a result of the protocol: `
+const noResult = `The outcome of this call is unknown: the server h has not answered the call: calling "tools/call": its answer is not a result of the protocol: `
 
-const broken = `the server h has not answered the call: calling "tools/call": its answer is not valid JSON: `
+const broken = `The outcome of this call is unknown: the server h has not answered the call: calling "tools/call": its answer is not valid JSON: `
 
 const done = `{"content":[{"type":"text","text":"done"}]}`
 
@@ -125,7 +125,7 @@ var hostileServers = map[string]struct {
 	"a result that is a text":  {onCall(func(id json.RawMessage) string { return result(id, `"done"`) }), noResult},
 	"a result nested too deep": {onCall(func(id json.RawMessage) string {
 		return result(id, `{"content":[],"structuredContent":{"a":`+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+`}}`)
-	}), `the server h has not answered the call: calling "tools/call": its answer is not one that can be read: it is nested too deep. `},
+	}), `The outcome of this call is unknown: the server h has not answered the call: calling "tools/call": its answer is not one that can be read: it is nested too deep`},
 	"content of an unknown kind": {onCall(func(id json.RawMessage) string {
 		return result(id, `{"content":[{"type":"film","data":"x"},{"type":"text","text":"seen"}]}`)
 	}), `[content that the protocol does not have: {"type":"film","data":"x"}]` + "\nseen"},
@@ -134,7 +134,7 @@ var hostileServers = map[string]struct {
 	}), `[content that the protocol does not have: {"type":"film","data":"x"}]` + "\nlarge large "},
 	"a large result nested too deep": {onCall(func(id json.RawMessage) string {
 		return result(id, `{"content":[],"structuredContent":{"a":`+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+`,"b":"`+strings.Repeat("large ", 1<<19)+`"}}`)
-	}), `the server h has not answered the call: calling "tools/call": its answer is not one that can be read: it is nested too deep. `},
+	}), `The outcome of this call is unknown: the server h has not answered the call: calling "tools/call": its answer is not one that can be read: it is nested too deep`},
 	"a large answer that is cut": {onCall(func(id json.RawMessage) string {
 		return strings.TrimSuffix(result(id, `{"content":[{"type":"text","text":"`+strings.Repeat("large ", 1<<19)), "}")
 	}), broken},
@@ -254,7 +254,7 @@ func TestAServerThatClosesItsOutputIsStartedAgain(t *testing.T) {
 	if err := s.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"the server h has not answered the call: the connection has ended. Whether the call has done anything is unknown", "done"} {
+	for i, want := range []string{"The outcome of this call is unknown: the server h has not answered the call: the connection has ended. It may have happened, in part or whole, or not. Look before you repeat it.", "done"} {
 		args := fmt.Sprintf(`{"close":%v}`, i == 0)
 		if _, text := s.call(t.Context(), "mcp__h__x", args, tool.Call{}); text != want {
 			t.Errorf("call %d: it said %q", i, text)
