@@ -33,7 +33,8 @@ func (e *FolderError) Error() string {
 
 // Carry drives one task until nothing is left to do for it, or ctx is done, as a shutdown. Unlike
 // [Driver.Drive] it does not stay with a run that waits for a person. It waits for as long as
-// another process drives the task. The error is [store.ErrNoTask] if there is none, and a [*FolderError] if it is of another folder.
+// another process drives the task. The error is [store.ErrNoTask] if there is none, a [*FolderError] if it is of another folder,
+// and [store.ErrNewer] or a [*store.UnreadableError] if a newer pawl has written to it.
 func (d *Driver) Carry(ctx context.Context, id task.ID) (Rest, error) {
 	ctx, end := shutdownWith(ctx)
 	defer end()
@@ -75,6 +76,9 @@ func (d *Driver) Carry(ctx context.Context, id task.ID) (Rest, error) {
 	c.drive(driving)
 	if c.lost {
 		return Rest{}, errLost
+	}
+	if c.newer != nil {
+		return Rest{}, c.newer
 	}
 	d.board.left(ctx, id)
 	return Rest{c.log.State.Seq, c.parked}, context.Cause(ctx)

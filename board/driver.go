@@ -270,9 +270,10 @@ type card struct {
 	working bool         // it has a slot
 	told    map[string]bool
 
-	letsGo bool // of a run that waits for a person, instead of waiting with it: see Carry
-	parked bool // it has
-	lost   bool // another process has the task, or may have it
+	letsGo bool  // of a run that waits for a person, instead of waiting with it: see Carry
+	parked bool  // it has
+	lost   bool  // another process has the task, or may have it
+	newer  error // why the task is left to a newer pawl; nil: it is not
 
 	notified string // the occasion of which the face was told last; empty: there is none now
 }
@@ -291,14 +292,16 @@ func (c *card) drive(ctx context.Context) {
 	}()
 	defer func() { c.lost = c.lost || context.Cause(ctx) == errLost }()
 	defer c.close()
-	for ctx.Err() == nil && c.lack(nil) == nil && !c.parked && !c.lost {
+	for ctx.Err() == nil && c.lack(nil) == nil && !c.parked && !c.lost && c.newer == nil {
 		changed := c.kicks.of(c.id)
 		s, err := c.load(ctx)
 		if errors.Is(err, store.ErrNoTask) {
 			return
 		}
 		if err != nil {
-			c.wait(ctx, changed, pollTasks) // a log that cannot be read now
+			if !c.leaves(err) {
+				c.wait(ctx, changed, pollTasks) // a log that cannot be read now
+			}
 			continue
 		}
 		c.notify(s)
@@ -447,13 +450,24 @@ func (c *card) fail(ctx context.Context, s task.State, id run.ID, err error) {
 // cannot records that a run cannot go on, and why. A database that is away is no reason: the run continues when it answers
 // again, here or elsewhere.
 func (c *card) cannot(ctx context.Context, s task.State, id run.ID, begun bool, end run.Ended, why error) {
-	if errors.Is(why, store.ErrAway) {
+	switch {
+	case errors.Is(why, store.ErrAway):
 		c.close()
 		c.wait(ctx, nil, time.Second)
-		return
+	case c.leaves(why):
+	default:
+		end.Detail = why.Error()
+		c.end(ctx, s, id, begun, end)
 	}
-	end.Detail = why.Error()
-	c.end(ctx, s, id, begun, end)
+}
+
+// leaves reports whether the task is left to others because of an error: while the workers of a fleet are replaced one after
+// the other, a newer one may have worked on it, and only such a one can continue.
+func (c *card) leaves(why error) bool {
+	if c.letsGo && (errors.Is(why, store.ErrNewer) || errors.As(why, new(*store.UnreadableError))) {
+		c.newer = why
+	}
+	return c.newer != nil
 }
 
 // end records how the turn of a run ended where the run itself could not. If that cannot be

@@ -3,6 +3,7 @@ package board
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"pawl/run"
@@ -42,5 +43,17 @@ func TestADatabaseThatIsAwayFailsNoTask(t *testing.T) {
 	c.fail(t.Context(), task.State{}, "r", &store.FileError{Kind: store.ErrAway, Path: "postgres://db", Err: errors.New("connection refused")})
 	if c.lost {
 		t.Error("that the run could not go on is recorded")
+	}
+}
+
+// A task that a newer worker has written to is left to one of those.
+func TestATaskOfANewerPawlIsLeft(t *testing.T) {
+	t.Parallel()
+	for _, why := range []error{fmt.Errorf("task t: %w", store.ErrNewer), &store.UnreadableError{Run: "r", Seq: 3}} {
+		c := &card{Driver: &Driver{}, lease: ended{}, letsGo: true}
+		c.fail(t.Context(), task.State{}, "r", why)
+		if c.lost || !errors.Is(c.newer, why) {
+			t.Errorf("after %v that the run could not go on is recorded", why)
+		}
 	}
 }

@@ -52,7 +52,7 @@ func decode(id task.ID, row store.TaskEvent) (task.Event, error) {
 	case err != nil:
 		return task.Event{}, fmt.Errorf("task %s: event %d (%s): %w: %w", id, row.Seq, row.Type, store.ErrCorrupt, err)
 	case !known:
-		return task.Event{}, fmt.Errorf("task %s: event %d (%s, version %d) was written by a newer pawl and cannot be read by this one", id, row.Seq, row.Type, row.Version)
+		return task.Event{}, fmt.Errorf("task %s: event %d (%s, version %d) cannot be read: %w", id, row.Seq, row.Type, row.Version, store.ErrNewer)
 	}
 	return task.Event{Seq: row.Seq, At: row.At, Run: row.Run, By: row.By, Payload: p}, nil
 }

@@ -161,8 +161,8 @@ func TestTheLogOfATaskThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for data, want := range map[string]string{
 		`task_edited 1 {`:                "task t1: event 2 (task_edited): ",
-		`task_edited 2 {}`:               "task t1: event 2 (task_edited, version 2) was written by a newer pawl and cannot be read by this one",
-		`task_dreamt 1 {}`:               "task t1: event 2 (task_dreamt, version 1) was written by a newer pawl and cannot be read by this one",
+		`task_edited 2 {}`:               "task t1: event 2 (task_edited, version 2) cannot be read: it was written by a newer pawl",
+		`task_dreamt 1 {}`:               "task t1: event 2 (task_dreamt, version 1) cannot be read: it was written by a newer pawl",
 		`message_delivered 1 {"id":"m"}`: "task t1: event 2: the log is inconsistent: task: event out of order: ",
 		`task_created 1 {"task":"t1"}`:   "task t1: event 2: the log is inconsistent: task: event out of order: ",
 	} {

@@ -4,10 +4,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,8 +96,9 @@ type site struct {
 	database   string
 	temporal   *temporal
 	machines   map[string][]*machine
-	repository string // that they share; empty: they share the folder
-	apart      bool   // each worker has a disk of its own, where all see theirs at the same path
+	repository string            // that they share; empty: they share the folder
+	apart      bool              // each worker has a disk of its own, where all see theirs at the same path
+	programs   map[string]string // of machines that have another pawl-fleet than this one
 }
 
 func newSite(t testing.TB, database string) *site {
@@ -105,13 +109,14 @@ func newSite(t testing.TB, database string) *site {
 // command returns a command of pawl-fleet on a machine. A run names its model, which answers with the script that was given last.
 func (s *site) command(machine, script string, args ...string) *exec.Cmd {
 	top, folder := filepath.Join(s.dir, machine), filepath.Join(s.dir, s.folder)
-	call := []string{"pawl-fleet"}
+	program := cmp.Or(s.programs[machine], "pawl-fleet")
+	call := []string{program}
 	if s.apart && machine != "desk" {
 		disk := top
 		top = filepath.Join(s.dir, "disk")
 		folder = filepath.Join(top, "work")
 		ok(s.t, os.MkdirAll(filepath.Join(disk, "work"), 0o700))
-		call = []string{"unshare", "--mount", "sh", "-c", `mount --bind "$1" "$2" && shift 2 && exec "$@"`, "sh", disk, top, "pawl-fleet"}
+		call = []string{"unshare", "--mount", "sh", "-c", `mount --bind "$1" "$2" && shift 2 && exec "$@"`, "sh", disk, top, program}
 	}
 	flags := []string{"-C", folder, "--store", s.database, "--temporal", s.temporal.address}
 	if s.repository != "" {
@@ -463,8 +468,8 @@ func (s *site) lose(machine string) {
 	}
 }
 
-// Workers, Temporal and the database are killed again and again: every task ends, with one report and each of its
-// effects made once. PAWL_FLEET_TASKS says how many tasks.
+// Workers, the API, Temporal and the database are killed again and again: every task ends, with one report and each of its
+// effects made once. PAWL_FLEET_TASKS says how many tasks, each of which is two runs.
 func TestOfManyTasksOnAFleetThatIsKilledNoneIsLost(t *testing.T) {
 	t.Parallel()
 	tasks := 6
@@ -473,6 +478,7 @@ func TestOfManyTasksOnAFleetThatIsKilledNoneIsLost(t *testing.T) {
 	}
 	server := pgtest.Start(t)
 	s := newSite(t, server.Address(t))
+	s.programs = map[string]string{"c": build(t, aMinuteAhead)} // the clocks of the machines do not count
 	ids := s.survives(server, tasks)
 	for i, id := range ids {
 		s.once(id, s.file(fmt.Sprintf("file-%d", i)))
@@ -523,8 +529,52 @@ func (s *site) once(id, content string) {
 	}
 }
 
-// survives adds tasks, each of which writes three lines into a file of its own, kills workers, Temporal and the database until
-// they have ended, and returns them.
+// An office adds tasks over the API of a server, which is killed, and asks again until it knows that a task was added.
+type office struct {
+	s     *site
+	token string
+
+	mu     sync.Mutex
+	server *machine
+	url    string
+}
+
+// open starts the server, again after kill -9.
+func (o *office) open() {
+	o.s.t.Helper()
+	if o.server != nil {
+		o.server.end(syscall.SIGKILL)
+	}
+	server := &machine{cmd: o.s.command("office", "", "serve", "--address", "127.0.0.1:0")}
+	o.s.t.Cleanup(func() { server.end(syscall.SIGKILL) })
+	url := server.serve(o.s.t)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.server, o.url = server, url
+}
+
+// add adds a task that starts by itself, and returns its id; empty: ctx is done.
+func (o *office) add(ctx context.Context, words string) (id string) {
+	for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
+		o.mu.Lock()
+		url := o.url
+		o.mu.Unlock()
+		status, answer, err := ask(ctx, o.token, "POST", url+"/tasks", `{"description":"`+words+`","start":true}`, strings.ReplaceAll(words, " ", "-"))
+		var added struct{ ID string }
+		switch {
+		case err != nil || status >= 500: // the server, or the database, was killed
+		case status != http.StatusCreated || json.Unmarshal([]byte(answer), &added) != nil:
+			o.s.t.Errorf("a task is added: %d %s", status, answer)
+			return ""
+		default:
+			return added.ID
+		}
+	}
+	return ""
+}
+
+// survives adds tasks, each of which writes three lines into a file of its own, kills workers, the API, Temporal and the database
+// until they have ended, and returns them.
 func (s *site) survives(server *pgtest.Server, tasks int) (ids []string) {
 	t := s.t
 	var script strings.Builder
@@ -539,9 +589,14 @@ func (s *site) survives(server *pgtest.Server, tasks int) (ids []string) {
 	for _, name := range []string{"a", "b", "c"} {
 		machines[name] = s.worker(name, script.String())
 	}
-	for i := range tasks {
-		ids = append(ids, s.add(fmt.Sprintf("write number-%d-", i)))
-	}
+	o := &office{s: s, token: strings.TrimSpace(s.pawl("users", "add", "anna", "--role", "start"))}
+	o.open()
+	var added sync.WaitGroup
+	added.Go(func() {
+		for i := range tasks {
+			ids = append(ids, o.add(t.Context(), fmt.Sprintf("write number-%d-", i)))
+		}
+	})
 	ended := func() bool {
 		out, err := s.command("desk", "", "task", "list", "--limit", "0", "--json").Output()
 		if err != nil {
@@ -549,18 +604,20 @@ func (s *site) survives(server *pgtest.Server, tasks int) (ids []string) {
 		}
 		var list struct{ Items []task.Summary }
 		ok(t, json.Unmarshal(out, &list))
-		return !slices.ContainsFunc(list.Items, func(s task.Summary) bool { return s.Status != task.Completed && s.Status != task.Failed })
+		return len(list.Items) == tasks && !slices.ContainsFunc(list.Items, func(s task.Summary) bool { return s.Status != task.Completed && s.Status != task.Failed })
 	}
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	for kills := 0; !ended() && kills < 4+tasks/4; kills++ {
 		time.Sleep(time.Duration(random.IntN(3000)) * time.Millisecond) // a random moment is what is tested
-		switch random.IntN(5) {
+		switch random.IntN(6) {
 		case 0:
 			ok(t, server.Kill())
 			ok(t, server.Up())
 		case 1:
 			s.temporal.kill()
 			s.temporal.up()
+		case 2:
+			o.open()
 		default:
 			name := []string{"a", "b", "c"}[random.IntN(3)]
 			machines[name].end(syscall.SIGKILL)
@@ -577,6 +634,7 @@ func (s *site) survives(server *pgtest.Server, tasks int) (ids []string) {
 			t.Log(s.pawl("fleet", "status"))
 		}
 	})
+	added.Wait()
 	until(t, "every task has ended", ended)
 	return ids
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -18,10 +19,10 @@ import (
 	"pawl/store/postgres/pgtest"
 )
 
-// A desk is a server of a database, and its address.
+// A desk is a server of a database.
 type desk struct {
 	t    *testing.T
-	url  string
+	url  string // of its API
 	pawl func(args ...string) string
 }
 
@@ -38,15 +39,9 @@ func serve(t *testing.T, script string) *desk {
 		cmd.Env = append(os.Environ(), "HOME="+dir, "PAWL_STATE_DIR="+filepath.Join(dir, "state"), "PAWL_MODEL=script/"+filepath.Join(dir, "model.jsonl"))
 		return cmd
 	}
-	said := &lockedBuffer{}
-	server := command("serve", "--address", "127.0.0.1:0")
-	server.Stderr = said
-	ok(t, server.Start())
-	t.Cleanup(func() {
-		server.Process.Signal(syscall.SIGTERM)
-		server.Wait() // its exit code says how it ended
-	})
-	d := &desk{t: t, pawl: func(args ...string) string {
+	server := &machine{cmd: command("serve", "--address", "127.0.0.1:0")}
+	t.Cleanup(func() { server.end(syscall.SIGTERM) })
+	return &desk{t: t, url: server.serve(t), pawl: func(args ...string) string {
 		t.Helper()
 		var problem bytes.Buffer
 		cmd := command(args...)
@@ -57,31 +52,52 @@ func serve(t *testing.T, script string) *desk {
 		}
 		return strings.TrimSpace(string(out))
 	}}
+}
+
+// serve starts a server, and returns the address of its API when it can be reached.
+func (m *machine) serve(t testing.TB) (url string) {
+	t.Helper()
+	m.said = &lockedBuffer{}
+	m.cmd.Stderr = m.said
+	ok(t, m.cmd.Start())
 	until(t, "the server can be reached", func() bool {
-		m := served.FindStringSubmatch(said.String())
-		if m != nil {
-			d.url = m[1]
+		at := served.FindStringSubmatch(m.said.String())
+		if at != nil {
+			url = at[1] + "/api/v1"
 		}
-		return m != nil
+		return at != nil
 	})
-	return d
+	return url
 }
 
 // ask sends a request with a token, and returns the status and the answer.
 func (d *desk) ask(token, method, path, body string) (int, string) {
 	d.t.Helper()
-	r, err := http.NewRequestWithContext(d.t.Context(), method, d.url+"/api/v1"+path, strings.NewReader(body))
+	status, answer, err := ask(d.t.Context(), token, method, d.url+path, body, "")
 	ok(d.t, err)
+	return status, answer
+}
+
+// ask sends a request, with a key if it is not empty.
+func ask(ctx context.Context, token, method, url, body, key string) (status int, answer string, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
 	r.Header.Set("Authorization", "Bearer "+token)
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	resp, err := http.DefaultClient.Do(r)
-	ok(d.t, err)
+	if err != nil {
+		return 0, "", err
+	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	ok(d.t, err)
-	return resp.StatusCode, string(b)
+	return resp.StatusCode, string(b), err
 }
 
 // Users see, answer, start or administer, and the log says who did what.
