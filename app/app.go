@@ -439,7 +439,7 @@ func (w *Workspace) newWorker(s *settings, st store.Store) (*worker.Worker, erro
 		Store: st, Hidden: shell.Hidden,
 		Tools: registry(rulesOf, shell, w.delegation(s)).With(slices.Concat(served, w.skillTool(s), memoryTool(s))...),
 		Provider: func(model string) (llm.Provider, string, error) {
-			return s.models.Open(model, provider.Options{Workspace: w.Dir, IdleTimeout: s.Duration("idle_timeout"), Cache: s.On("cache"), Log: w.logger()})
+			return s.models.Open(model, provider.Options{Workspace: w.Dir, IdleTimeout: s.Duration("idle_timeout"), Cache: s.On("cache"), Own: ownIn(st), Log: w.logger()})
 		},
 		Agent: externalAgents{w}, External: s.programs.Is, AgentTools: []tool.Tool{permissionTool{}},
 		Authorizer: s.policy,

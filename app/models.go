@@ -8,9 +8,11 @@ import (
 
 	"pawl/config"
 	"pawl/external"
+	"pawl/llm/limit"
 	"pawl/permission"
 	"pawl/provider"
 	"pawl/run"
+	"pawl/store"
 )
 
 // Models returns the providers and models that can be used here. Rules that are wrong do not
@@ -114,4 +116,18 @@ func controlOf(how, model string, ps *provider.Providers) string {
 		return m.Control
 	}
 	return how
+}
+
+// ownIn gives places of requests as leases of a store.
+func ownIn(st store.Store) limit.Own {
+	return func(ctx context.Context, place string) (func() error, error) {
+		lease, err := st.Own(ctx, run.ID(place), "")
+		if errors.As(err, new(*store.OwnedError)) {
+			return nil, limit.ErrTaken
+		}
+		if err != nil {
+			return nil, err
+		}
+		return lease.Release, nil
+	}
 }

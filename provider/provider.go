@@ -18,6 +18,7 @@ import (
 	"pawl/llm/cache"
 	"pawl/llm/chat"
 	"pawl/llm/gemini"
+	"pawl/llm/limit"
 	"pawl/llm/models"
 	"pawl/llm/responses"
 	"pawl/llm/script"
@@ -54,6 +55,7 @@ type Options struct {
 	Workspace   string        // where the paths of scripts start
 	IdleTimeout time.Duration // see [llm.Provider]; 0: the default
 	Cache       bool          // answer requests that were answered before from a local file
+	Own         limit.Own     // gives the places of providers that may be sent so many requests at once; nil: they are not bounded
 	Log         *slog.Logger
 }
 
@@ -103,6 +105,9 @@ func (ps *Providers) make(known models.Provider, name string, o Options) (llm.Pr
 		return nil, config.Errorf("%w; or see `pawl demo`, which needs no key", err)
 	}
 	p, err := at.connect(o.IdleTimeout)
+	if err == nil && at.AtOnce > 0 && o.Own != nil {
+		p = limit.New(p, at.place(), at.AtOnce, o.Own, o.Log)
+	}
 	if err == nil && o.Cache {
 		p = cache.New(p, at.Address, filepath.Join(ps.env.StateDir(), "cache"), o.Log)
 	}

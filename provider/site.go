@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"net/url"
@@ -45,6 +47,12 @@ func (ps *Providers) Site(p models.Provider) Site {
 		s.Address = localAddress(s.Address, p.BaseURL)
 	}
 	return s
+}
+
+// place names the key of the provider in a store, where nobody can read it.
+func (s Site) place() string {
+	sum := sha256.Sum256([]byte(s.Address + "\n" + s.Key))
+	return hex.EncodeToString(sum[:8])
 }
 
 // localAddress completes the address of a server on this machine: OLLAMA_HOST may be

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,11 +19,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"pawl/fleet"
+	"pawl/llm/llmtest/fake"
+	"pawl/llm/script"
 	"pawl/store/postgres/pgtest"
 	"pawl/task"
 )
@@ -99,6 +103,8 @@ type site struct {
 	repository string            // that they share; empty: they share the folder
 	apart      bool              // each worker has a disk of its own, where all see theirs at the same path
 	programs   map[string]string // of machines that have another pawl-fleet than this one
+	model      string            // empty: it answers with the script
+	models     string            // what is in the file of models
 }
 
 func newSite(t testing.TB, database string) *site {
@@ -125,7 +131,13 @@ func (s *site) command(machine, script string, args ...string) *exec.Cmd {
 		ok(s.t, os.WriteFile(filepath.Join(top, ".gitconfig"), []byte("[user]\nname = Anna\nemail = anna@example.org\n"), 0o600))
 	}
 	cmd := exec.Command(call[0], slices.Concat(call[1:], flags, args)...)
-	cmd.Env = append(os.Environ(), "HOME="+top, "PAWL_STATE_DIR="+filepath.Join(top, "state"), "PAWL_MODEL=script/"+filepath.Join(s.dir, "model.jsonl"))
+	cmd.Env = append(os.Environ(), "HOME="+top, "PAWL_STATE_DIR="+filepath.Join(top, "state"), "PAWL_MODEL="+cmp.Or(s.model, "script/"+filepath.Join(s.dir, "model.jsonl")))
+	if s.models != "" {
+		cmd.Env = append(cmd.Env, "HOUSE_KEY=of-the-house")
+		config := filepath.Join(top, ".config", "pawl")
+		ok(s.t, os.MkdirAll(config, 0o700))
+		ok(s.t, os.WriteFile(filepath.Join(config, "models.toml"), []byte(s.models), 0o600))
+	}
 	for _, dir := range []string{top, folder} {
 		ok(s.t, os.MkdirAll(dir, 0o700))
 	}
@@ -350,6 +362,43 @@ func TestATaskIsWorkedOnInItsFolder(t *testing.T) {
 	until(t, "the task is completed", func() bool { return s.status(id).Status == task.Completed })
 	if s.file("beta") != "two" || away.file("alpha") != "" {
 		t.Error("it was worked on elsewhere")
+	}
+}
+
+// A provider is sent as many requests at once with a key as it may be, by all workers together.
+func TestTheRequestsOfAKeyAreBoundedOverAllWorkers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, pgtest.Shared(t).Address(t))
+	answers, err := script.Parse(strings.NewReader(strings.ReplaceAll(finishes, `"when"`, `"delay_ms":100,"when"`)))
+	ok(t, err)
+	provider := fake.New(answers, false)
+	var at, most, all atomic.Int32
+	house := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		all.Add(1)
+		for now := at.Add(1); now > most.Load(); {
+			most.Store(now)
+		}
+		defer at.Add(-1)
+		provider.ServeHTTP(w, r)
+	}))
+	t.Cleanup(house.Close)
+	s.model, s.models = "house/m", "[providers.house]\nwire = \"chat\"\nbase_url = \""+house.URL+"/v1\"\nkey_env = [\"HOUSE_KEY\"]\nat_once = 2\n"
+	for _, name := range []string{"first", "second", "third"} {
+		s.worker(name, "")
+	}
+	for range 6 {
+		s.add("write both files")
+	}
+	until(t, "all tasks are completed", func() bool {
+		return !slices.ContainsFunc(s.tasks(), func(sum task.Summary) bool {
+			if sum.Status == task.Failed {
+				t.Fatalf("task %s has failed: %s", sum.ID, sum.Detail)
+			}
+			return sum.Status != task.Completed
+		})
+	})
+	if most.Load() != 2 || all.Load() < 24 {
+		t.Errorf("%d requests were sent, %d at once", all.Load(), most.Load())
 	}
 }
 
@@ -621,7 +670,7 @@ func (s *site) survives(server *pgtest.Server, tasks int) (ids []string) {
 		default:
 			name := []string{"a", "b", "c"}[random.IntN(3)]
 			machines[name].end(syscall.SIGKILL)
-			machines[name] = s.worker(name, script.String())
+			machines[name] = s.worker(name, "")
 		}
 	}
 	t.Cleanup(func() {

@@ -68,6 +68,7 @@ type (
 		Default     *string  `toml:"default"`
 		Window      *int64   `toml:"window"`
 		Structured  *bool    `toml:"structured"`
+		AtOnce      *int     `toml:"at_once"`
 	}
 	modelForm struct {
 		Window     *int64     `toml:"window"`
@@ -145,6 +146,7 @@ func (f providerForm) over(p Provider) (Provider, error) {
 	set(&p.Default, f.Default)
 	set(&p.Window, f.Window)
 	set(&p.Structured, f.Structured)
+	set(&p.AtOnce, f.AtOnce)
 	if f.BaseURLEnv != nil {
 		p.BaseURLEnv = f.BaseURLEnv
 	}
@@ -159,6 +161,9 @@ func (f providerForm) over(p Provider) (Provider, error) {
 	}
 	if p.Window < 0 {
 		return p, errors.New("window cannot be below 0")
+	}
+	if f.AtOnce != nil && p.AtOnce < 1 {
+		return p, errors.New("at_once must be 1 or more; without it any number of requests is sent at once")
 	}
 	return p, nil
 }

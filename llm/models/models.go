@@ -32,6 +32,7 @@ type Provider struct {
 	Default     string // its model when nothing names one, without the provider; may be empty
 	Window      int64  // tokens that fit a model of it that is not known; 0: unknown
 	Structured  bool   // models of it that are not known answer by a JSON Schema
+	AtOnce      int    // requests that it may be sent at once with a key; 0: any number
 	Source      string // the file of the user's that says something of it; empty: built in
 }
 

@@ -236,6 +236,7 @@ func TestWhatIsWrongWithTheFileIsSaidWithItsLine(t *testing.T) {
 		{"key = \"secret\"\n", `line 1: there is no key "key"`},
 		{"\n[providers.x]\nwire = \"morse\"\n", `line 2: providers "x": wire must be one of`},
 		{"[providers.x]\nwire = \"chat\"\n", "base_url is missing"},
+		{"[providers.openai]\nat_once = 0\n", "at_once must be 1 or more"},
 		{"[models.\"claude\"]\nwindow = 3\n", "line 1: models \"claude\": the name must be provider/name"},
 		{"[models.\"anthropc/claude\"]\nwindow = 3\n", "with a known provider"},
 		{"[models.\"anthropic/x\"]\nprice = { input = 3 }\n", "price requires input and output"},
