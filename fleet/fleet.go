@@ -16,7 +16,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
@@ -25,7 +24,6 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"pawl/config"
-	"pawl/store"
 )
 
 // DefaultQueue is the queue of tasks that no label sends to another.
@@ -63,8 +61,7 @@ func Dial(ctx context.Context, a Address, env config.Env, logger *slog.Logger) (
 	}
 	opt.HostPort = cmp.Or(a.HostPort, opt.HostPort, client.DefaultHostPort)
 	opt.Namespace = cmp.Or(a.Namespace, opt.Namespace, client.DefaultNamespace)
-	host, _ := os.Hostname() // without one the number is left
-	opt.Identity = by(store.Owner{PID: os.Getpid(), Host: host})
+	opt.Identity = self()
 	opt.Logger = log.NewStructuredLogger(logger)
 	if opt.ConnectionOptions.TLS != nil {
 		opt.ConnectionOptions.TLS.MinVersion = tls.VersionTLS12

@@ -81,6 +81,11 @@ func Look(ctx context.Context, ws *app.Workspace, c client.Client) (Status, erro
 			return s, err
 		}
 		for _, p := range d.GetPollers() {
+			if _, works, err := ws.Owner(ctx, workerLease(p.GetIdentity())); err != nil {
+				return s, err
+			} else if !works { // Temporal remembers who has asked it for minutes
+				continue
+			}
 			s.Workers = append(s.Workers, Worker{p.GetIdentity(), q, p.GetLastAccessTime().AsTime()})
 		}
 	}

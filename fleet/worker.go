@@ -24,7 +24,7 @@ const stopPatience = time.Minute
 
 // Work carries tasks of a queue, as many at once as opt.Runs says, until ctx is done. Then it takes no more, runs are interrupted as
 // by a shutdown, and another worker continues them. ready is called when it takes tasks; failed is told why it could not carry one,
-// which Temporal then gives to a worker again.
+// which Temporal then gives to a worker again. The error is [ErrDrained] if another process has drained this one.
 func Work(ctx context.Context, ws *app.Workspace, c client.Client, queue string, opt board.Options, ready func(), failed func(task.ID, error)) error {
 	ended := make(chan error, 1)
 	w := worker.New(c, queue, worker.Options{
@@ -35,15 +35,25 @@ func Work(ctx context.Context, ws *app.Workspace, c client.Client, queue string,
 		OnFatalError:                       func(err error) { ended <- err },
 	})
 	w.RegisterWorkflowWithOptions(carry, workflow.RegisterOptions{Name: workflowName})
-	d := &driving{board.NewDriver(ws, opt), ctx, failed}
+	works, drain := context.WithCancel(ctx)
+	defer drain()
+	d := &driving{board.NewDriver(ws, opt), works, failed}
 	w.RegisterActivityWithOptions(d.drive, activity.RegisterOptions{Name: activityName})
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("the queue %s cannot be worked on: %w", queue, err)
 	}
+	attending, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	if err := attend(attending, ws, drain); err != nil {
+		return err
+	}
 	defer w.Stop()
 	ready()
 	select {
-	case <-ctx.Done():
+	case <-works.Done():
+		if ctx.Err() == nil {
+			return ErrDrained
+		}
 		return nil
 	case err := <-ended:
 		return fmt.Errorf("the worker has failed: %w", err)

@@ -294,6 +294,37 @@ func TestATaskGoesOnWithAnotherWorker(t *testing.T) {
 	}
 }
 
+// A worker is drained from another machine, which waits for that; another worker continues its task.
+func TestAWorkerIsDrainedFromAnotherMachine(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, pgtest.Shared(t).Address(t))
+	first := s.worker("first", hangs)
+	id := s.add("write both files")
+	until(t, "the first file is written", func() bool { return s.file("alpha") == "one" })
+	second := s.worker("second", finishes)
+	workers := s.fleet().Workers
+	i := slices.IndexFunc(workers, func(w fleet.Worker) bool { return strings.Contains(w.Name, pid(first)) })
+	if i < 0 || len(workers) != 2 {
+		t.Fatalf("the workers are %+v", workers)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- first.cmd.Wait() }()
+	if out := s.pawl("fleet", "drain", workers[i].Name); out != "Drained: "+workers[i].Name+"\n" {
+		t.Errorf("drain says %q", out)
+	}
+	if err := <-ended; err != nil || !strings.Contains(first.said.String(), "the worker was drained by another process") {
+		t.Errorf("the worker ends with %v: %s", err, first.said)
+	}
+	until(t, "the task is completed", func() bool { return s.status(id).Status == task.Completed })
+
+	second.end(syscall.SIGKILL)
+	until(t, "the status does not have who was killed", func() bool { return len(s.fleet().Workers) == 0 })
+	out, err := s.command("desk", "", "fleet", "drain", "nowhere").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), `no worker is named "nowhere"`) {
+		t.Errorf("of a machine that is not there: %v: %s", err, out)
+	}
+}
+
 // A worker that was stopped for longer than its lease, and resumes while another has the task, records nothing.
 func TestAWorkerThatWasThoughtDeadRecordsNothing(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -19,7 +22,7 @@ func fleetCommand(inv *command.Invocation) *cobra.Command {
 		Short: "See the workers of a shared database and what they hold",
 		Args:  cobra.NoArgs,
 	})
-	cmd.AddCommand(statusCommand(inv), fleetDoctorCommand(inv))
+	cmd.AddCommand(statusCommand(inv), drainCommand(inv), fleetDoctorCommand(inv))
 	return cmd
 }
 
@@ -61,4 +64,50 @@ func statusCommand(inv *command.Invocation) *cobra.Command {
 		}
 		return t.Flush()
 	})
+}
+
+func drainCommand(inv *command.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "drain NAME",
+		Short: "Have a worker end, or all of a machine, and wait for that",
+		Long: `Has a worker take no more tasks, stop its runs as they are, and end, as a termination does. Other workers
+continue its tasks. NAME is a worker as "fleet status" lists it, or a machine.`,
+		Example: `  pawl-fleet fleet drain node-3
+  pawl-fleet fleet drain "process 4112 on node-3"`,
+		Args: cobra.ExactArgs(1),
+	}
+	asJSON := command.JSONFlag(cmd)
+	return command.InWorkspace(cmd, openShared(inv), func(ctx context.Context, ws *app.Workspace, args []string) error {
+		if err := inv.AsPerson("drain workers"); err != nil {
+			return err
+		}
+		c, err := dial(ctx, inv.Env, ws)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		s, err := fleet.Look(ctx, ws, c)
+		if err != nil {
+			return err
+		}
+		names, err := s.Named(args[0])
+		if err != nil {
+			return err
+		}
+		ends := make([]error, len(names))
+		var all sync.WaitGroup
+		for i, name := range names {
+			all.Go(func() { ends[i] = fleet.Drain(ctx, ws, name) })
+		}
+		all.Wait()
+		if err := errors.Join(ends...); err != nil {
+			return err
+		}
+		return inv.Print(*asJSON, drainedJSON{names}, "Drained: %s\n", command.Visible(strings.Join(names, ", ")))
+	})
+}
+
+// drainedJSON is the form of fleet drain.
+type drainedJSON struct {
+	Drained []string `json:"drained"` // the names of the workers
 }

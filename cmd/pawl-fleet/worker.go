@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -103,6 +104,10 @@ func work(ctx context.Context, inv *command.Invocation, ws *app.Workspace, queue
 	})
 	stop()
 	<-watched
+	if errors.Is(err, fleet.ErrDrained) {
+		inv.Notice("the worker was drained by another process; other workers continue its tasks")
+		return nil
+	}
 	if err != nil {
 		return err
 	}
