@@ -274,6 +274,7 @@ type card struct {
 	parked bool  // it has
 	lost   bool  // another process has the task, or may have it
 	newer  error // why the task is left to a newer pawl; nil: it is not
+	full   int   // how often the disk of a shared database was full
 
 	notified string // the occasion of which the face was told last; empty: there is none now
 }
@@ -448,18 +449,26 @@ func (c *card) fail(ctx context.Context, s task.State, id run.ID, err error) {
 }
 
 // cannot records that a run cannot go on, and why. A database that is away is no reason: the run continues when it answers
-// again, here or elsewhere.
+// again, here or elsewhere. So is a full disk of the database of a fleet, for a quarter of an hour: all tasks would wait for a
+// person at once.
 func (c *card) cannot(ctx context.Context, s task.State, id run.ID, begun bool, end run.Ended, why error) {
 	switch {
 	case errors.Is(why, store.ErrAway):
 		c.close()
 		c.wait(ctx, nil, time.Second)
+	case c.letsGo && errors.Is(why, store.ErrDiskFull) && c.full < manyFull:
+		c.close()
+		c.wait(ctx, nil, min(time.Second<<c.full, time.Minute))
+		c.full++
 	case c.leaves(why):
 	default:
 		end.Detail = why.Error()
 		c.end(ctx, s, id, begun, end)
 	}
 }
+
+// manyFull is how often a run is continued although the disk was full: small events may fit, and an answer, which costs, may not.
+const manyFull = 20
 
 // leaves reports whether the task is left to others because of an error: while the workers of a fleet are replaced one after
 // the other, a newer one may have worked on it, and only such a one can continue.

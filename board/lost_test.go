@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pawl/run"
 	"pawl/store"
@@ -56,4 +58,22 @@ func TestATaskOfANewerPawlIsLeft(t *testing.T) {
 			t.Errorf("after %v that the run could not go on is recorded", why)
 		}
 	}
+}
+
+// While the disk of a shared database is full a task waits, but not for ever: what is recorded then may cost.
+func TestADiskThatIsFullFailsNoTaskAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &card{Driver: &Driver{}, lease: ended{}, letsGo: true}
+		began := time.Now()
+		for tries := 0; !c.lost; tries++ {
+			if tries > manyFull {
+				t.Fatal("it is never recorded")
+			}
+			c.fail(t.Context(), task.State{}, "r", &store.FileError{Kind: store.ErrDiskFull, Path: "postgres://db", Err: errors.New("no space")})
+		}
+		if waited := time.Since(began); waited < 10*time.Minute || waited > 20*time.Minute {
+			t.Errorf("it was waited for %s", waited)
+		}
+	})
 }

@@ -591,6 +591,22 @@ func TestOfManyTasksInARepositoryNoneIsLost(t *testing.T) {
 	}
 }
 
+// numbered returns the words of a task that writes three lines into the file that is numbered like it.
+func numbered(i int) string { return fmt.Sprintf("write number-%d-", i) }
+
+// stepping returns the script of such tasks.
+func stepping(tasks int) string {
+	var script strings.Builder
+	script.WriteString(planned)
+	for i := range tasks {
+		for step := range 3 {
+			fmt.Fprintf(&script, `{"when":{"first":"number-%d-"},"calls":[{"tool":"shell","args":{"command":"echo step %d >> file-%[1]d"}}]}`+"\n", i, step)
+		}
+		fmt.Fprintf(&script, `{"when":{"first":"number-%d-"},"repeat":true,"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Done."}}]}`+"\n", i)
+	}
+	return script.String()
+}
+
 // once checks that a task is completed, and that each line of its file is there once, or was lost with a call whose outcome is
 // unknown.
 func (s *site) once(id, content string) {
@@ -653,28 +669,21 @@ func (o *office) add(ctx context.Context, words string) (id string) {
 	return ""
 }
 
-// survives adds tasks, each of which writes three lines into a file of its own, kills workers, the API, Temporal and the database
+// survives adds tasks that are numbered, kills workers, the API, Temporal and the database
 // until they have ended, and returns them.
 func (s *site) survives(server *pgtest.Server, tasks int) (ids []string) {
 	t := s.t
-	var script strings.Builder
-	script.WriteString(planned)
-	for i := range tasks {
-		for step := range 3 {
-			fmt.Fprintf(&script, `{"when":{"first":"number-%d-"},"calls":[{"tool":"shell","args":{"command":"echo step %d >> file-%[1]d"}}]}`+"\n", i, step)
-		}
-		fmt.Fprintf(&script, `{"when":{"first":"number-%d-"},"repeat":true,"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Done."}}]}`+"\n", i)
-	}
+	script := stepping(tasks)
 	machines := map[string]*machine{}
 	for _, name := range []string{"a", "b", "c"} {
-		machines[name] = s.worker(name, script.String())
+		machines[name] = s.worker(name, script)
 	}
 	o := &office{s: s, token: strings.TrimSpace(s.pawl("users", "add", "anna", "--role", "start"))}
 	o.open()
 	var added sync.WaitGroup
 	added.Go(func() {
 		for i := range tasks {
-			ids = append(ids, o.add(t.Context(), fmt.Sprintf("write number-%d-", i)))
+			ids = append(ids, o.add(t.Context(), numbered(i)))
 		}
 	})
 	ended := func() bool {

@@ -40,7 +40,7 @@ type Server struct {
 func Shared(t testing.TB) *Server {
 	t.Helper()
 	bin := programs(t)
-	shared.once.Do(func() { shared.server, shared.err = start(bin, nil) })
+	shared.once.Do(func() { shared.server, shared.err = start(bin, "", nil) })
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
@@ -56,7 +56,13 @@ var shared struct {
 // Start starts a server for one test alone, with settings such as "max_connections=10".
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
-	s, err := start(programs(t), settings)
+	return StartIn(t, "", settings...)
+}
+
+// StartIn is Start with the server's files in a folder of dir, which its user can enter.
+func StartIn(t testing.TB, dir string, settings ...string) *Server {
+	t.Helper()
+	s, err := start(programs(t), dir, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +86,8 @@ func programs(t testing.TB) string {
 	return filepath.Dir(found[len(found)-1])
 }
 
-func start(bin string, settings []string) (*Server, error) {
-	dir, err := os.MkdirTemp("", "pawl-pg-")
+func start(bin, in string, settings []string) (*Server, error) {
+	dir, err := os.MkdirTemp(in, "pawl-pg-")
 	if err != nil {
 		return nil, err
 	}
