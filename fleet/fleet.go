@@ -3,7 +3,7 @@
 //
 // The log of a task is its only truth. Temporal is told that a task has something to be done ([Watch]), gives it to a
 // worker ([Work]) and, if that one dies, to another. What is to be done, and whether a run may go on, is decided in the
-// packages below; nothing but ids and event numbers goes to Temporal.
+// packages below; nothing but ids, labels and event numbers goes to Temporal.
 //
 //	fleet.Watch  the tasks -> a signal to the workflow of a task, which begins with it
 //	carry        the workflow: the activity drive, once for each signal that the task has changed since
@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -53,8 +54,18 @@ type Address struct {
 // dialTimeout is how long the server may take to answer at first.
 const dialTimeout = 10 * time.Second
 
+// A Client is a connection to Temporal.
+type Client struct {
+	client.Client
+	namespace string
+	log       *slog.Logger
+
+	mu             sync.Mutex
+	known, refused bool // whether workflows can be searched by attributes of pawl; neither: it is not known
+}
+
 // Dial connects to Temporal. The caller closes the client. The error is a [*config.Error].
-func Dial(ctx context.Context, a Address, env config.Env, logger *slog.Logger) (client.Client, error) {
+func Dial(ctx context.Context, a Address, env config.Env, logger *slog.Logger) (*Client, error) {
 	opt, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{EnvLookup: lookup(env)})
 	if err != nil {
 		return nil, config.Errorf("the settings of Temporal: %w", err)
@@ -72,7 +83,7 @@ func Dial(ctx context.Context, a Address, env config.Env, logger *slog.Logger) (
 	if err != nil {
 		return nil, config.Errorf("Temporal cannot be reached at %s (namespace %s): %w", opt.HostPort, opt.Namespace, err)
 	}
-	return c, nil
+	return &Client{Client: c, namespace: opt.Namespace, log: logger}, nil
 }
 
 // lookup makes an environment that of envconfig. It has no list of all variables: headers for gRPC are not read.

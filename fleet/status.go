@@ -6,7 +6,6 @@ import (
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/client"
 
 	"pawl/app"
 	"pawl/board"
@@ -38,7 +37,7 @@ type Held struct {
 }
 
 // Look finds out what the workers of a database do.
-func Look(ctx context.Context, ws *app.Workspace, c client.Client) (Status, error) {
+func Look(ctx context.Context, ws *app.Workspace, c *Client) (Status, error) {
 	s := Status{Workers: []Worker{}, Tasks: []Held{}}
 	b := board.Of(ws)
 	watcher, watched, err := b.Owner(ctx)

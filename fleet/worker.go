@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -25,9 +24,9 @@ const stopPatience = time.Minute
 // Work carries tasks of a queue, as many at once as opt.Runs says, until ctx is done. Then it takes no more, runs are interrupted as
 // by a shutdown, and another worker continues them. ready is called when it takes tasks; failed is told why it could not carry one,
 // which Temporal then gives to a worker again. The error is [ErrDrained] if another process has drained this one.
-func Work(ctx context.Context, ws *app.Workspace, c client.Client, queue string, opt board.Options, ready func(), failed func(task.ID, error)) error {
+func Work(ctx context.Context, ws *app.Workspace, c *Client, queue string, opt board.Options, ready func(), failed func(task.ID, error)) error {
 	ended := make(chan error, 1)
-	w := worker.New(c, queue, worker.Options{
+	w := worker.New(c.Client, queue, worker.Options{
 		MaxConcurrentActivityExecutionSize: max(opt.Runs, 1),
 		DisableEagerActivities:             true,        // a worker with a free place is found by the server
 		StickyScheduleToStartTimeout:       time.Second, // what waits for a worker that died is given to another

@@ -47,8 +47,8 @@ func carry(ctx workflow.Context, id task.ID) error {
 		if err := workflow.ExecuteActivity(ctx, activityName, id).Get(ctx, &rest); err != nil {
 			return err
 		}
-		if !awaken(ctx, wakes, rest) {
-			return nil
+		if changed, err := awaken(ctx, wakes, rest); err != nil || !changed {
+			return err
 		}
 		if drives == manyDrives {
 			return workflow.NewContinueAsNewError(ctx, workflowName, id)
@@ -57,18 +57,23 @@ func carry(ctx workflow.Context, id task.ID) error {
 }
 
 // awaken returns true when the task has changed since it was left, and false if it is not waited for that.
-func awaken(ctx workflow.Context, wakes workflow.ReceiveChannel, rest board.Rest) bool {
+func awaken(ctx workflow.Context, wakes workflow.ReceiveChannel, rest board.Rest) (changed bool, err error) {
 	news := func(w wake) bool { return w.Seq == 0 || w.Seq > rest.Seq }
 	var w wake
-	changed := false
 	for wakes.ReceiveAsync(&w) {
 		changed = changed || news(w)
 		w = wake{}
 	}
-	for !changed && rest.Parked {
+	if changed || !rest.Parked {
+		return changed, nil
+	}
+	if err := show(ctx, waiting); err != nil {
+		return false, err
+	}
+	for !changed {
 		w = wake{}
 		wakes.Receive(ctx, &w)
 		changed = news(w)
 	}
-	return changed
+	return true, show(ctx, working)
 }

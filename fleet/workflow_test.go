@@ -89,7 +89,8 @@ func TestTheQueueOfATaskIsThatOfItsLabel(t *testing.T) {
 }
 
 // Workflows that began with an older pawl go on with this one: it does the same with each history that one of them has
-// left. testdata has one for each version of carry; the first is of a task that was answered twice.
+// left. testdata has one for each version of carry; the first is of a task that was answered twice, the
+// second of one that can be searched.
 func TestWorkflowsOfOlderVersionsGoOn(t *testing.T) {
 	t.Parallel()
 	histories, err := filepath.Glob("testdata/carry_*.json")

@@ -364,11 +364,17 @@ func TestAnAnswerSendsATaskToAnyWorker(t *testing.T) {
 {"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Done."}}]}
 `
 	first := s.worker("first", script)
-	id := s.add("fetch it")
+	id := s.add("fetch it", "--label", "slow")
 	until(t, "no worker holds the waiting task", func() bool {
 		f := s.fleet()
 		return s.status(id).WaitsFor == "permission" && len(f.Tasks) == 1 && f.Tasks[0].By == ""
 	})
+	found := func(query string) bool {
+		out, err := exec.Command(s.temporal.program, "workflow", "list", "--address", s.temporal.address, "--query", query).Output()
+		ok(t, err)
+		return strings.Contains(string(out), id)
+	}
+	until(t, "Temporal finds it among what waits", func() bool { return found(`PawlState = "waiting" AND PawlTask = "` + id + `" AND PawlLabels = "slow"`) })
 	first.end(syscall.SIGTERM)
 	s.pawl("runs", "decide", string(s.status(id).Run), "allow")
 	if s.file("left") != "" {

@@ -15,8 +15,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.temporal.io/sdk/client"
-
 	"pawl/app"
 	"pawl/cli"
 	"pawl/cli/command"
@@ -109,7 +107,7 @@ func takeFlag(args []string, flag string) (rest []string, value string) {
 }
 
 // dial connects to the Temporal of the variable.
-func dial(ctx context.Context, env config.Env, ws *app.Workspace) (client.Client, error) {
+func dial(ctx context.Context, env config.Env, ws *app.Workspace) (*fleet.Client, error) {
 	address, _ := env(config.TemporalVariable)
 	if address == "" {
 		return nil, config.Errorf("no Temporal is named: give --temporal HOST:PORT, or set %s", config.TemporalVariable)
