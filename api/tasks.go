@@ -66,6 +66,7 @@ type createTaskInput struct {
 		DependsOn   []task.ID    `json:"depends_on,omitempty" doc:"Tasks that have to be completed before it can be started"`
 		Budget      *task.Budget `json:"budget,omitempty" doc:"What all its runs may use together"`
 		Isolation   string       `json:"isolation,omitempty" enum:"clone" doc:"clone: its workers work in a copy of the repository"`
+		Revision    string       `json:"revision,omitempty" doc:"A branch, tag or whole id of a commit of the repository: its workers work in a copy of that"`
 		Agent       string       `json:"agent,omitempty" doc:"The agent that carries out its plan, whichever the planner names"`
 		Start       bool         `json:"start,omitempty" doc:"It is planned, and its plan carried out, when the tasks that it depends on are completed"`
 		Source      string       `json:"source,omitempty" enum:"api,web,cli,test" doc:"Where it comes from; api unless it is given"`
@@ -74,7 +75,7 @@ type createTaskInput struct {
 
 func (s *Server) createTask(ctx context.Context, in *createTaskInput) (forms.TaskForm, error) {
 	b := in.Body
-	c := task.Created{Description: b.Description, Labels: b.Labels, Priority: b.Priority, DependsOn: b.DependsOn, Start: b.Start, Isolation: task.Isolation(b.Isolation), Agent: b.Agent, Source: task.Source{Kind: "api", User: by(ctx)}}
+	c := task.Created{Description: b.Description, Labels: b.Labels, Priority: b.Priority, DependsOn: b.DependsOn, Start: b.Start, Isolation: task.Isolation(b.Isolation), Revision: b.Revision, Agent: b.Agent, Source: task.Source{Kind: "api", User: by(ctx)}}
 	if b.Budget != nil {
 		c.Budget = *b.Budget
 	}

@@ -23,13 +23,14 @@ func (b Board) isolated(ctx context.Context, s task.State, by, agent string) (ta
 	if b.ws.Repository() != "" {
 		return s, nil // who drives it makes it, see ready
 	}
-	if s.Copy == nil && s.Isolation != task.Clone {
+	if s.Copy == nil && s.Isolation != task.Clone && s.Created.Revision == "" {
 		if a, err := b.ws.TaskAgent(ctx, agent, task.Worker); err != nil || !a.Clone {
 			return s, err
 		}
 	}
 	id := s.Created.Task
 	c := b.ws.Copy(id)
+	c.Revision = s.Created.Revision
 	if s.Copy != nil && c.Exists() {
 		return s, nil
 	}
@@ -63,6 +64,7 @@ func (b Board) copied(ctx context.Context, id task.ID, by string, m gitcopy.Made
 func (b Board) ready(ctx context.Context, s task.State) error {
 	id := s.Created.Task
 	c := b.ws.Copy(id)
+	c.Revision = s.Created.Revision
 	if c.Remote == "" || s.Copy == nil && task.Final(s.Status.Name) {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package board_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -102,6 +103,29 @@ func TestTwoTasksWorkInCopiesOfOneRepositoryAtOnce(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(p.dir, file)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A task that names a revision works in a copy of it.
+func TestATaskWorksInACopyOfItsRevision(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, plan+"\n"+done)
+	p.repository()
+	p.git("checkout", "--quiet", "-b", "release-2")
+	p.git("commit", "--quiet", "--allow-empty", "-m", "release")
+	release := p.git("rev-parse", "HEAD")
+	p.git("checkout", "--quiet", "main")
+	ws := p.open()
+	p.drives(ws, board.Options{})
+	for _, revision := range []string{"-x", "a..b", "main~1", "a b", "@{u}", "a:b"} {
+		if _, err := board.Of(ws).Add(t.Context(), "anna", task.Created{Description: "x", Revision: revision}); !errors.As(err, new(*task.InputError)) {
+			t.Errorf("the revision %q: %v", revision, err)
+		}
+	}
+	s, err := board.Of(ws).Add(t.Context(), "anna", task.Created{Description: "repair it", Revision: "release-2", Start: true})
+	ok(t, err)
+	if s = wait(t, ws, s.Created.Task, task.Completed); s.Copy == nil || s.Copy.Base != release || s.Copy.From != "release-2" {
+		t.Errorf("its copy is %+v", s.Copy)
 	}
 }
 

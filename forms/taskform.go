@@ -34,8 +34,9 @@ type TaskForm struct {
 	Starts      bool              `json:"starts,omitempty"` // by itself, when the tasks in DependsOn are completed
 	Budget      task.Budget       `json:"budget"`
 	Isolation   task.Isolation    `json:"isolation,omitempty"`
-	Agent       string            `json:"agent,omitempty"` // that carries out its plan, whichever the planner names
-	Copy        *task.Copy        `json:"copy,omitempty"`  // of the repository, where its workers work
+	Revision    string            `json:"revision,omitempty"` // that workers begin with
+	Agent       string            `json:"agent,omitempty"`    // that carries out its plan, whichever the planner names
+	Copy        *task.Copy        `json:"copy,omitempty"`     // of the repository, where its workers work
 	Usage       view.Usage        `json:"usage"`
 	Source      task.Source       `json:"source"`
 	Workspace   string            `json:"workspace"`
@@ -89,7 +90,7 @@ func TaskFormOf(s task.State) TaskForm {
 	f := TaskForm{ID: s.Created.Task, Title: s.Title(), Description: s.Description, Status: StatusForm{s.Status.Name, s.Status.Run, s.Status.Agent, s.Status.Reason, s.Status.Detail, s.Status.Until},
 		May:      s.May(),
 		WaitsFor: s.WaitsFor(), Plan: s.Plan, Questions: list(s.Questions), Report: s.Report, Former: s.Former(), Permissions: Forms(s.Permissions, func(p task.Permission) PermissionForm { return PermissionForm{Permission: p} }), Messages: list(s.Messages),
-		Attachments: list(s.Attachments), Runs: list(s.Chain), Labels: list(s.Labels), Priority: s.Priority, DependsOn: list(s.DependsOn), Starts: s.Starts(), Budget: s.Budget, Isolation: s.Isolation, Agent: s.Created.Agent, Copy: s.Copy,
+		Attachments: list(s.Attachments), Runs: list(s.Chain), Labels: list(s.Labels), Priority: s.Priority, DependsOn: list(s.DependsOn), Starts: s.Starts(), Budget: s.Budget, Isolation: s.Isolation, Revision: s.Created.Revision, Agent: s.Created.Agent, Copy: s.Copy,
 		Usage: view.UsageOf(s.Usage()), Source: s.Created.Source, Workspace: s.Created.Workspace, Created: s.CreatedAt, Updated: s.At, Seq: s.Seq}
 	return f
 }

@@ -28,6 +28,7 @@ import (
 	"strings"
 
 	"pawl/internal/atomicfile"
+	"pawl/internal/visible"
 )
 
 // A Copy is a copy of a repository.
@@ -37,6 +38,8 @@ type Copy struct {
 	// Remote is the address of the repository that machines share, for git. The copy is made of what is checked out there, is
 	// saved there ([Copy.Save]) and is merged there; Repository is a clone of it. Empty: there is none.
 	Remote string
+	// Revision is the branch, tag or whole id of a commit that a copy is made of; empty: what is checked out.
+	Revision string
 }
 
 // Made says what a copy was made from.
@@ -83,7 +86,7 @@ func (c Copy) Exists() bool {
 	return isThere(c.Dir, "work")
 }
 
-// Make makes the copy, of the commit that is checked out in c.Repository. The error is an
+// Make makes the copy, of c.Revision, or the commit that is checked out in c.Repository. The error is an
 // [*UnsuitableError] if there can be none of it. A copy that exists is not changed.
 func (c Copy) Make(ctx context.Context) (Made, error) {
 	from, err := c.look(ctx)
@@ -94,8 +97,11 @@ func (c Copy) Make(ctx context.Context) (Made, error) {
 		return c.withNotes(ctx, from)
 	}
 	temp, err := c.built(ctx, from, func(ctx context.Context, temp Copy, s *source) (err error) {
-		if c.Remote != "" {
-			s.From, s.Base, err = temp.upstream(ctx)
+		switch {
+		case c.Remote != "":
+			s.From, s.Base, err = temp.upstream(ctx, c.Revision)
+		case c.Revision != "":
+			s.From, s.Base, err = c.revision(ctx)
 		}
 		s.tip = s.Base
 		return err
@@ -107,6 +113,20 @@ func (c Copy) Make(ctx context.Context) (Made, error) {
 		return Made{}, errors.Join(err, removeAll(temp))
 	}
 	return c.withNotes(ctx, from)
+}
+
+// revision returns the commit of c.Revision in the person's repository, and the branch if it is one.
+func (c Copy) revision(ctx context.Context) (branch, commit string, err error) {
+	for _, name := range []string{heads(c.Revision), c.Revision} {
+		commit, err = c.person().run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
+		if err == nil && name != c.Revision {
+			branch = c.Revision
+		}
+		if !exited(err, 1) {
+			return branch, commit, err
+		}
+	}
+	return "", "", &UnsuitableError{c.Repository, fmt.Sprintf("it has no branch, tag or commit %s", visible.Quote(c.Revision))}
 }
 
 // withNotes returns what a copy that exists was made from, with what is different in it.

@@ -167,6 +167,31 @@ func TestTwoCopiesOfOneRepositoryAreMerged(t *testing.T) {
 	}
 }
 
+// A copy can be made of another branch, a tag or a commit than what is checked out.
+func TestACopyIsMadeOfARevision(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	first := p.git("rev-parse", "HEAD")
+	p.git("tag", "-a", "-m", "one", "v1")
+	p.git("checkout", "--quiet", "-b", "release-2")
+	p.git("commit", "--quiet", "--allow-empty", "-m", "of the release")
+	release := p.git("rev-parse", "HEAD")
+	p.git("checkout", "--quiet", "main")
+	p.git("commit", "--quiet", "--allow-empty", "-m", "of main")
+	p.git("branch", "v1", "main") // a branch goes before a tag of its name
+	for revision, want := range map[string]Made{"release-2": {From: "release-2", Base: release}, "v1": {From: "v1", Base: p.git("rev-parse", "main")}, "tags/v1": {Base: first}, first: {Base: first}, first[:9]: {Base: first}} {
+		c := Copy{Dir: filepath.Join(t.TempDir(), "t-x"), Repository: p.dir, Revision: revision}
+		m, err := c.Make(t.Context())
+		if err != nil || m.Base != want.Base || m.From != want.From || p.in(c.work(), "rev-parse", "HEAD") != want.Base {
+			t.Errorf("of %s: %+v, %v", revision, m, err)
+		}
+	}
+	_, err := Copy{Dir: filepath.Join(t.TempDir(), "t-x"), Repository: p.dir, Revision: "nothing"}.Make(t.Context())
+	if !errors.As(err, new(*UnsuitableError)) || !strings.Contains(err.Error(), `has no branch, tag or commit "nothing"`) {
+		t.Errorf("of what is not there: %v", err)
+	}
+}
+
 func TestWhatIsMergedTwiceOnlyMovesForward(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)

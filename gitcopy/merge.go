@@ -282,7 +282,12 @@ func (c Copy) meets(ctx context.Context, commit string) (m Meeting, err error) {
 	}
 	var head string
 	if c.Remote != "" {
-		if m.Into, head, err = c.upstream(ctx); err != nil {
+		from, _ := own.run(ctx, "config", "pawl.from") // without a branch it is for what is checked out there
+		m.Into, head, err = c.upstream(ctx, from)
+		if errors.As(err, new(*UnsuitableError)) { // the branch is not there any more
+			m.Into, head, err = c.upstream(ctx, "")
+		}
+		if err != nil {
 			return m, err
 		}
 	} else {

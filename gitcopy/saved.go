@@ -116,8 +116,11 @@ func (c Copy) receive(ctx context.Context, ref, to string) (commit string, err e
 	return c.own().run(ctx, "rev-parse", "--verify", to+"^{commit}")
 }
 
-// upstream fetches what is checked out in the remote, and returns its branch and commit.
-func (c Copy) upstream(ctx context.Context) (branch, commit string, err error) {
+// upstream fetches a revision of the remote, or what is checked out there if that is empty, and returns its branch and commit.
+func (c Copy) upstream(ctx context.Context, revision string) (branch, commit string, err error) {
+	if revision != "" {
+		return c.named(ctx, revision)
+	}
 	if commit, err = c.receive(ctx, "HEAD", "refs/pawl/upstream"); err != nil {
 		return "", "", err
 	}
@@ -129,6 +132,30 @@ func (c Copy) upstream(ctx context.Context) (branch, commit string, err error) {
 		branch, _, _ = strings.Cut(ref, "\t")
 	}
 	return branch, commit, nil
+}
+
+// named is upstream for a branch, a tag or a commit.
+func (c Copy) named(ctx context.Context, revision string) (branch, commit string, err error) {
+	ref := revision
+	if !isCommit(revision) {
+		ref = ""
+		for _, name := range []string{heads(revision), "refs/tags/" + revision} {
+			if there, err := c.asked(ctx, name); err != nil {
+				return "", "", err
+			} else if there != "" {
+				ref = name
+				break
+			}
+		}
+		switch ref {
+		case "":
+			return "", "", &UnsuitableError{visible.Escape(c.Remote), fmt.Sprintf("it has no branch or tag %s, and that is no whole id of a commit", visible.Quote(revision))}
+		case heads(revision):
+			branch = revision
+		}
+	}
+	commit, err = c.receive(ctx, ref, "refs/pawl/upstream")
+	return branch, commit, err
 }
 
 // Take makes this machine the one that works in the copy, and saves it. It is for who drives the task alone.
@@ -383,7 +410,7 @@ func (c Copy) elsewhere(ctx context.Context, do func(Copy) error) error {
 // Check returns why copies cannot be made of the repository with an address, and saved there. Nothing is changed in it.
 func Check(ctx context.Context, address string) error {
 	return Copy{Dir: "check", Remote: address}.elsewhere(ctx, func(c Copy) error {
-		_, commit, err := c.upstream(ctx)
+		_, commit, err := c.upstream(ctx, "")
 		if err != nil {
 			return err
 		}

@@ -230,6 +230,48 @@ func TestWhatIsMergedIsInTheSharedRepository(t *testing.T) {
 	}
 }
 
+// A copy of a branch of the shared repository is merged for that branch, or for what is checked out when the branch is gone.
+func TestACopyOfASharedRevision(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.git("tag", "-a", "-m", "one", "v1")
+	tagged := s.git("rev-parse", "HEAD")
+	s.git("checkout", "--quiet", "-b", "release-2")
+	s.write(s.dir, "a.txt", "of the release\n")
+	s.git("commit", "--quiet", "-am", "release")
+	s.git("push", "--quiet", "--tags", s.remote, "release-2")
+	release := s.git("rev-parse", "HEAD")
+	for revision, want := range map[string]Made{"release-2": {From: "release-2", Base: release}, "v1": {Base: tagged}, release: {Base: release}} {
+		c := s.machine("t-" + revision[:2])
+		c.Revision = revision
+		m, err := c.Make(t.Context())
+		if err != nil || m.Base != want.Base || m.From != want.From {
+			t.Errorf("of %s: %+v, %v", revision, m, err)
+		}
+		if revision != "release-2" {
+			continue
+		}
+		s.ok(c.Take(t.Context()))
+		s.write(c.work(), "a.txt", "by the agent\n")
+		s.ok(c.Save(t.Context()))
+		desk := s.machine("t-" + revision[:2])
+		s.ok(desk.Update(t.Context()))
+		if meets, err := desk.Meets(t.Context()); err != nil || meets.Into != "release-2" || len(meets.Conflicts) > 0 {
+			t.Errorf("it meets %+v, %v", meets, err)
+		}
+		s.in(s.remote, "branch", "--quiet", "-D", "release-2")
+		if meets, err := desk.Meets(t.Context()); err != nil || meets.Into != "main" {
+			t.Errorf("without its branch it meets %+v, %v", meets, err)
+		}
+		s.in(s.remote, "branch", "--quiet", "release-2", release)
+	}
+	c := s.machine("t-none")
+	c.Revision = "nothing"
+	if _, err := c.Make(t.Context()); !errors.As(err, new(*UnsuitableError)) || !strings.Contains(err.Error(), `has no branch or tag "nothing"`) {
+		t.Errorf("of what is not there: %v", err)
+	}
+}
+
 // A file that hosts refuse keeps nothing else from being saved, and is named.
 func TestALargeFileIsNotSaved(t *testing.T) {
 	t.Parallel()

@@ -58,6 +58,9 @@ type Created struct {
 	Budget      Budget   `json:"budget,omitzero"`
 	// Isolation says where workers work: empty: in the workspace, or as their agent says.
 	Isolation Isolation `json:"isolation,omitempty"`
+	// Revision is the branch, tag or whole id of a commit of the repository that workers begin with, in a copy. Empty: what is
+	// checked out.
+	Revision string `json:"revision,omitempty"`
 	// Agent carries out the plan, whichever the planner names; a person may name another later. Empty: that of the plan.
 	Agent string `json:"agent,omitempty"`
 	// Start says that the task is planned and started by itself; see [State.Starts].

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // A PlannerOutput is what a planner hands in: a plan, questions, or why there is no plan.
@@ -136,7 +137,7 @@ func (c Created) check() error {
 	case len(c.Description) > MaxText:
 		return invalid("description", "it has %d bytes, more than %d: attach a file instead", len(c.Description), MaxText)
 	}
-	for _, err := range []error{checkLabels(c.Labels), checkBudget(c.Budget), checkDepends(c.Task, c.DependsOn), checkIsolation(c.Isolation), checkWords("agent", c.Agent)} {
+	for _, err := range []error{checkLabels(c.Labels), checkBudget(c.Budget), checkDepends(c.Task, c.DependsOn), checkIsolation(c.Isolation), checkRevision(c.Revision), checkWords("agent", c.Agent)} {
 		if err != nil {
 			return err
 		}
@@ -148,9 +149,10 @@ func (c Created) check() error {
 const MaxText = 256 << 10
 
 const (
-	maxLabels = 50
-	maxLabel  = 100 // bytes
-	maxID     = 60
+	maxLabels   = 50
+	maxLabel    = 100 // bytes
+	maxRevision = 200 // bytes
+	maxID       = 60
 )
 
 // checkID returns an error unless id may name a task.
@@ -169,6 +171,15 @@ func checkID(id ID) error {
 func checkIsolation(i Isolation) error {
 	if i != "" && i != Clone {
 		return invalid("isolation", "%q is not a kind of isolation: use clone, or leave it out", i)
+	}
+	return nil
+}
+
+// checkRevision refuses what is no name of a branch or tag, or could be an option or a range of git (git-check-ref-format(1)).
+func checkRevision(name string) error {
+	if len(name) > maxRevision || strings.HasPrefix(name, "-") || strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.ContainsAny(name, " ~^:?*[\\") ||
+		strings.ContainsFunc(name, unicode.IsControl) {
+		return invalid("revision", "%.120q is not the name of a branch or tag, or the id of a commit", name)
 	}
 	return nil
 }

@@ -52,6 +52,7 @@ process that watches all tasks. The flags for models, permissions and limits hol
 	cost := cmd.Flags().Float64("budget", 0, "what all its runs may cost together, in `dollars`")
 	tokens := cmd.Flags().Int64("budget-tokens", 0, "what all its runs may use together, in `tokens`")
 	isolation := cmd.Flags().String("isolation", "", "`how`: clone lets its workers work in a copy of the repository")
+	revision := cmd.Flags().String("revision", "", "a `branch`, tag or commit: its workers work in a copy of that")
 	agent := cmd.Flags().String("agent", "", "the `agent` that carries out its plan, whichever the planner names")
 	files := cmd.Flags().StringArray("attach", nil, "attach a `file`, of at most 10 MB; may be repeated")
 	start := cmd.Flags().Bool("start", false, "plan it and carry it out, when the tasks that it depends on are completed")
@@ -102,7 +103,7 @@ process that watches all tasks. The flags for models, permissions and limits hol
 			}
 		}
 		c := tasks.Created{Description: description, Typed: typed, Source: tasks.Source{Kind: "cli", User: config.Person()}, Labels: *labels, Priority: *priority,
-			Budget: tasks.Budget{Cost: *cost, Tokens: *tokens}, Isolation: tasks.Isolation(*isolation), Agent: *agent, Start: *start && len(opened) == 0}
+			Budget: tasks.Budget{Cost: *cost, Tokens: *tokens}, Isolation: tasks.Isolation(*isolation), Revision: *revision, Agent: *agent, Start: *start && len(opened) == 0}
 		if c.DependsOn, err = findTasks(ctx, ws, *depends); err != nil {
 			return err
 		}
@@ -606,6 +607,9 @@ func taskPage(s tasks.State, live tasks.Live, stored map[tasks.Permission]*reque
 	}
 	if s.Isolation != "" && s.Copy == nil {
 		line("isolation %s: its workers will work in a copy of the repository", s.Isolation)
+	}
+	if s.Created.Revision != "" && s.Copy == nil {
+		line("revision %s: its workers will work in a copy of that", command.Visible(s.Created.Revision))
 	}
 	if s.Created.Agent != "" && s.Plan == nil {
 		line("agent %s: it will carry out the plan", s.Created.Agent)
