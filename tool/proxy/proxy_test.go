@@ -182,9 +182,9 @@ func TestNoSpellingLeadsToThisMachine(t *testing.T) {
 		six.Start()
 		defer six.Close()
 	}
-	numbers := func(_ context.Context, host string) ([]netip.Addr, error) {
+	numbers := func(ctx context.Context, host string) ([]netip.Addr, error) {
 		if strings.HasSuffix(strings.TrimSuffix(host, "."), "localhost") {
-			return toLoopback(nil, host)
+			return toLoopback(ctx, host)
 		}
 		if a, _ := network.LooseAddr(host); a.IsValid() {
 			return []netip.Addr{a}, nil
