@@ -34,6 +34,19 @@ func (p *Policy) Contains() bool {
 	return ok
 }
 
+// allowedTemp is the folder in the temporary one of a workspace where commands have theirs that somebody allowed: what runs
+// unasked can change nothing there. Programs keep compiled code in such folders, and run it the next time.
+const allowedTemp = "allowed"
+
+func (p *Policy) makeAllowedTemp() error {
+	if info, err := os.Lstat(filepath.Join(p.Temp, allowedTemp)); err == nil && !info.IsDir() {
+		if err := os.Remove(filepath.Join(p.Temp, allowedTemp)); err != nil {
+			return err
+		}
+	}
+	return os.MkdirAll(filepath.Join(p.Temp, allowedTemp), 0o755)
+}
+
 // isContained reports whether commands at a level run unasked whatever they do.
 func isContained(level run.Confinement) bool { return level == run.Trial || level == run.Inside }
 
@@ -44,8 +57,14 @@ const maxObeyed = 500
 // change no cache but copies of its own of what is built, and at [run.Trial] nothing of the workspace. Repositories
 // can be changed if repository says so, which is for git's own work.
 func (p *Policy) contain(g places, level run.Confinement, repository bool) error {
-	for path, n := range g {
+	if err := p.makeAllowedTemp(); err != nil {
+		return inWords(err)
+	}
+	for path, n := range maps.Clone(g) {
 		works := slices.Contains(p.workFolders(), path)
+		if n.kind == helper.Temporary {
+			g.put(grant{path: filepath.Join(path, allowedTemp), source: filepath.Join(p.Temp, allowedTemp), kind: helper.ReadOnly, pinned: true})
+		}
 		switch {
 		case n.kind == helper.Writable && slices.Contains(p.built, path):
 			n.kind = helper.Overlay

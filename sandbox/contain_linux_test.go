@@ -72,6 +72,48 @@ func TestATrialChangesNothingInTheWorkspace(t *testing.T) {
 	}
 }
 
+// temp returns where outside the temporary folder is of commands that were allowed.
+func (s *stage) temp(tree bool) string {
+	if !tree {
+		return s.policy.Temp
+	}
+	return s.policy.Temp + "/allowed"
+}
+
+// Compilers and runtimes keep code in the temporary folder and run it the next time: commands that were allowed have one of
+// their own, which the others read.
+func TestWhatRunsUnaskedLeavesNothingInTheTemporaryFolderOfWhatWasAllowed(t *testing.T) {
+	t.Parallel()
+	s := containing(t)
+	if o := s.sh(t, "mkdir $TMPDIR/cache && echo compiled > $TMPDIR/cache/x && echo $TMPDIR"); o.status.Code != 0 {
+		t.Fatalf("it printed %q", o.printed)
+	}
+	for _, level := range []run.Confinement{run.Trial, run.Inside} {
+		o := s.unasked(t, level, strings.Join([]string{"dir=$(dirname $(dirname $(ls -d /tmp/*/cache/x)))", "cat $dir/cache/x", "echo evil > $dir/cache/x", "rm -rf $dir/cache", "mv $dir /tmp/moved", "echo evil > /var/tmp/${dir##*/}/cache/x",
+			"mv /var/tmp/${dir##*/} /var/tmp/moved", "mkdir $dir/other", "ln -s / $dir/link", "chmod 777 $dir", "echo evil > $TMPDIR/x; mkdir -p $TMPDIR/cache; echo evil > $TMPDIR/cache/x", "echo shown > /tmp/shown"}, "\n"))
+		if !strings.Contains(o.printed, "compiled") {
+			t.Errorf("at %s what is there is not read: %q", level, o.printed)
+		}
+		if o := s.sh(t, "cat $TMPDIR/cache/x /tmp/shown; ls $TMPDIR"); o.printed != "compiled\nshown\ncache\n" {
+			t.Errorf("after one at %s: %q", level, o.printed)
+		}
+	}
+	// It is kept from them as well when it was removed and made anew.
+	s.unasked(t, run.Trial, "true")
+	s.sh(t, "rm -rf /tmp/allowed")
+	s.sh(t, "echo compiled > $TMPDIR/x")
+	s.unasked(t, run.Trial, "echo evil > /tmp/allowed/x; echo evil > /var/tmp/allowed/x")
+	if o := s.sh(t, "cat $TMPDIR/x"); o.printed != "compiled\n" {
+		t.Errorf("after it was removed: %q", o.printed)
+	}
+	// What stands in its place does not lead elsewhere.
+	s.sh(t, "mv /tmp/allowed /tmp/was; ln -s . /tmp/allowed")
+	s.unasked(t, run.Trial, "echo evil > $TMPDIR/evil; echo evil > /tmp/allowed/evil")
+	if o := s.sh(t, "ls $TMPDIR"); o.printed != "" {
+		t.Errorf("in the place of a link: %q", o.printed)
+	}
+}
+
 func TestWhatRunsInsideChangesFilesAndNothingThatIsObeyed(t *testing.T) {
 	t.Parallel()
 	s := containing(t)

@@ -56,7 +56,7 @@ while os.path.exists('sub/.git/config'): time.sleep(0.01)
 				if strings.Contains(script, "python3") {
 					needs(t, "python3")
 				}
-				script := strings.NewReplacer("@", s.evil(), "^", s.policy.Temp).Replace(script)
+				script := strings.NewReplacer("@", s.evil(), "^", s.temp(tree)).Replace(script)
 				s.env = append(s.env, "GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x@example.org", "GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x@example.org")
 				// The command ends when it sees that it is gone; a person's git looks while it still
 				// runs.
@@ -205,7 +205,7 @@ func TestWhatIsKeptOfARefusedRepositoryIsObeyedByNoGit(t *testing.T) {
 		script := "git init -q sub; (cd sub; echo 1 > f; git add f; git commit -qm x; mkdir -p .git/modules/m; cp -r .git/HEAD .git/objects .git/refs .git/config .git/modules/m/); " +
 			"git -C sub config core.fsmonitor '@'; cp sub/.git/config sub/.git/modules/m/; printf '#!/bin/sh\n@' > sub/.git/hooks/post-index-change; chmod +x sub/.git/hooks/*; " +
 			"cp -r .git $TMPDIR/evil; git --git-dir=$TMPDIR/evil config core.fsmonitor '@'; mkdir w; echo gitdir: $OUTSIDE/evil > w/.git"
-		s.env = append(s.env, "GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x@example.org", "GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x@example.org", "OUTSIDE="+s.policy.Temp)
+		s.env = append(s.env, "GIT_AUTHOR_NAME=x", "GIT_AUTHOR_EMAIL=x@example.org", "GIT_COMMITTER_NAME=x", "GIT_COMMITTER_EMAIL=x@example.org", "OUTSIDE="+s.temp(tree))
 		o := s.sh(t, strings.ReplaceAll(script, "@", s.evil()))
 		kept := s.state + "/refused"
 		if entries, err := os.ReadDir(kept); len(o.told) < 2 || len(entries) == 0 {

@@ -108,8 +108,11 @@ func (p *Policy) Start(c proc.Command, level run.Confinement, fence Fence) (proc
 		if s.tree, err = p.trees.enter(p, kind, places); err == nil && level.Hosts() != nil {
 			s.network, err = s.tree.resident.Listen()
 		}
-		if temp = "/tmp"; level == run.ReadOnly {
+		switch temp = "/tmp"; {
+		case level == run.ReadOnly:
 			temp = p.readOnlyTemp()
+		case !isContained(level) && p.makeAllowedTemp() == nil:
+			temp += "/" + allowedTemp
 		}
 	case report.Abilities.Profile:
 		confine.Profile = profile(places, p.guarded(), p.Temp, level == run.WithNetwork)
