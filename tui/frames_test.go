@@ -380,6 +380,27 @@ func TestAResumedRunNamesTheCallThatWasCutOff(t *testing.T) {
 	}
 }
 
+// What a call had asked whose process was killed is no question any more: nobody waits for the answer.
+func TestAQuestionOfAKilledProcessIsNotAsked(t *testing.T) {
+	t.Parallel()
+	first := newScene(t, 80, 24, render.Style{})
+	first.begin("test it")
+	first.says("I test.", call("c_1", "mcp__hub__find", `{}`))
+	first.starts("c_1")
+	first.events(run.CallDetached{Call: "c_1", Handle: "h"}, run.CallAsked{Call: "c_1", Question: "Which one?", Options: []string{"the first"}})
+	first.shows("Which one?", "the first")
+	c := newScene(t, 80, 24, render.Style{})
+	c.take(opened{n: 1, id: "r", state: first.log})
+	c.shows("was running when pawl ended", "/continue resumes it")
+	if strings.Contains(c.terminal.Text(), "the first") {
+		t.Errorf("it asks:\n%s", c.terminal.Text())
+	}
+	first.events(run.Resumed{Calls: []run.CallID{"c_1"}})
+	if strings.Contains(first.terminal.Text(), "type an answer") {
+		t.Errorf("it still asks:\n%s", first.terminal.Text())
+	}
+}
+
 // A session that was opened again, because the log could not be written, has not lost its process.
 func TestARunThatThisProcessOpensAgainHasNotLostItsProcess(t *testing.T) {
 	t.Parallel()

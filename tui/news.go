@@ -34,7 +34,9 @@ func (m *model) open(o opened) []effect {
 		m.say(fmt.Sprintf("run %s is driven by another process: what you type goes there", o.id))
 	}
 	m.tellUnfinished()
-	m.askQuestion(o.state)
+	if m.driven || !o.state.Turn.Open() { // else who asked while a call ran has ended, and takes no answer
+		m.askQuestion(o.state)
+	}
 	return m.waiting(o.n, o.state)
 }
 
@@ -198,7 +200,7 @@ func (m *model) react(n news) []effect {
 		m.awaits = false
 	case run.CallAsked:
 		m.askQuestion(m.state)
-	case run.CallAnswered, run.CallSettled:
+	case run.CallAnswered, run.CallSettled, run.Resumed:
 		m.awaits = m.awaits && m.asked() != nil
 		m.stillAsked()
 	case run.CallDecided:
