@@ -523,15 +523,16 @@ func (r *Remote) call(ctx context.Context, workspace string, t *remoteTool, c to
 	} else if h, err = taken(c.Handle); err == nil {
 		err = r.takeUp(ctx, workspace, h, over)
 	}
-	for began := time.Now(); ; {
+	first := time.Now() // that the server of a task could not be reached
+	for since := first; ; {
 		lost, is := errors.AsType[outOfReach](err)
 		if !is {
 			return res, notes, err
 		}
-		if lost.task != h || lost.answered { // it was reached since
-			began = time.Now()
+		if lost.answered { // it was reached meanwhile
+			since = time.Now()
 		}
-		if h = lost.task; time.Since(began) > taskPatience {
+		if h = lost.task; time.Since(since) > r.startTimeout() || time.Since(first) > r.callTimeout() {
 			return nil, notes, noOutcome{err}
 		}
 		select {

@@ -162,9 +162,6 @@ func (e outOfReach) Unwrap() error { return e.error }
 // taskOver is how a task has ended without a result, as the server says.
 type taskOver struct{ error }
 
-// taskPatience is how long a server that has a task is waited for when it cannot be reached.
-const taskPatience = time.Minute
-
 type (
 	taskParams struct {
 		sdk.ParamsBase

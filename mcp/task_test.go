@@ -289,6 +289,18 @@ func TestATaskOutlivesItsConnection(t *testing.T) {
 			}
 		})
 	}
+	for form, server := range states(`"status":"working"`) { // it never comes back
+		s := serveTasks(t, server, Definition{StartTimeout: 300 * time.Millisecond})
+		c := tool.Call{Detach: func(context.Context, string) error {
+			server.mu.Lock()
+			defer server.mu.Unlock()
+			server.down = true
+			return nil
+		}}
+		if r, text := s.call(t.Context(), "mcp__t__x", `{}`, c); !r.Unknown || !strings.Contains(text, "cannot be ") {
+			t.Errorf("%s: of a server that is gone it says %q, %+v", form, text, r)
+		}
+	}
 	for handle, want := range map[string]string{
 		`{`:                      "what is recorded of its task cannot be read",
 		`{"of":"x","task":"T1"}`: "the definition of the server t is another now",
