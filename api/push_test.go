@@ -306,13 +306,14 @@ func TestABrowserShowsAPushMessage(t *testing.T) {
 	s.drive()
 	b := s.browse(1400)
 	b.sees("No task yet")
-	b.do(chromedp.Evaluate[chromedp.Void](`window.subscribed = null; PushManager.prototype.subscribe = async function (o) { window.asked = o; return window.subscribed = { toJSON: () => (`+d.subscription("a")+`), unsubscribe: async () => { window.subscribed = null; } }; };
-		PushManager.prototype.getSubscription = async () => window.subscribed; location.hash = "#/settings"; undefined`),
-		func(ctx context.Context, target *chromedp.Target) (v chromedp.Void, err error) {
-			_, err = cdp.Call(ctx, target, cdpbrowser.SetPermission, cdpbrowser.SetPermissionParams{
-				Permission: &cdpbrowser.PermissionDescriptor{Name: "notifications"}, Setting: cdpbrowser.PermissionSettingGranted})
-			return v, err
-		})
+	allow := func(ctx context.Context, target *chromedp.Target) (v chromedp.Void, err error) {
+		_, err = cdp.Call(ctx, target, cdpbrowser.SetPermission, cdpbrowser.SetPermissionParams{
+			Permission: &cdpbrowser.PermissionDescriptor{Name: "notifications"}, Setting: cdpbrowser.PermissionSettingGranted})
+		return v, err
+	}
+	b.do(chromedp.Evaluate[chromedp.Void](`location.hash = "#/settings"`), allow)
+	b.do(chromedp.Evaluate[chromedp.Void](`window.subscribed = null; PushManager.prototype.subscribe = async function (o) { window.asked = o; return window.subscribed = { toJSON: () => (` + d.subscription("a") + `), unsubscribe: async () => { window.subscribed = null; } }; };
+		PushManager.prototype.getSubscription = async () => window.subscribed; undefined`))
 	b.click("Notify this device when a task needs me")
 	b.sees("Notify this device no more")
 	if asked := b.value("window.asked"); (value{t, asked}).text("applicationServerKey") != d.key {

@@ -3,6 +3,7 @@
 import { get, post } from "./client.js";
 import { button, fill, h, put, said } from "./dom.js";
 import { headers, may } from "./session.js";
+import { sleep } from "./timing.js";
 
 const name = "pawl-push"; // the server's id of the subscription
 const scope = "/push/"; // where no page is
@@ -29,15 +30,19 @@ async function on() {
 	const { key } = await get("/push-key");
 	const { pushManager } = await navigator.serviceWorker.register(trusted, { scope });
 	await (await pushManager.getSubscription())?.unsubscribe(); // it may be of another key
-	for (let i = 0; !(await navigator.serviceWorker.getRegistration(scope))?.active && i < 100; i++) await new Promise((done) => { setTimeout(done, 50); });
-	await store(await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key }));
+	for (let i = 0; !(await navigator.serviceWorker.getRegistration(scope))?.active && i < 100; i++) await sleep(50);
+	const late = sleep(15000).then(() => { throw new Error("it does not answer"); }); // Chromium tries again, for ever
+	await store(await Promise.race([pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key }), late]).catch((error) => {
+		off();
+		throw new Error("The push service of the browser's maker gave no address for messages: " + error.message);
+	}));
 }
 
 /** off ends the messages. It waits for no server: what is sent to a subscription that has ended is refused, and so the server learns of it. */
 export async function off() {
 	const id = localStorage.getItem(name);
 	localStorage.removeItem(name);
-	fetch("/api/v1/push-subscriptions/" + id, { method: "DELETE", headers: headers(), keepalive: true }).catch(() => {});
+	if (id) fetch("/api/v1/push-subscriptions/" + id, { method: "DELETE", headers: headers(), keepalive: true }).catch(() => {});
 	await (await subscribed())?.unsubscribe();
 	await (await navigator.serviceWorker?.getRegistration(scope))?.unregister();
 }
