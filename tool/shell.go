@@ -227,6 +227,18 @@ func (a *shellArgs) inspect(env Env) (Intent, error) {
 	return in, nil
 }
 
+// leadsAsBefore returns an error if a file that a command names leads elsewhere than when it was allowed: while it waited for
+// its turn another run's may have put a link there, into the repository that this one can change.
+func leadsAsBefore(env Env, c permission.Classification) error {
+	paths, _ := commandPaths(env, permission.Classification{Paths: c.Paths})
+	for _, p := range paths {
+		if rel, _, err := Resolve(env, p); env.Leads != nil && (err != nil || !slices.Contains(env.Leads, rel)) {
+			return fmt.Errorf("%s leads elsewhere than when it was allowed: something replaces links or folders there; try again when it has stopped", p)
+		}
+	}
+	return nil
+}
+
 // commandPaths returns the files that a command may name, for whoever looks
 // where they lead, and what it would read below them without naming it.
 func commandPaths(env Env, c permission.Classification) (paths, inFolders []string) {
@@ -377,6 +389,11 @@ func (a *shellArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 		return notStarted("the command was not started: " + err.Error()), nil
 	}
 	defer turn.Leave()
+	if c.Sandbox == run.Inside && is.Repository {
+		if err := leadsAsBefore(env, is); err != nil {
+			return notStarted("the command was not started: " + err.Error()), nil
+		}
+	}
 	command, session, err := env.Sandbox.Start(command, c.Sandbox, a.shell.options.fence(env, is))
 	if err != nil {
 		return unconfinable(err), nil

@@ -3,6 +3,7 @@ package tool_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,6 +84,28 @@ func TestAFileThatProgramsObeyIsWrittenWhenNoCommandRunsUnasked(t *testing.T) {
 	unasked.Leave()
 	if got := <-written; !strings.Contains(got, "tasks.json") {
 		t.Errorf("it was not written: %q", got)
+	}
+}
+
+// What a command names leads where it led when it was allowed, if it can change the repository and nobody was asked.
+func TestALinkThatIsMadeMeanwhileLeadsGitsWorkNowhere(t *testing.T) {
+	t.Parallel()
+	env := confinedEnv(t)
+	if !env.Sandbox.Contains() {
+		t.Skip("nothing is contained here")
+	}
+	at(t, env, run.Confined, "git init -q && git config user.name a && git config user.email a@b && echo x > a && git add a && git commit -qm message")
+	env.Leads = []string{"a", "g", "."}
+	const command = "cp a g && git add a"
+	if got := at(t, env, run.Inside, command); strings.Contains(got, "exit code") || strings.Contains(got, "not started") {
+		t.Errorf("as it was: %q", got)
+	}
+	if err := errors.Join(os.Remove(filepath.Join(env.Workspace, "g")), os.Symlink(".git/COMMIT_EDITMSG", filepath.Join(env.Workspace, "g"))); err != nil {
+		t.Fatal(err)
+	}
+	got := at(t, env, run.Inside, command)
+	if is, err := os.ReadFile(filepath.Join(env.Workspace, ".git/COMMIT_EDITMSG")); err != nil || string(is) != "message\n" || !strings.Contains(got, "leads elsewhere than when it was allowed") {
+		t.Errorf("it led into the repository: %q", got)
 	}
 }
 
