@@ -379,6 +379,8 @@ func (r *Remote) takeUp(ctx context.Context, workspace string, h *handle, do fun
 		l = &link{made: make(chan struct{}), changed: make(chan struct{}, 1)}
 		if err = r.dial(l, "", h); err == nil {
 			go l.watch()
+		} else {
+			err = fmt.Errorf("the server %s cannot be reached: %w", r.Name, inLine(err))
 		}
 		close(l.made)
 		defer l.close("what it was made for is over")

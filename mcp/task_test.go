@@ -297,7 +297,7 @@ func TestATaskOutlivesItsConnection(t *testing.T) {
 			server.down = true
 			return nil
 		}}
-		if r, text := s.call(t.Context(), "mcp__t__x", `{}`, c); !r.Unknown || !strings.Contains(text, "cannot be ") {
+		if r, text := s.call(t.Context(), "mcp__t__x", `{}`, c); !r.Unknown || !strings.Contains(text, "is unknown: the server t cannot be ") {
 			t.Errorf("%s: of a server that is gone it says %q, %+v", form, text, r)
 		}
 	}
