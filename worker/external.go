@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/visible"
 	"pawl/run"
 	"pawl/view"
 )
@@ -126,12 +127,70 @@ func (r *Runner) turnOf(ctx context.Context, s run.State, c run.ExternalTurn) it
 		return func(yield func(run.Payload, error) bool) { yield(nil, err) }
 	}
 	return r.w.Agent.Turn(ctx, AgentTurn{Run: r.id, Workspace: s.Created.Workspace, Model: s.Config.Model,
-		System: s.Created.System, Conversation: c.Conversation, Message: c.Message, Mode: string(mode), Summary: summary(s.Heard()),
+		System: s.Created.System, Conversation: c.Conversation, Message: c.Message, Mode: string(mode), Summary: r.account(ctx, s),
 		Notice: func(note string) { r.feed.show(view.Update{Notice: note}) }})
 }
 
 // maxSummary bounds the account of a lost conversation, in bytes: its end counts most.
 const maxSummary = 24 << 10
+
+// maxCalled bounds what the account has of a call, and of its result, in bytes.
+const maxCalled = 300
+
+// account is what an agent is told of a run whose conversation it does not know any more: what was said, and what it did in the
+// turn that was cut off, so that it does not do that again.
+func (r *Runner) account(ctx context.Context, s run.State) string {
+	heard := s.Heard()
+	if len(heard) == 0 {
+		return "" // it begins
+	}
+	var did []run.Part
+	for e, err := range r.w.Store.Events(ctx, r.id, 0) {
+		if err != nil {
+			break // the turn fails of it
+		}
+		switch p := e.Payload.(type) {
+		case run.Observed:
+			did = append(did, p.Parts...)
+		case run.Replied:
+			did = nil // its words say it
+		}
+	}
+	if calls := calledBefore(did); calls != "" {
+		heard = append(heard, run.Message{Role: run.Assistant, Parts: []run.Part{run.Text("[cut off. These tools were used before:]\n" + calls)}})
+	}
+	return summary(heard)
+}
+
+// calledBefore lists calls, with the beginning of what became of them.
+func calledBefore(parts []run.Part) string {
+	var b strings.Builder
+	for _, p := range parts {
+		if p.Call == nil {
+			continue
+		}
+		became := "what became of it is not known"
+		for _, q := range parts {
+			if q.Result != nil && q.Result.Call == p.Call.ID {
+				became = "done: "
+				if !run.Succeeded(q.Result.IsError, q.Result.ExitCode) {
+					became = "failed: "
+				}
+				became += beginning(run.PlainText(q.Result.Content))
+			}
+		}
+		fmt.Fprintf(&b, "- %s %s - %s\n", p.Call.Tool, beginning(p.Call.Arguments), became)
+	}
+	return b.String()
+}
+
+// beginning returns that of a text, on one line.
+func beginning(text string) string {
+	if text = visible.Line(strings.TrimSpace(text)); len(text) > maxCalled {
+		return strings.ToValidUTF8(text[:maxCalled], "") + "…"
+	}
+	return text
+}
 
 // summary is what an agent is told of messages that it does not know any more.
 func summary(messages []run.Message) string {

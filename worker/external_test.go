@@ -430,7 +430,9 @@ func TestAnAgentThatIsKilledMidwayIsToldSo(t *testing.T) {
 						yield(names("conv-7"))
 					}
 					if c.works {
-						yield(run.Observed{Parts: []run.Part{run.Text("I look.")}})
+						done := run.Result{Call: "a", Content: []run.Part{run.Text("no\noutput")}}
+						yield(run.Observed{Parts: []run.Part{run.Text("I look."), {Type: run.CallPart, Call: &run.Call{ID: "a", Tool: "Bash", Arguments: `{"command":"make"}`}}}})
+						yield(run.Observed{Parts: []run.Part{{Type: run.ResultPart, Result: &done}, {Type: run.CallPart, Call: &run.Call{ID: "b", Tool: "Edit", Arguments: "{}"}}}})
 					}
 					<-ctx.Done()
 				})
@@ -453,6 +455,10 @@ func TestAnAgentThatIsKilledMidwayIsToldSo(t *testing.T) {
 				}
 				if has := strings.Contains(got, "Repair it."); has == c.works || strings.HasPrefix(got, "conv-7: ") != c.known {
 					t.Errorf("the agent was given %q: an agent that had its words, and only that, is not given them again", got)
+				}
+				const did = `- Bash {"command":"make"} - done: no\noutput` + "\n- Edit {} - what became of it is not known"
+				if told := a.given[1].Summary; strings.Contains(told, did) != c.works {
+					t.Errorf("of what it did before the agent would be told %q", told)
 				}
 				d.Interrupt(run.Interrupted{Cause: run.ByShutdown})
 				<-dead

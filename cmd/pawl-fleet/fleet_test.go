@@ -100,11 +100,12 @@ type site struct {
 	database   string
 	temporal   *temporal
 	machines   map[string][]*machine
-	repository string            // that they share; empty: they share the folder
-	apart      bool              // each worker has a disk of its own, where all see theirs at the same path
-	programs   map[string]string // of machines that have another pawl-fleet than this one
-	model      string            // empty: it answers with the script
-	models     string            // what is in the file of models
+	repository string              // that they share; empty: they share the folder
+	apart      bool                // each worker has a disk of its own, where all see theirs at the same path
+	programs   map[string]string   // of machines that have another pawl-fleet than this one
+	env        map[string][]string // of machines that have more variables
+	model      string              // empty: it answers with the script
+	models     string              // what is in the file of models
 }
 
 func newSite(t testing.TB, database string) *site {
@@ -132,6 +133,7 @@ func (s *site) command(machine, script string, args ...string) *exec.Cmd {
 	}
 	cmd := exec.Command(call[0], slices.Concat(call[1:], flags, args)...)
 	cmd.Env = append(os.Environ(), "HOME="+top, "PAWL_STATE_DIR="+filepath.Join(top, "state"), "PAWL_MODEL="+cmp.Or(s.model, "script/"+filepath.Join(s.dir, "model.jsonl")))
+	cmd.Env = append(cmd.Env, s.env[machine]...)
 	if s.models != "" {
 		cmd.Env = append(cmd.Env, "HOUSE_KEY=of-the-house")
 		config := filepath.Join(top, ".config", "pawl")
