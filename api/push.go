@@ -209,6 +209,7 @@ func (p *pushes) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		now := p.s.guard.now()
 		if _, err := p.remove(func(s subscriber) bool { return !p.counts(s) }); err != nil {
 			p.s.log.Warn("a subscription to push messages that has ended cannot be removed", "error", err)
 		}
@@ -222,9 +223,9 @@ func (p *pushes) run(ctx context.Context) {
 		if err := w.look(ctx, p.s.board); err != nil {
 			continue // it is looked again
 		}
-		if m, ok := w.message(); ok && time.Since(last) >= p.pause {
+		if m, ok := w.message(); ok && now.Sub(last) >= p.pause {
 			w.told()
-			last = time.Now()
+			last = now
 			p.tell(ctx, all, m)
 		}
 	}
