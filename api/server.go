@@ -290,7 +290,7 @@ func (s *Server) serve(writer http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Service-Worker") != "" { // only browsers send it, and no page can
 		h.Set("Content-Type", "text/javascript")
 		h.Set("Service-Worker-Allowed", "/") // wherever that one's script was
-		_, _ = io.WriteString(w, serviceWorker)
+		_, _ = io.WriteString(w, serviceWorker())
 		return
 	}
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &httpRequest{id: id, host: r.Host}))
@@ -324,13 +324,13 @@ func (s *Server) serve(writer http.ResponseWriter, r *http.Request) {
 
 // serviceWorker is what a browser gets that asks for a service worker, whichever: that of push messages, which removes itself from
 // wherever else a program has left one that had the address before.
-var serviceWorker = func() string {
+var serviceWorker = sync.OnceValue(func() string {
 	b, err := web.Files.ReadFile("worker.js")
 	if err != nil {
 		panic(err) // it is a part of the program
 	}
 	return string(b)
-}()
+})
 
 // How much of a body that is too large is read after its answer, and for how long: a client that
 // sends all of it before it reads sees the answer and not a connection that was reset.
