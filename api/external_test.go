@@ -55,6 +55,7 @@ func (noRules) Explain(run.ID, permission.Mode, permission.Request) (permission.
 }
 
 func (noRules) AddRules(run.ID, permission.Rules) error { return nil }
+func (noRules) Fetch(context.Context, run.ID) error     { return nil }
 func (noRules) Inherit(run.ID, run.ID) error            { return nil }
 func (noRules) Versions(ids ...run.ID) []string         { return make([]string, len(ids)) }
 

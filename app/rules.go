@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -26,9 +27,42 @@ func (w *Workspace) openPolicy() (*policy.Policy, error) {
 		// hide an administrator's rules.
 		return nil, config.Errorf("PAWL_MANAGED_RULES is %s: give an absolute path", visible.Quote(managed))
 	}
+	var shared policy.Shared
+	if w.env.Get(config.StoreVariable) != "" {
+		shared = sharedRules{w}
+	}
 	return policy.Open(policy.Options{
-		Workspace: w.Dir, ConfigDir: w.env.UserDir(), StateDir: w.State, Managed: managed, By: config.Person(), Also: append(w.obeyed(), w.hookScripts()...),
+		Shared: shared, Workspace: w.Dir, ConfigDir: w.env.UserDir(), StateDir: w.State, Managed: managed, By: config.Person(), Also: append(w.obeyed(), w.hookScripts()...),
 	})
+}
+
+// sharedRules keeps the rules of runs in the database of the workspace.
+type sharedRules struct{ w *Workspace }
+
+// RunRules implements [policy.Shared].
+func (s sharedRules) RunRules(ctx context.Context, id run.ID) ([]byte, error) {
+	st, err := s.w.reading()
+	if err != nil {
+		return nil, err
+	}
+	shared, ok := st.(policy.Shared)
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return shared.RunRules(ctx, id)
+}
+
+// PutRunRules implements [policy.Shared].
+func (s sharedRules) PutRunRules(ctx context.Context, id run.ID, content []byte) error {
+	st, err := s.w.writing()
+	if err != nil {
+		return err
+	}
+	shared, ok := st.(policy.Shared)
+	if !ok {
+		return nil // the file is all there is
+	}
+	return shared.PutRunRules(ctx, id, content)
 }
 
 // Trust opens what the workspace brings along that governs runs, without its settings: a

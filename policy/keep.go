@@ -1,8 +1,11 @@
 package policy
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +24,9 @@ var errNoRule = errors.New("there is no such rule")
 // AddRules stores rules that a person has made by deciding on a call of a run. Those
 // without a scope are for this user in this workspace; those with [permission.Once]
 // are for nothing beyond the call. When it returns nil they are durable and count.
+//
+// Of several machines each has rules of its own for its users and workspaces: what was forbidden to the run is forbidden to it on
+// all of them.
 func (p *Policy) AddRules(id run.ID, rules permission.Rules) error {
 	for _, r := range rules {
 		if r.Scope == permission.Once {
@@ -32,13 +38,46 @@ func (p *Policy) AddRules(id run.ID, rules permission.Rules) error {
 		if err := p.Add(r, id); err != nil {
 			return err
 		}
+		if p.o.Shared != nil && r.Effect == permission.Deny && r.Scope != permission.ForRun {
+			r.Scope = permission.ForRun
+			if err := p.Add(r, id); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// Fetch makes the rules of a run here what they are on the machine that drove it before. It is for who begins to drive the run.
+func (p *Policy) Fetch(ctx context.Context, id run.ID) error {
+	if p.o.Shared == nil {
+		return nil
+	}
+	content, err := p.o.Shared.RunRules(ctx, id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the rules of run %s: %w", id, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.ofRun(id)
+	return inside.Locked(p.o.StateDir, lockFile, func() error {
+		if here, _, err := f.load(); err == nil && bytes.Equal(here, content) {
+			return nil
+		}
+		f.steady = false
+		return replace(f.path, content)
+	})
 }
 
 // Inherit stores the rules of one run that forbid or ask for another run, a child or a fork of
 // it. When it returns nil they are durable and count.
 func (p *Policy) Inherit(from, to run.ID) error {
+	if err := p.Fetch(context.Background(), from); err != nil { // it may be driven elsewhere
+		return err
+	}
 	p.mu.Lock()
 	f := p.ofRun(from)
 	f.refresh()
@@ -117,6 +156,15 @@ func (p *Policy) change(scope permission.Scope, id run.ID, do func(path string, 
 	}
 	return inside.Locked(lock, lockFile, func() error {
 		content, _, err := f.load()
+		shared := scope == permission.ForRun && p.o.Shared != nil
+		if err == nil && shared {
+			var there []byte
+			if there, err = p.o.Shared.RunRules(context.Background(), id); err == nil {
+				content = there
+			} else if errors.Is(err, fs.ErrNotExist) {
+				err = nil
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -128,7 +176,13 @@ func (p *Policy) change(scope permission.Scope, id run.ID, do func(path string, 
 			return err
 		}
 		f.steady = false
-		if err := replace(f.path, format(all)); err != nil {
+		if content = format(all); shared {
+			err = p.o.Shared.PutRunRules(context.Background(), id, content)
+		}
+		if err == nil {
+			err = replace(f.path, content)
+		}
+		if err != nil {
 			return fmt.Errorf("the rule could not be stored: %w", err)
 		}
 		return nil

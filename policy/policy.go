@@ -24,6 +24,7 @@
 package policy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -57,6 +58,8 @@ type Options struct {
 
 	// Given are the rules of flags, environment and configuration.
 	Given permission.Rules
+	// Shared keeps the rules of runs where other machines find them, too; nil: they are on this machine alone.
+	Shared Shared
 	// By is who makes the rules that are added here.
 	By string
 	// History returns what was allowed before in this workspace, which widens what is
@@ -64,6 +67,14 @@ type Options struct {
 	History func() []permission.Allowed
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+}
+
+// Shared keeps the rules of single runs for several machines.
+type Shared interface {
+	// RunRules returns what was put last; [fs.ErrNotExist] if nothing was.
+	RunRules(ctx context.Context, id run.ID) ([]byte, error)
+	// PutRunRules replaces the rules of a run. When it returns nil, that is durable.
+	PutRunRules(ctx context.Context, id run.ID, content []byte) error
 }
 
 // A Policy is what holds in one workspace. It is safe for concurrent use, and sees

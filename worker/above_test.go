@@ -54,6 +54,7 @@ func (a *rulesOfRuns) AddRules(id run.ID, rules permission.Rules) error {
 	return a.add
 }
 
+func (a *rulesOfRuns) Fetch(context.Context, run.ID) error { return nil }
 func (a *rulesOfRuns) Inherit(parent, child run.ID) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -57,7 +57,8 @@ func (c *ruleSet) AddRules(_ run.ID, rules permission.Rules) error {
 	return nil
 }
 
-func (c *ruleSet) Inherit(_, _ run.ID) error { return nil }
+func (c *ruleSet) Fetch(context.Context, run.ID) error { return nil }
+func (c *ruleSet) Inherit(_, _ run.ID) error           { return nil }
 
 func (c *ruleSet) Versions(ids ...run.ID) []string {
 	c.mu.Lock()

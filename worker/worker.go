@@ -156,6 +156,8 @@ type Authorizer interface {
 	judge.Rules
 	// AddRules stores rules of a person; they are in force when it returns.
 	AddRules(id run.ID, rules permission.Rules) error
+	// Fetch gets what other machines have stored for a run that is driven here from now on.
+	Fetch(ctx context.Context, id run.ID) error
 	// Inherit stores, for a child run that begins, the rules of its parent that forbid or ask.
 	Inherit(parent, child run.ID) error
 	// Versions identifies the rules in force for each of some runs. A call that needs approval
@@ -289,7 +291,10 @@ func (w *Worker) Open(ctx context.Context, id run.ID, watch func(view.Update)) (
 	if err != nil {
 		return nil, err
 	}
-	if err := r.load(ctx); err != nil {
+	if err = w.Authorizer.Fetch(ctx, id); err == nil {
+		err = r.load(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil

@@ -159,7 +159,8 @@ func (a authorizer) Explain(run.ID, permission.Mode, permission.Request) (permis
 
 func (a authorizer) AddRules(run.ID, permission.Rules) error { return nil }
 
-func (a authorizer) Inherit(_, _ run.ID) error { return nil }
+func (a authorizer) Fetch(context.Context, run.ID) error { return nil }
+func (a authorizer) Inherit(_, _ run.ID) error           { return nil }
 
 func (a authorizer) Versions(ids ...run.ID) []string { return make([]string, len(ids)) }
 

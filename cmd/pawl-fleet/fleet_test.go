@@ -386,6 +386,36 @@ func TestAnAnswerSendsATaskToAnyWorker(t *testing.T) {
 	until(t, "the task is completed", func() bool { return s.status(id).Status == task.Completed })
 }
 
+// What a person has forbidden to a run is forbidden to it on all machines.
+func TestWhatWasForbiddenIsForbiddenOnOtherMachines(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, pgtest.Shared(t).Address(t))
+	const refused = `{"when":{"first":"Carry out this task","contains":"The person refused this call"},`
+	first := s.worker("first", planned+refused+`"text":"I think about it","hang":true}
+{"when":{"first":"Carry out this task"},"calls":[{"tool":"shell","args":{"command":"curl -s http://127.0.0.1:9/x"}}]}
+`)
+	id := s.add("fetch it")
+	until(t, "the call waits", func() bool { return s.status(id).WaitsFor == "permission" })
+	s.pawl("runs", "decide", string(s.status(id).Run), "never", "--rule", "shell(curl *)")
+	until(t, "it was refused", func() bool {
+		return strings.Contains(s.pawl("runs", "log", "last", "--json"), "The person refused this call")
+	})
+	first.end(syscall.SIGKILL)
+
+	s.worker("second", planned+refused+`"calls":[{"tool":"shell","args":{"command":"curl -s http://127.0.0.1:9/y; echo asked > left"}}]}
+{"when":{"first":"Carry out this task","contains":"Not allowed"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Done."}}]}
+`)
+	until(t, "the task is completed", func() bool {
+		if s.status(id).WaitsFor == "permission" {
+			t.Fatal("it is asked about what was forbidden")
+		}
+		return s.status(id).Status == task.Completed
+	})
+	if s.file("left") != "" {
+		t.Error("what was forbidden was done")
+	}
+}
+
 // A worker in another folder does not work on a task of this one, and says why.
 func TestATaskIsWorkedOnInItsFolder(t *testing.T) {
 	t.Parallel()

@@ -273,6 +273,7 @@ func (s *Store) remove(ctx context.Context, id run.ID) (removed []run.ID, err er
 	return all, s.transact(ctx, func(tx *tx) error {
 		for _, one := range locked {
 			tx.Exec(`SELECT 1 FROM runs WHERE id = ? FOR UPDATE`, string(one))
+			tx.Exec(`DELETE FROM run_rules WHERE run = ?`, string(one))
 		}
 		lockTasks(tx)
 		if err := store.CheckRemoval(tx, id, all, false); err != nil {

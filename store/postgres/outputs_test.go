@@ -20,6 +20,7 @@ import (
 	"pawl/board"
 	"pawl/output"
 	"pawl/output/outputtest"
+	"pawl/policy"
 	"pawl/store"
 	"pawl/store/postgres"
 	"pawl/store/postgres/pgtest"
@@ -28,7 +29,30 @@ import (
 var (
 	_ output.Shared   = (*postgres.Store)(nil)
 	_ app.SharedFiles = (*postgres.Store)(nil)
+	_ policy.Shared   = (*postgres.Store)(nil)
 )
+
+// The rules of a run are read on other machines, and go with the run.
+func TestTheRulesOfARunAreShared(t *testing.T) {
+	t.Parallel()
+	address := pgtest.Shared(t).Address(t)
+	one, other := open(t, address, postgres.Options{}), open(t, address, postgres.Options{})
+	begin(t, one, "r")
+	for _, rules := range []string{"before", "after"} {
+		if err := one.PutRunRules(t.Context(), "r", []byte(rules)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := other.RunRules(t.Context(), "r"); string(got) != "after" || err != nil {
+		t.Errorf("they are %q, %v", got, err)
+	}
+	if _, err := other.Remove(t.Context(), "r"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := other.RunRules(t.Context(), "r"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without the run they are %q, %v", got, err)
+	}
+}
 
 // What is attached to a task on one machine is read on the others, and goes with the task.
 func TestTheFilesOfATaskAreShared(t *testing.T) {

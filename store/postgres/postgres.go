@@ -8,7 +8,7 @@
 // ended; so a process that was thought dead cannot write.
 //
 // A database, or the schema that search_path names in its address, holds the runs of one
-// workspace, with their stored outputs. Edits and rules of runs are not here but in the workspace's state folder.
+// workspace, with their stored outputs. Edits are not here but in the workspace's state folder.
 //
 // A server that restarts is waited for, for [Options].Patience; what was going on then is either
 // written once or not at all. Nothing is repeated that may have been written, but for events that
@@ -231,8 +231,11 @@ var files string
 //go:embed users.sql
 var users string
 
+//go:embed rules.sql
+var rules string
+
 // migrations make a database of version n, counted from 0, one of the next.
-var migrations = []string{schema, outputs, files, users}
+var migrations = []string{schema, outputs, files, users, rules}
 
 // prepare creates or migrates the tables.
 func (s *Store) prepare(ctx context.Context) error {
