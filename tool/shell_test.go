@@ -34,9 +34,7 @@ func needsShell(t *testing.T) {
 func shellEnv(t *testing.T) tool.Env {
 	t.Helper()
 	needsShell(t)
-	env := tooltest.NewEnv(t, nil)
-	t.Cleanup(env.Session.Close)
-	return env
+	return tooltest.NewEnv(t, nil)
 }
 
 func invoke(t *testing.T, ctx context.Context, env tool.Env, tl tool.Tool, args map[string]any) (string, tool.Result) {

@@ -53,6 +53,7 @@ func NewEnv(t testing.TB, files map[string]string) tool.Env {
 			t.Fatal(err)
 		}
 	}
+	t.Cleanup(env.Session.Close)
 	for name, content := range files {
 		WriteFile(t, env, name, content)
 	}
