@@ -375,8 +375,7 @@ func (r *Remote) open(l *link, workspace string) {
 		r.failed, r.misses = nil, 0
 		if r.stored { // it may be another version than the one that has listed them
 			r.stored = false
-			l.changed <- struct{}{}
-			go r.relist(l)
+			r.relistSoon(l)
 		}
 		go l.watch()
 		return
@@ -451,13 +450,7 @@ func (r *Remote) dial(l *link, workspace string, h *handle) error {
 }
 
 func (r *Remote) clientOptions(l *link) *sdk.ClientOptions {
-	changed := func() {
-		select {
-		case l.changed <- struct{}{}:
-			go r.relist(l)
-		default: // another is about to
-		}
-	}
+	changed := func() { r.relistSoon(l) }
 	o := &sdk.ClientOptions{
 		Logger:                     slog.New(&l.refused),
 		ToolListChangedHandler:     func(context.Context, *sdk.ToolListChangedRequest) { changed() },

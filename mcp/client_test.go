@@ -38,6 +38,11 @@ func TestMain(m *testing.M) {
 
 var playedServers = map[string]func(){
 	"good": func() { serveStdio(goodServer()) },
+	"hasty": func() { // it says that its tools are others before it answers
+		io.WriteString(os.Stdout, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`+"\n")
+		time.Sleep(100 * time.Millisecond) // so that it has arrived
+		serveStdio(goodServer())
+	},
 	"old": func() {
 		s := goodServer()
 		s.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
@@ -509,6 +514,24 @@ func TestToolsAreRemembered(t *testing.T) {
 	other.Args = []string{"-other"}
 	if s := play(t, Options{Cache: cache}, other); s.Get("good").remembered() {
 		t.Error("the tools of another definition count")
+	}
+}
+
+// A server whose tools are remembered, and that says they are others while the connection is made, can be called.
+func TestARememberedServerThatChangesAtOnceIsCalled(t *testing.T) {
+	t.Parallel()
+	cache := t.TempDir()
+	if err := play(t, Options{Cache: cache}, local(t, "hasty", "hasty")).Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	next := play(t, Options{Cache: cache}, local(t, "hasty", "hasty"))
+	if err := next.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	if _, text := next.call(ctx, "mcp__hasty__echo", `{"message":"hi"}`, tool.Call{}); text != "hi" {
+		t.Errorf("it said %q", text)
 	}
 }
 

@@ -260,6 +260,15 @@ func (t *refusedTools) beside(listed []*sdk.Tool) (left []*sdk.Tool) {
 	return left
 }
 
+// relistSoon asks again, unless that is about to be done: a server may say that its tools are others before the connection is made.
+func (r *Remote) relistSoon(l *link) {
+	select {
+	case l.changed <- struct{}{}:
+		go r.relist(l)
+	default:
+	}
+}
+
 // relist asks again, because the server has said that its tools are others now.
 func (r *Remote) relist(l *link) {
 	<-l.made
