@@ -35,12 +35,7 @@ func statusCommand(inv *command.Invocation) *cobra.Command {
 	}
 	asJSON := command.JSONFlag(cmd)
 	return command.InWorkspace(cmd, openShared(inv), func(ctx context.Context, ws *app.Workspace, _ []string) error {
-		c, err := dial(ctx, inv.Env, ws)
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		s, err := fleet.Look(ctx, ws, c)
+		s, err := look(ctx, inv, ws)
 		if err != nil {
 			return err
 		}
@@ -66,6 +61,16 @@ func statusCommand(inv *command.Invocation) *cobra.Command {
 	})
 }
 
+// look returns what the workers do.
+func look(ctx context.Context, inv *command.Invocation, ws *app.Workspace) (fleet.Status, error) {
+	c, err := dial(ctx, inv.Env, ws)
+	if err != nil {
+		return fleet.Status{}, err
+	}
+	defer c.Close()
+	return fleet.Look(ctx, ws, c)
+}
+
 func drainCommand(inv *command.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drain NAME",
@@ -81,12 +86,7 @@ continue its tasks. NAME is a worker as "fleet status" lists it, or a machine.`,
 		if err := inv.AsPerson("drain workers"); err != nil {
 			return err
 		}
-		c, err := dial(ctx, inv.Env, ws)
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		s, err := fleet.Look(ctx, ws, c)
+		s, err := look(ctx, inv, ws)
 		if err != nil {
 			return err
 		}
