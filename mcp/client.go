@@ -264,7 +264,7 @@ type link struct {
 	refused refusedTools
 
 	mu      sync.Mutex
-	listed  bool        // the library has seen the tools of the server over this connection
+	listed  bool        // the library has seen the tools that the server has now, over this connection
 	calls   []*underway // in the order in which they were made
 	doomed  bool        // it is closed when no call is under way
 	over    bool        // the connection has ended
@@ -436,6 +436,7 @@ func (r *Remote) dial(l *link, workspace string, h *handle) error {
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "pawl", Title: "pawl", Version: r.all.opt.Version}, r.clientOptions(l))
 	client.AddReceivingMiddleware(guard, refuseSampling)
+	client.AddSendingMiddleware(tellTaken)
 	addTasks(client)
 	addRoot(client, r.all.opt.Workspace)
 	var as *sdk.ClientSessionOptions
@@ -618,17 +619,20 @@ func (r *Remote) callOver(ctx context.Context, l *link, t *remoteTool, c tool.Ca
 
 // callOnce sends a call, once more if it needs a page to be opened before.
 func (r *Remote) callOnce(ctx context.Context, l *link, t *remoteTool, args json.RawMessage, token string) (*sdk.CallToolResult, error) {
-	if l.process == nil && r.mirrors(t.name) {
-		r.listOnce(ctx, l)
-	}
 	params := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: t.name, Arguments: args}
 	params.SetProgressToken(token)
 	if l.wantsTask(t) {
 		ctx = context.WithValue(ctx, asTaskKey{}, true)
 	}
-	res, err := l.session.CallTool(ctx, params)
+	send := l.session.CallTool
+	if l.process == nil && r.mirrors(t.name) {
+		send = func(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
+			return r.callMirrored(ctx, l, params)
+		}
+	}
+	res, err := send(ctx, params)
 	if r.openPages(ctx, l, err) {
-		return l.session.CallTool(ctx, params)
+		return send(ctx, params)
 	}
 	return res, err
 }

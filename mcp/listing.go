@@ -201,16 +201,32 @@ func (r *Remote) mirrors(name string) bool {
 	return i >= 0 && bytes.Contains(offered[i].spec.Schema, []byte(mirrored))
 }
 
-// listOnce lets the library see the tools of a server over a connection: it takes from them which arguments are sent as
-// headers, and what was remembered is not known to it. If that fails the server says what is missing.
-func (r *Remote) listOnce(ctx context.Context, l *link) {
+// callMirrored makes a call whose arguments are sent as headers too. The library takes which from the last list of tools
+// that it has seen over this connection: what was remembered is not known to it, and while it asks again it knows none.
+// If the list cannot be had the server says what is missing.
+func (r *Remote) callMirrored(ctx context.Context, l *link, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
 	l.listing.Lock()
-	defer l.listing.Unlock()
+	taken := sync.OnceFunc(l.listing.Unlock)
+	defer taken()
 	l.mu.Lock()
 	listed := l.listed
 	l.mu.Unlock()
 	if !listed {
 		_ = r.list(ctx, l)
+	}
+	return l.session.CallTool(context.WithValue(ctx, takenKey{}, taken), params)
+}
+
+// takenKey is of a context: the function that is called when the library has taken a tool from its list.
+type takenKey struct{}
+
+// tellTaken is the middleware that calls it.
+func tellTaken(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if taken, is := ctx.Value(takenKey{}).(func()); is && method == "tools/call" {
+			taken()
+		}
+		return next(ctx, method, req)
 	}
 }
 
@@ -262,6 +278,9 @@ func (t *refusedTools) beside(listed []*sdk.Tool) (left []*sdk.Tool) {
 
 // relistSoon asks again, unless that is about to be done: a server may say that its tools are others before the connection is made.
 func (r *Remote) relistSoon(l *link) {
+	l.mu.Lock()
+	l.listed = false
+	l.mu.Unlock()
 	select {
 	case l.changed <- struct{}{}:
 		go r.relist(l)
