@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 type driver struct {
 	ws       *app.Workspace
 	sessions *sessions
+	log      *slog.Logger
 
 	ctx context.Context // of the server
 
@@ -27,8 +29,8 @@ type driver struct {
 	work   sync.WaitGroup // what attends to sessions
 }
 
-func newDriver(ctx context.Context, ws *app.Workspace, all *sessions) *driver {
-	return &driver{ws: ws, ctx: ctx, sessions: all}
+func newDriver(ctx context.Context, ws *app.Workspace, all *sessions, log *slog.Logger) *driver {
+	return &driver{ws: ws, ctx: ctx, sessions: all, log: log}
 }
 
 // close waits until all runs have stopped. The context of the driver is done.
@@ -78,13 +80,48 @@ func (d *driver) ensure(ctx context.Context, id run.ID) error {
 	return d.begin(session, func() error { return session.Begin(context.WithoutCancel(ctx)) })
 }
 
+// pollLeft is how often a server looks for runs that another has left.
+const pollLeft = 2 * time.Second
+
+// takeUp drives the runs that servers have left, until the server ends: those of this one before it was started again, and
+// those of others that die.
+func (d *driver) takeUp() {
+	if !d.enter() {
+		return
+	}
+	defer d.work.Done()
+	failed := map[run.ID]bool{} // of which it was said
+	tick := time.NewTicker(pollLeft)
+	defer tick.Stop()
+	for {
+		left, err := d.ws.LeftRuns(d.ctx)
+		if err != nil && !errors.Is(err, store.ErrNoRuns) && d.ctx.Err() == nil {
+			d.log.Warn("runs that were left cannot be listed", "error", err)
+		}
+		for _, id := range left {
+			if err := d.ensure(d.ctx, id); err != nil && d.ctx.Err() == nil && !failed[id] {
+				failed[id] = true
+				d.log.Warn("a run that was left is not continued", "run", id, "error", err)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-d.ctx.Done():
+			return
+		}
+	}
+}
+
 // begin lets a session work, and attends to it until it is released.
 func (d *driver) begin(session *app.Session, begin func() error) error {
 	if !d.enter() {
 		return errors.Join(worker.ErrClosed, session.Close())
 	}
 	d.sessions.add(session)
-	err := begin()
+	err := d.ws.SetServed(d.ctx, session.ID(), true)
+	if err == nil {
+		err = begin()
+	}
 	if err != nil {
 		d.sessions.remove(session)
 		err = errors.Join(err, session.Close())
@@ -95,7 +132,8 @@ func (d *driver) begin(session *app.Session, begin func() error) error {
 	return nil
 }
 
-// attend releases the run when its turn has ended and nothing of it runs.
+// attend releases the run when its turn has ended and nothing of it runs. One that is released before, as the server
+// ends, is continued by the next.
 func (d *driver) attend(session *app.Session) {
 	defer func() {
 		defer d.work.Done()
@@ -104,7 +142,13 @@ func (d *driver) attend(session *app.Session) {
 	}()
 	for {
 		state, err := session.Wait(d.ctx)
-		if err != nil || d.ctx.Err() != nil || !state.Turn.Open() && len(state.Turn.End.Jobs) == 0 {
+		if err != nil || d.ctx.Err() != nil {
+			return
+		}
+		if !state.Turn.Open() && len(state.Turn.End.Jobs) == 0 {
+			if err := d.ws.SetServed(d.ctx, session.ID(), false); err != nil {
+				d.log.Warn("a run that is at rest will be looked at again by the next server", "run", session.ID(), "error", err)
+			}
 			return
 		}
 		if !happens(d.ctx, session, state.Seq) {

@@ -121,6 +121,7 @@ func Serve(ctx context.Context, ws *app.Workspace, o ServeOptions) error {
 		return err
 	}
 	go func() { served <- h.Serve(listener) }()
+	go server.driver.takeUp()
 	running := filepath.Join(ws.State, runningFile)
 	if err := writeRunning(running, server.guard.origins[0]); err != nil {
 		return errors.Join(err, h.Close())

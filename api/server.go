@@ -95,7 +95,7 @@ func New(ws *app.Workspace, opt Options) (*Server, error) {
 		return nil, err
 	}
 	s.feed = newFeed(s.stopped, ws)
-	s.driver = newDriver(s.stopped, ws, &s.sessions)
+	s.driver = newDriver(s.stopped, ws, &s.sessions, s.log)
 	s.push = openPushes(s)
 	strictNames()
 	s.document = document()

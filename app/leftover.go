@@ -2,13 +2,16 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
 	"pawl/external"
 	"pawl/inbox"
 	"pawl/run"
+	"pawl/store"
 )
 
 // LeftAgents returns the runs of which an external agent is at work though no process drives
@@ -62,4 +65,61 @@ func (w *Workspace) EndLeftAgents(ctx context.Context) ([]run.ID, error) {
 		external.End(w.externalState(), id)
 	}
 	return left, err
+}
+
+// SetServed notes that servers drive a run, until it is at rest: when the one that does has ended, the next one finds it
+// with [Workspace.LeftRuns].
+func (w *Workspace) SetServed(ctx context.Context, id run.ID, served bool) error {
+	st, err := w.writing()
+	if err != nil {
+		return err
+	}
+	host := ""
+	if served {
+		if host, err = os.Hostname(); err != nil {
+			return err
+		}
+	}
+	return st.SetServed(ctx, id, host)
+}
+
+// LeftRuns returns the runs that a server has to continue here: one drove them, and no process does now. What a run works
+// in has to be here: with a shared repository the folder of a server is its machine's own.
+func (w *Workspace) LeftRuns(ctx context.Context) ([]run.ID, error) {
+	st, err := w.reading()
+	if err != nil {
+		return nil, err
+	}
+	served, err := st.Served(ctx)
+	if err != nil || len(served) == 0 {
+		return nil, err
+	}
+	here, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	var left []run.ID
+	for id, host := range served {
+		if host != here && w.Repository() != "" {
+			continue
+		}
+		_, driven, err := w.Owner(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if driven {
+			continue
+		}
+		sum, err := st.Run(ctx, id)
+		if errors.Is(err, store.ErrNotFound) { // its server was killed before its first event
+			err = w.SetServed(ctx, id, false)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if sum.Workspace == w.Dir {
+			left = append(left, id)
+		}
+	}
+	return left, nil
 }

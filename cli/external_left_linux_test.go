@@ -165,13 +165,3 @@ func tokenOf(t *testing.T, state, run string) string {
 	}
 	return c.Servers["pawl"].Env["PAWL_RUN_TOKEN"]
 }
-
-// until waits until something holds.
-func until(t *testing.T, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it never came")
-		}
-	}
-}

@@ -151,9 +151,55 @@ func (f *servedFolder) until(id, what string, is func(map[string]any) bool) map[
 	}
 }
 
+// until waits until something holds.
+func until(t *testing.T, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it never came")
+		}
+	}
+}
+
 func (f *servedFolder) wait(id, status string) map[string]any {
 	f.t.Helper()
 	return f.until(id, status, func(v map[string]any) bool { return v["status"].(map[string]any)["name"] == status })
+}
+
+// A run that a request has started goes on when its server was killed, or ended, and is started again; what is at rest stays so.
+func TestAServerThatIsStartedAgainContinuesItsRuns(t *testing.T) {
+	t.Parallel()
+	f := serveFolder(t, `
+{"when":{"first":"Wait"},"calls":[{"id":"c_1","tool":"shell","args":{"command":"touch started; sleep 600"}}]}
+{"when":{"first":"Wait","contains":"outcome"},"text":"It was cut off.","repeat":true}
+{"when":{"first":"Hello"},"text":"Hello.","repeat":true}
+`)
+	f.start()
+	ended := func(id string) map[string]any {
+		t.Helper()
+		var r map[string]any
+		until(t, func() bool { r = f.do(200, "GET", "/runs/"+id, ""); return r["end"] == "completed" })
+		return r
+	}
+	rests := f.do(201, "POST", "/runs", `{"prompt":"Hello"}`)["run"].(string)
+	ended(rests)
+	id := f.do(201, "POST", "/runs", `{"prompt":"Wait"}`)["run"].(string)
+	var calls []any
+	until(t, func() bool {
+		calls = f.do(200, "GET", "/runs/"+id+"/approvals", "")["items"].([]any)
+		return len(calls) == 1
+	})
+	f.do(200, "POST", "/runs/"+id+"/approvals/c_1", fmt.Sprintf(`{"answer":"allow","digest":%q}`, calls[0].(map[string]any)["digest"]))
+	until(t, func() bool { _, err := os.Stat(filepath.Join(f.dir, "started")); return err == nil })
+	f.stop(syscall.SIGKILL)
+	f.start()
+	if r := ended(id); r["turns"] != 1.0 {
+		t.Errorf("the run is %v", r)
+	}
+	if r := ended(rests); r["turns"] != 1.0 {
+		t.Errorf("the run at rest is %v", r)
+	}
+	f.stop(syscall.SIGTERM)
 }
 
 // The issue's story, with the server killed in the middle: planned, a question answered by the

@@ -14,7 +14,7 @@ var schema string
 
 // formatVersion is the version of the database, kept in SQLite's user_version. Lower ones were
 // written before the first release, which began with this one.
-const formatVersion = 100
+const formatVersion = 101
 
 // ready reports whether the database is a WAL database of this version; not if it is new.
 func (w *writer) ready() (bool, error) {

@@ -63,6 +63,10 @@ CREATE TABLE task_runs (run TEXT PRIMARY KEY, task TEXT) WITHOUT ROWID;
 -- request, if it came from outside; value is JSON.
 CREATE TABLE submissions (run TEXT, tool TEXT, assignment INTEGER, task TEXT, call TEXT,
 key TEXT, value TEXT, at INTEGER, PRIMARY KEY (run, tool, assignment)) WITHOUT ROWID;
+
+-- Runs that a server drives, which the next one continues if it dies; host is its machine.
+CREATE TABLE served (run TEXT PRIMARY KEY, host TEXT) WITHOUT ROWID;
+
 -- The events of all tasks in the order in which they were committed; seq 0 says that the task
 -- was removed. A number is never used again.
 CREATE TABLE task_feed (id INTEGER PRIMARY KEY AUTOINCREMENT, task TEXT, seq INTEGER);

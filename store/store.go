@@ -132,6 +132,10 @@ type Database interface {
 	TaskRuns(ctx context.Context, id string) ([]run.ID, error)
 	Unit(ctx context.Context, task string, roots ...run.ID) (Unit, error)
 	Import(ctx context.Context, runs []Moved, t *TaskAppend) error
+	// SetServed notes that a server of a machine drives a run, so that the next one continues it when that has died;
+	// host "": none has to. The run may be one that has no event yet. Served returns those runs with their machines.
+	SetServed(ctx context.Context, id run.ID, host string) error
+	Served(ctx context.Context) (map[run.ID]string, error)
 	// Tidy removes what killed processes have left, no run needs and is older than age. It
 	// returns how many bytes that has freed.
 	Tidy(ctx context.Context, age time.Duration, now time.Time) (freed int64, err error)

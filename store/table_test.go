@@ -147,6 +147,10 @@ var acts = []act{
 		return "", s.AppendTask(ctx, TaskAppend{Task: "t1", After: 4, Events: []TaskEvent{{At: testTime, Type: "y", Version: 1, Data: "{}"}},
 			Submission: &Submission{Run: "r", Tool: "x", Assignment: 2, At: testTime}})
 	}},
+	{"SetServed", func(ctx context.Context, s *SQLite) (any, error) { return "", s.SetServed(ctx, "r", "here") }},
+	{"Served", func(ctx context.Context, s *SQLite) (any, error) { return s.Served(ctx) }},
+	{"SetServed to none", func(ctx context.Context, s *SQLite) (any, error) { return "", s.SetServed(ctx, "r", "") }},
+	{"SetServed of none", func(ctx context.Context, s *SQLite) (any, error) { return "", s.SetServed(ctx, "none", "here") }},
 	{"Tidy", func(ctx context.Context, s *SQLite) (any, error) {
 		freed, err := s.Tidy(ctx, 0, time.Now())
 		return freed > 0, err

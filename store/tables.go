@@ -118,7 +118,7 @@ func CheckRemoval(tx Tx, id run.ID, all []run.ID, lost bool) error {
 // RemoveRun deletes all rows of a run.
 func RemoveRun(tx Tx, id run.ID) error {
 	for _, query := range []string{`DELETE FROM events WHERE run = ?`, `DELETE FROM inbox WHERE run = ?`, `DELETE FROM runs WHERE id = ?`,
-		`DELETE FROM task_runs WHERE run = ?`, `DELETE FROM submissions WHERE run = ?`} {
+		`DELETE FROM task_runs WHERE run = ?`, `DELETE FROM submissions WHERE run = ?`, `DELETE FROM served WHERE run = ?`} {
 		if err := tx.Exec(query, string(id)); err != nil {
 			return err
 		}

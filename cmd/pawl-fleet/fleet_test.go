@@ -664,6 +664,39 @@ func (s *site) once(id, content string) {
 	}
 }
 
+// A server that is killed leaves a run in the middle of a command. Another continues it, and nobody has to ask for that.
+func TestARunOfAServerGoesOnWithAnother(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, pgtest.Shared(t).Address(t))
+	servers := map[string]*machine{}
+	var url string
+	for _, name := range []string{"south", "north"} {
+		servers[name] = &machine{cmd: s.command(name, `{"calls":[{"tool":"shell","args":{"command":"echo begun >> counted; sleep 600"}}]}
+{"when":{"contains":"outcome"},"text":"It was cut off.","repeat":true}
+`, "serve", "--address", "127.0.0.1:0", "--mode", "accept-edits")}
+		t.Cleanup(func() { servers[name].end(syscall.SIGKILL) })
+		url = servers[name].serve(t)
+	}
+	token := strings.TrimSpace(s.pawl("users", "add", "anna", "--role", "start"))
+	status, answer, err := ask(t.Context(), token, "POST", url+"/runs", `{"prompt":"Work."}`, "")
+	ok(t, err)
+	var started struct{ Run string }
+	if status != http.StatusCreated || json.Unmarshal([]byte(answer), &started) != nil {
+		t.Fatalf("the run is started: %d %s", status, answer)
+	}
+	until(t, "its command runs", func() bool { return s.file("counted") != "" })
+	servers["north"].end(syscall.SIGKILL)
+	killed := time.Now()
+	until(t, "the run has ended", func() bool {
+		return strings.Contains(s.pawl("runs", "show", started.Run, "--json"), `"end":"completed"`)
+	})
+	t.Logf("the other server has ended it %v after the kill", time.Since(killed).Round(100*time.Millisecond))
+	if got := s.file("counted"); got != "begun\n" {
+		t.Errorf("the command has written %q", got)
+	}
+	s.pawl("runs", "verify", started.Run)
+}
+
 // An office adds tasks over the API of a server, which is killed, and asks again until it knows that a task was added.
 type office struct {
 	s     *site

@@ -234,8 +234,11 @@ var users string
 //go:embed rules.sql
 var rules string
 
+//go:embed served.sql
+var served string
+
 // migrations make a database of version n, counted from 0, one of the next.
-var migrations = []string{schema, outputs, files, users, rules}
+var migrations = []string{schema, outputs, files, users, rules, served}
 
 // prepare creates or migrates the tables.
 func (s *Store) prepare(ctx context.Context) error {
