@@ -18,6 +18,7 @@ import (
 	"pawl/app"
 	"pawl/board"
 	"pawl/config"
+	"pawl/forms"
 	"pawl/internal/atomicfile"
 	"pawl/runlog"
 	"pawl/store"
@@ -42,8 +43,9 @@ type ServeOptions struct {
 	// Carry has the tasks of the workspace carried by other processes until ctx is done; other servers may do so too.
 	// nil: this process drives them.
 	Carry func(ctx context.Context) error
-	// MCP is as in [Options].
-	MCP http.Handler
+	// MCP and Workers are as in [Options].
+	MCP     http.Handler
+	Workers func(ctx context.Context) (forms.FleetForm, error)
 	// Ready is called with the address of the server when it accepts requests.
 	Ready func(url string)
 	Log   *slog.Logger
@@ -86,7 +88,7 @@ func Serve(ctx context.Context, ws *app.Workspace, o ServeOptions) error {
 		return config.Errorf("--address %s cannot be used: %w", o.Address, err)
 	}
 	defer listener.Close()
-	server, err := New(ws, Options{Token: token, Hosts: HostsOf(listener.Addr(), o.Names...), TLS: o.CertFile != "", MCP: o.MCP, Log: o.Log})
+	server, err := New(ws, Options{Token: token, Hosts: HostsOf(listener.Addr(), o.Names...), TLS: o.CertFile != "", MCP: o.MCP, Workers: o.Workers, Log: o.Log})
 	if err != nil {
 		return err
 	}

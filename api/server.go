@@ -20,6 +20,7 @@ import (
 
 	"pawl/app"
 	"pawl/board"
+	"pawl/forms"
 	"pawl/internal/build"
 	"pawl/run"
 	"pawl/task"
@@ -42,6 +43,8 @@ type Options struct {
 	Rate int
 	// MCP answers the clients of a server of the Model Context Protocol that have the token, at /mcp; nil: there is none.
 	MCP http.Handler
+	// Workers returns what the processes do that work on the tasks; nil: the server does so itself.
+	Workers func(ctx context.Context) (forms.FleetForm, error)
 	// Log is for diagnostics; nil: none.
 	Log *slog.Logger
 }

@@ -174,6 +174,7 @@ type Session struct {
 	Expires time.Time `json:"expires_at"`
 	User    string    `json:"user,omitempty" doc:"Whose it is, of those of a shared database"`
 	Role    Role      `json:"role" enum:"see,answer,start,administer" doc:"What the user may do: each may do what those before it may"`
+	Workers bool      `json:"workers,omitempty" doc:"Tasks are worked on by other processes: GET /workers has them"`
 }
 
 // newSession returns a session. It outlives the server, for seven days or until the token is another one. A page
@@ -185,7 +186,7 @@ func (s *Server) newSession(of caller, expires time.Time) Session {
 		id += userMark + of.name
 	}
 	session, kept := sessionPrefix+id, keptPrefix+id
-	return Session{session + "." + s.sign("session", session), kept + "." + s.sign("kept", kept, s.process), expires, of.name, of.role}
+	return Session{session + "." + s.sign("session", session), kept + "." + s.sign("kept", kept, s.process), expires, of.name, of.role, s.opt.Workers != nil}
 }
 
 // userMark stands in the token of a session before the name of its user.

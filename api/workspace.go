@@ -33,6 +33,18 @@ func (s *Server) workspaceOperations() {
 			}
 			return page([]WorkspaceForm{w}, *in), nil
 		})
+	handle(s, operation{method: http.MethodGet, path: "/workers", id: "list-workers", tag: tagWorkspace,
+		summary: "List the workers of a shared database, and the tasks that they hold", more: "As pawl-fleet fleet status --json; 404 if this server works on its tasks itself."},
+		func(ctx context.Context, _ *struct{}) (forms.FleetForm, error) {
+			if s.opt.Workers == nil {
+				return forms.FleetForm{}, notFound("workers: this server works on its tasks itself")
+			}
+			f, err := s.opt.Workers(ctx)
+			if err != nil && problemOf(err) == nil { // Temporal is away
+				err = &Problem{Status: http.StatusServiceUnavailable, Code: "WORKERS", Message: "what the workers do is not known: " + err.Error()}
+			}
+			return f, err
+		})
 	handle(s, operation{method: http.MethodGet, path: "/tools", id: "list-tools", tag: tagWorkspace,
 		summary: "List the tools of runs", more: "Each with the schema of its arguments."},
 		func(_ context.Context, in *OffsetInput) (forms.List[forms.ToolForm], error) {

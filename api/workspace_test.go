@@ -140,6 +140,7 @@ func TestJSONOutputsAreAskedByPath(t *testing.T) {
 func TestAgentsAreWrittenChangedAndRemoved(t *testing.T) {
 	t.Parallel()
 	s := serve(t, `{"text":"Hello.","repeat":true}`)
+	s.do("GET", "/workers", "").problem(404, "NOT_FOUND")
 	list := s.do("GET", "/agents", "").is(200)
 	names := fmt.Sprint(list.v)
 	for _, name := range []string{"developer", "reviewer", "task-validator"} {

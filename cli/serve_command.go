@@ -16,6 +16,7 @@ import (
 	"pawl/board"
 	"pawl/cli/command"
 	"pawl/cli/tasks"
+	"pawl/forms"
 )
 
 func serveCommand(inv *command.Invocation) *cobra.Command {
@@ -91,6 +92,7 @@ func serveHere(inv *command.Invocation, cmd *cobra.Command, o *api.ServeOptions,
 	o.Log, o.MCP = ws.Log(), tasks.Handler(ws)
 	if inv.Carry != nil {
 		o.Carry = func(ctx context.Context) error { return inv.Carry(ctx, ws) }
+		o.Workers = func(ctx context.Context) (forms.FleetForm, error) { return inv.Workers(ctx, ws) }
 	}
 	o.Ready = func(url string) {
 		fmt.Fprintf(inv.Stderr, "serving %s at %s\nthe token: `pawl serve token`; a browser: `pawl serve link`; end with Ctrl-C\n", command.Visible(ws.Dir), url)

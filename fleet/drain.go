@@ -12,6 +12,7 @@ import (
 
 	"pawl/app"
 	"pawl/config"
+	"pawl/forms"
 	"pawl/run"
 	"pawl/store"
 )
@@ -38,14 +39,16 @@ func self() string {
 	return by(store.Owner{PID: os.Getpid(), Host: host})
 }
 
-// attend owns the lease of this worker until ctx is done, and calls drain when it is to be drained.
-func attend(ctx context.Context, ws *app.Workspace, drain func()) error {
+// attend owns the lease of this worker until ctx is done, and calls drain when it is to be drained. The lease is free when
+// done is closed.
+func attend(ctx context.Context, ws *app.Workspace, drain func()) (done <-chan struct{}, err error) {
 	tasks, err := ws.Tasks()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	name := self()
+	name, ended := self(), make(chan struct{})
 	go func() {
+		defer close(ended)
 		var lease store.Lease
 		for ctx.Err() == nil {
 			if lease == nil { // the one of a worker that died in a container with the same names may have to end first
@@ -72,7 +75,7 @@ func attend(ctx context.Context, ws *app.Workspace, drain func()) error {
 			lease.Release() // it ends by itself
 		}
 	}()
-	return nil
+	return ended, nil
 }
 
 // Drain has a worker take no more tasks and end, and returns when it has ended. If ctx is done before, the worker may work on.
@@ -102,8 +105,8 @@ func Drain(ctx context.Context, ws *app.Workspace, name string) error {
 }
 
 // Named returns the names of the workers that words name: a worker as the status names it, or all of a machine.
-func (s Status) Named(words string) (names []string, err error) {
-	for _, w := range s.Workers {
+func Named(f forms.FleetForm, words string) (names []string, err error) {
+	for _, w := range f.Workers {
 		if w.Name == words || strings.HasSuffix(w.Name, " on "+words) {
 			names = append(names, w.Name)
 		}

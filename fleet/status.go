@@ -2,43 +2,23 @@ package fleet
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"pawl/app"
 	"pawl/board"
+	"pawl/forms"
 	"pawl/store"
 	"pawl/task"
 )
 
-// A Status is what the workers of a database do, as JSON.
-type Status struct {
-	Watcher string   `json:"watcher,omitempty"` // the process that tells Temporal of tasks; left out: none does
-	Workers []Worker `json:"workers"`
-	Tasks   []Held   `json:"tasks"` // that have something to be done, or whose run waits for a person
-}
-
-// A Worker is a process that takes tasks of a queue.
-type Worker struct {
-	Name  string    `json:"name"` // its process and machine
-	Queue string    `json:"queue"`
-	Seen  time.Time `json:"seen_at"` // when it asked for tasks last
-}
-
-// A Held is a task that has something to be done.
-type Held struct {
-	ID     task.ID         `json:"id"`
-	Title  string          `json:"title"`
-	Status task.StatusName `json:"status"`
-	Queue  string          `json:"queue"`
-	By     string          `json:"by,omitempty"` // the process that drives it; left out: none, it waits for a worker or a person
-}
-
 // Look finds out what the workers of a database do.
-func Look(ctx context.Context, ws *app.Workspace, c *Client) (Status, error) {
-	s := Status{Workers: []Worker{}, Tasks: []Held{}}
+func Look(ctx context.Context, ws *app.Workspace, c *Client) (forms.FleetForm, error) {
+	s := forms.FleetForm{Workers: []forms.WorkerForm{}, Tasks: []forms.HeldForm{}}
 	b := board.Of(ws)
 	watcher, watched, err := b.Owner(ctx)
 	if err != nil {
@@ -62,7 +42,7 @@ func Look(ctx context.Context, ws *app.Workspace, c *Client) (Status, error) {
 	}
 	queues := []string{DefaultQueue}
 	for _, sum := range owing {
-		h := Held{ID: sum.ID, Title: sum.Title, Status: sum.Status, Queue: QueueOf(sum.Labels)}
+		h := forms.HeldForm{ID: sum.ID, Title: sum.Title, Status: sum.Status, Queue: QueueOf(sum.Labels)}
 		owner, owned, err := ws.Owner(ctx, store.TaskLease(string(sum.ID)))
 		if err != nil {
 			return s, err
@@ -75,7 +55,7 @@ func Look(ctx context.Context, ws *app.Workspace, c *Client) (Status, error) {
 	}
 	slices.Sort(queues)
 	for _, q := range slices.Compact(queues) {
-		d, err := c.DescribeTaskQueue(ctx, q, enums.TASK_QUEUE_TYPE_ACTIVITY)
+		d, err := c.describe(ctx, q)
 		if err != nil {
 			return s, err
 		}
@@ -85,7 +65,13 @@ func Look(ctx context.Context, ws *app.Workspace, c *Client) (Status, error) {
 			} else if !works { // Temporal remembers who has asked it for minutes
 				continue
 			}
-			s.Workers = append(s.Workers, Worker{p.GetIdentity(), q, p.GetLastAccessTime().AsTime()})
+			w := forms.WorkerForm{Name: p.GetIdentity(), Queue: q, Seen: p.GetLastAccessTime().AsTime()}
+			for _, h := range s.Tasks {
+				if h.By == w.Name {
+					w.Holds++
+				}
+			}
+			s.Workers = append(s.Workers, w)
 		}
 	}
 	return s, nil
@@ -94,13 +80,18 @@ func Look(ctx context.Context, ws *app.Workspace, c *Client) (Status, error) {
 // by names a process.
 func by(o store.Owner) string { return (&store.OwnedError{PID: o.PID, Host: o.Host}).By() }
 
-// Unattended returns the queues of tasks that no worker takes.
-func (s Status) Unattended() (queues []string) {
-	for _, h := range s.Tasks {
-		taken := slices.ContainsFunc(s.Workers, func(w Worker) bool { return w.Queue == h.Queue })
-		if !taken && !slices.Contains(queues, h.Queue) {
-			queues = append(queues, h.Queue)
-		}
+// describeTime is how long Temporal may take to say who works on a queue.
+const describeTime = 5 * time.Second
+
+func (c *Client) describe(ctx context.Context, queue string) (*workflowservice.DescribeTaskQueueResponse, error) {
+	asking, cancel := context.WithTimeout(ctx, describeTime)
+	defer cancel()
+	d, err := c.DescribeTaskQueue(asking, queue, enums.TASK_QUEUE_TYPE_ACTIVITY)
+	if err != nil && asking.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("it does not answer within %v", describeTime)
 	}
-	return queues
+	if err != nil {
+		return nil, fmt.Errorf("Temporal does not say who works on the queue %s: %w", queue, err)
+	}
+	return d, nil
 }

@@ -42,10 +42,12 @@ func Work(ctx context.Context, ws *app.Workspace, c *Client, queue string, opt b
 		return fmt.Errorf("the queue %s cannot be worked on: %w", queue, err)
 	}
 	attending, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-	if err := attend(attending, ws, drain); err != nil {
+	attended, err := attend(attending, ws, drain)
+	if err != nil {
+		end()
 		return err
 	}
+	defer func() { end(); <-attended }() // who drains it waits for that
 	defer w.Stop()
 	ready()
 	select {

@@ -3,10 +3,13 @@
 
 const name = "pawl-session";
 
-let token = "", role = "";
+let token = "", role = "", workers = false;
 
 /** may says whether the user has a role. @param {"answer" | "start" | "administer"} need */
 export const may = (need) => ["see", "answer", "start", "administer"].indexOf(role) >= ["see", "answer", "start", "administer"].indexOf(need);
+
+/** worked says whether other processes work on the tasks, which the page of workers shows. */
+export const worked = () => workers;
 
 /** loggedIn says whether there is a session. */
 export const loggedIn = () => Boolean(token);
@@ -24,7 +27,7 @@ export async function login(code = localStorage.getItem(name)) {
 	});
 	const body = await answer.json();
 	if (!answer.ok) return body.error;
-	({ token, role } = body);
+	({ token, role, workers = false } = body);
 	localStorage.setItem(name, body.kept);
 	return "";
 }

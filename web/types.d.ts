@@ -2,7 +2,7 @@
 // this file.
 
 /** What the server says. */
-type Answer = Record<"items" | "messages" | "runs" | "parts" | "questions" | "attachments" | "labels" | "depends_on" | "may" | "files" | "checks" | "days" | "denials" | "models" | "notes" | "arrays" | "objects", any[]> & Record<string, any>;
+type Answer = Record<"items" | "messages" | "runs" | "parts" | "questions" | "attachments" | "labels" | "depends_on" | "may" | "files" | "checks" | "days" | "denials" | "models" | "notes" | "arrays" | "objects" | "workers" | "tasks", any[]> & Record<string, any>;
 
 /** Whether the server answers; out: the session does not count any more. */
 type Connection = "live" | "away" | "out";

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/app"
+	"pawl/forms"
 )
 
 // A Process is what pawl gets from the system. Tests make their own.
@@ -27,6 +28,8 @@ type Process struct {
 	More []More
 	// Carry has the tasks of a folder carried by other processes, until ctx is done; nil: a server drives them itself.
 	Carry func(ctx context.Context, ws *app.Workspace) error
+	// Workers returns what these processes do; nil if Carry is.
+	Workers func(ctx context.Context, ws *app.Workspace) (forms.FleetForm, error)
 }
 
 // A More is a further command below pawl itself.

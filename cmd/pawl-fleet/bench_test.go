@@ -14,7 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"pawl/fleet"
+	"pawl/forms"
 	"pawl/store/postgres/pgtest"
 	"pawl/task"
 )
@@ -150,7 +150,7 @@ func BenchmarkParkedTasks(b *testing.B) {
 			}
 			for held := true; held; time.Sleep(time.Second) {
 				waits := s.count(func(sum task.Summary) bool { return sum.WaitsFor == "permission" })
-				held = waits < tasks || slices.ContainsFunc(s.fleet().Tasks, func(h fleet.Held) bool { return h.By != "" })
+				held = waits < tasks || slices.ContainsFunc(s.fleet().Tasks, func(h forms.HeldForm) bool { return h.By != "" })
 			}
 		}
 		park(1)

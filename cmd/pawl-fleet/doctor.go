@@ -13,6 +13,7 @@ import (
 	"pawl/app"
 	"pawl/cli/command"
 	"pawl/fleet"
+	"pawl/forms"
 )
 
 // A finding is what came of a check, as JSON.
@@ -77,7 +78,7 @@ func examine(ctx context.Context, inv *command.Invocation, ws *app.Workspace) (f
 		return "", err
 	})
 	if database {
-		var s fleet.Status
+		var s forms.FleetForm
 		if check("Temporal", func() (string, error) {
 			c, err := dial(ctx, inv.Env, ws)
 			if err != nil {

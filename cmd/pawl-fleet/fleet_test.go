@@ -24,7 +24,7 @@ import (
 	"testing"
 	"time"
 
-	"pawl/fleet"
+	"pawl/forms"
 	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 	"pawl/store/postgres/pgtest"
@@ -243,9 +243,9 @@ func (s *site) status(id string) task.Summary {
 }
 
 // fleet returns what the workers do.
-func (s *site) fleet() fleet.Status {
+func (s *site) fleet() forms.FleetForm {
 	s.t.Helper()
-	var f fleet.Status
+	var f forms.FleetForm
 	ok(s.t, json.Unmarshal([]byte(s.pawl("fleet", "status", "--json")), &f))
 	return f
 }
@@ -305,9 +305,21 @@ func TestAWorkerIsDrainedFromAnotherMachine(t *testing.T) {
 	until(t, "the first file is written", func() bool { return s.file("alpha") == "one" })
 	second := s.worker("second", finishes)
 	workers := s.fleet().Workers
-	i := slices.IndexFunc(workers, func(w fleet.Worker) bool { return strings.Contains(w.Name, pid(first)) })
+	i := slices.IndexFunc(workers, func(w forms.WorkerForm) bool { return strings.Contains(w.Name, pid(first)) })
 	if i < 0 || len(workers) != 2 {
 		t.Fatalf("the workers are %+v", workers)
+	}
+	o := &office{s: s, token: strings.TrimSpace(s.pawl("users", "add", "anna", "--role", "see"))}
+	o.open()
+	status, answer, err := ask(t.Context(), o.token, "GET", o.url+"/workers", "", "")
+	ok(t, err)
+	var shown forms.FleetForm
+	if status != http.StatusOK || json.Unmarshal([]byte(answer), &shown) != nil || len(shown.Tasks) != 1 || shown.Tasks[0].By != workers[i].Name ||
+		len(shown.Workers) != 2 || shown.Workers[0].Holds+shown.Workers[1].Holds != 1 {
+		t.Errorf("the server says of them: %d %s", status, answer)
+	}
+	if status, answer, err := ask(t.Context(), "", "POST", o.url+"/sessions", `{"code":"`+o.token+`"}`, ""); status != http.StatusCreated || !strings.Contains(answer, `"workers":true`) || err != nil {
+		t.Errorf("a page is told %d %s, %v", status, answer, err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- first.cmd.Wait() }()
@@ -321,9 +333,9 @@ func TestAWorkerIsDrainedFromAnotherMachine(t *testing.T) {
 
 	second.end(syscall.SIGKILL)
 	until(t, "the status does not have who was killed", func() bool { return len(s.fleet().Workers) == 0 })
-	out, err := s.command("desk", "", "fleet", "drain", "nowhere").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), `no worker is named "nowhere"`) {
-		t.Errorf("of a machine that is not there: %v: %s", err, out)
+	out, refused := s.command("desk", "", "fleet", "drain", "nowhere").CombinedOutput()
+	if refused == nil || !strings.Contains(string(out), `no worker is named "nowhere"`) {
+		t.Errorf("of a machine that is not there: %v: %s", refused, out)
 	}
 }
 

@@ -9,17 +9,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"pawl/app"
 	"pawl/cli"
 	"pawl/cli/command"
 	"pawl/config"
 	"pawl/fleet"
+	"pawl/forms"
 	"pawl/internal/visible"
 	"pawl/store"
 	"pawl/store/postgres"
@@ -46,17 +49,26 @@ func main() {
 	}
 	p.More = []command.More{{Group: "work", Name: "worker", Build: workerCommand}, {Group: "work", Name: "fleet", Build: fleetCommand}, {Group: "work", Name: "users", Build: usersCommand}}
 	if os.Getenv(config.TemporalVariable) != "" {
+		var temporal atomic.Pointer[fleet.Client]
 		p.Carry = func(ctx context.Context, ws *app.Workspace) error {
 			c, err := dial(ctx, p.Env, ws)
 			if err != nil {
 				return err
 			}
 			defer c.Close()
+			temporal.Store(c)
 			if err := ws.CloneEmpty(ctx); err != nil {
 				return err
 			}
 			fleet.Watch(ctx, ws, c)
 			return nil
+		}
+		p.Workers = func(ctx context.Context, ws *app.Workspace) (forms.FleetForm, error) {
+			c := temporal.Load()
+			if c == nil {
+				return forms.FleetForm{}, errors.New("the server is not connected with Temporal yet")
+			}
+			return fleet.Look(ctx, ws, c)
 		}
 	}
 	os.Exit(cli.Main(args, p))

@@ -14,6 +14,7 @@ import (
 	"pawl/app"
 	"pawl/cli/command"
 	"pawl/fleet"
+	"pawl/forms"
 )
 
 func fleetCommand(inv *command.Invocation) *cobra.Command {
@@ -43,9 +44,9 @@ func statusCommand(inv *command.Invocation) *cobra.Command {
 			return inv.Print(true, s, "")
 		}
 		t := tabwriter.NewWriter(inv.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "WORKER\tQUEUE\tSEEN")
+		fmt.Fprintln(t, "WORKER\tQUEUE\tTASKS\tSEEN")
 		for _, w := range s.Workers {
-			fmt.Fprintf(t, "%s\t%s\t%s ago\n", command.Visible(w.Name), command.Visible(w.Queue), time.Since(w.Seen).Round(time.Second))
+			fmt.Fprintf(t, "%s\t%s\t%d\t%s ago\n", command.Visible(w.Name), command.Visible(w.Queue), w.Holds, time.Since(w.Seen).Round(time.Second))
 		}
 		fmt.Fprintln(t, "\nTASK\tQUEUE\tSTATUS\tHELD BY\tTITLE")
 		for _, k := range s.Tasks {
@@ -62,10 +63,10 @@ func statusCommand(inv *command.Invocation) *cobra.Command {
 }
 
 // look returns what the workers do.
-func look(ctx context.Context, inv *command.Invocation, ws *app.Workspace) (fleet.Status, error) {
+func look(ctx context.Context, inv *command.Invocation, ws *app.Workspace) (forms.FleetForm, error) {
 	c, err := dial(ctx, inv.Env, ws)
 	if err != nil {
-		return fleet.Status{}, err
+		return forms.FleetForm{}, err
 	}
 	defer c.Close()
 	return fleet.Look(ctx, ws, c)
@@ -90,7 +91,7 @@ continue its tasks. NAME is a worker as "fleet status" lists it, or a machine.`,
 		if err != nil {
 			return err
 		}
-		names, err := s.Named(args[0])
+		names, err := fleet.Named(s, args[0])
 		if err != nil {
 			return err
 		}
