@@ -71,6 +71,27 @@ at:
 	return b.String() + text[from:], 0
 }
 
+// hideBefore returns text with the values replaced that begin before end, up to there or to the end of the last one, and the
+// length of what is left.
+func (v *Values) hideBefore(text string, end int) (hidden string, left int) {
+	var b strings.Builder
+	i := 0
+	for i < end {
+		at := -1
+		if v.first[text[i]] {
+			at = slices.IndexFunc(v.known, func(k known) bool { return strings.HasPrefix(text[i:], k.value) })
+		}
+		if at < 0 {
+			b.WriteByte(text[i])
+			i++
+			continue
+		}
+		b.WriteString(v.known[at].mark)
+		i += len(v.known[at].value)
+	}
+	return b.String(), len(text) - i
+}
+
 // Mark returns a mark in text that [Values.Hide] would put there; empty: there is none.
 func (v *Values) Mark(text []byte) string {
 	if v != nil && bytes.Contains(text, []byte("[hidden: ")) {
@@ -86,20 +107,36 @@ func (v *Values) Mark(text []byte) string {
 // A Writer replaces values in a stream. It holds back what may be the beginning of a value until more is written, or Flush
 // is called.
 type Writer struct {
-	v    *Values
-	to   io.Writer
-	held []byte
+	v      *Values
+	to     io.Writer
+	held   []byte
+	behind int // see [Values.Steady]
 }
 
 // Writer returns a writer that writes to to.
 func (v *Values) Writer(to io.Writer) *Writer { return &Writer{v: v, to: to} }
+
+// Steady returns a writer for text that is read by who must not learn the values. What it holds back is always as long, but
+// after a whole value: else it would show, byte by byte, whether text begins as a value does.
+func (v *Values) Steady(to io.Writer) *Writer {
+	w := v.Writer(to)
+	if v != nil {
+		w.behind = len(v.known[0].value) - 1
+	}
+	return w
+}
 
 func (w *Writer) Write(p []byte) (int, error) {
 	if w.v == nil {
 		return w.to.Write(p)
 	}
 	all := string(append(w.held, p...))
-	hidden, left := w.v.hide(all, false)
+	hidden, left := "", len(all)
+	if w.behind == 0 {
+		hidden, left = w.v.hide(all, false)
+	} else if len(all) > w.behind {
+		hidden, left = w.v.hideBefore(all, len(all)-w.behind)
+	}
 	w.held = []byte(all[len(all)-left:])
 	if err := w.write(hidden); err != nil {
 		return 0, err
