@@ -76,7 +76,7 @@ type addRuleInput struct {
 		Run     run.ID   `json:"run,omitempty" doc:"With scope run"`
 		Why     string   `json:"why,omitempty" doc:"Shown when the rule decides"`
 		Sandbox string   `json:"sandbox,omitempty" enum:"network,none" doc:"The weaker sandbox that an allow rule for shell grants"`
-		Network []string `json:"network,omitempty" doc:"Hosts, or sets of hosts such as npm, that the commands of an allow rule for shell may reach"`
+		Network []string `json:"network,omitempty" doc:"Hosts, or sets of hosts such as npm, that the commands of an allow rule for shell may reach; NAME@HOST is one with a secret of your settings"`
 		Matches []string `json:"matches,omitempty" doc:"Calls that the rule must match, tested whenever it is loaded"`
 		Not     []string `json:"not,omitempty" doc:"Calls that the rule must not match"`
 	}

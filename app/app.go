@@ -536,11 +536,17 @@ func ShellOptions(c *config.Config, models *provider.Providers) tool.ShellOption
 			o.KeyEnv = append(o.KeyEnv, p.KeyEnv...)
 		}
 	}
+	o.Named = c.Secrets
 	plain := o
 	o.Hidden = sync.OnceValue(func() *secret.Values { // not at the start: it takes as long as starting a command
 		environ := os.Environ()
 		if models != nil {
 			environ = append(environ, models.StoredKeys()...)
+		}
+		for _, s := range o.Named {
+			if value, err := s.Value(); err == nil {
+				environ = append(environ, s.Env+"="+value)
+			}
 		}
 		return plain.Secrets(environ)
 	})

@@ -220,7 +220,12 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, notices []
 	if remains != "" {
 		return turn, nil, nil, config.Errorf("the git of %s would run what the repository names: %s. Remove it, or check it and put it into your own configuration of git", k.Title, policy.Visible(remains))
 	}
-	turn = external.Turn{Kind: k, Program: program, Env: append(os.Environ(), git...), Keys: s.shellOptions().KeyEnv, Run: t.Run, Workspace: t.Workspace,
+	shell := s.shellOptions()
+	kept := slices.Clone(shell.KeyEnv)
+	for _, n := range shell.Named {
+		kept = append(kept, n.Env)
+	}
+	turn = external.Turn{Kind: k, Program: program, Env: append(os.Environ(), git...), Keys: kept, Run: t.Run, Workspace: t.Workspace,
 		State: w.externalState(), Model: model, Mode: t.Mode, System: t.System, Message: t.Message, Conversation: t.Conversation, Summary: t.Summary,
 		Server: external.Server{Command: []string{ownProgram(), "-C", w.Dir, "mcp", "serve", "--run", string(t.Run)}, Env: map[string]string{external.TokenVariable: token}}}
 	// Not all programs pass their environment on to servers.

@@ -17,6 +17,7 @@ import (
 	"pawl/output"
 	"pawl/policy"
 	"pawl/run"
+	"pawl/tool"
 )
 
 // An Error is a mistake in what a person gave: a flag, an argument, a variable, a file.
@@ -64,6 +65,8 @@ type Config struct {
 	Notes []string
 	// Servers are the MCP servers of all sources, by name.
 	Servers []mcp.Definition
+	// Secrets are those of the user's file that rules may give to commands, by name.
+	Secrets []tool.Secret
 	values  map[string][]Value
 }
 
@@ -117,6 +120,9 @@ func Load(s Sources) (*Config, error) {
 			found = found[:1]
 		}
 		c.values[k.Name] = found
+	}
+	if c.Secrets, err = parseSecrets(file, content); err != nil {
+		return nil, err
 	}
 	return c, c.readServers(s, file, content)
 }

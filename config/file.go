@@ -88,8 +88,8 @@ func parseFile(path string, content []byte, counts func(name string) bool) (map[
 		if counts != nil && !counts(name) {
 			continue
 		}
-		if _, isTable := raw[name].(map[string]any); name == serversKey && isTable {
-			continue // see parseServers
+		if _, isTable := raw[name].(map[string]any); isTable && (name == serversKey || name == secretsKey) {
+			continue // see parseTables
 		}
 		i := slices.Index(names, name)
 		if i < 0 {

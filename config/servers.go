@@ -112,45 +112,52 @@ func (c *Config) readServers(s Sources, file string, content []byte) error {
 	return nil
 }
 
-// parseServers reads the tables [mcp.NAME] of a configuration file.
-func parseServers(file string, content []byte) ([]mcp.Definition, error) {
-	if !bytes.Contains(content, []byte(serversKey)) {
-		return nil, nil
+// tables are those of a configuration file that have tables by name.
+type tables struct {
+	Servers map[string]serverTable `toml:"mcp"`
+	Secrets map[string]secretTable `toml:"secrets"`
+}
+
+// parseTables reads the tables [KEY.NAME] of a configuration file, which have some fields; needs says which at least.
+func parseTables(file string, content []byte, key, needs string, fields []string, foreign map[string]string) (t tables, err error) {
+	var raw map[string]any
+	if !bytes.Contains(content, []byte(key)) || toml.Unmarshal(content, &raw) != nil || raw[key] == nil {
+		return t, nil // parseFile has said what is wrong with it
 	}
-	var raw struct {
-		Servers any `toml:"mcp"`
-	}
-	if err := toml.Unmarshal(content, &raw); err != nil || raw.Servers == nil {
-		return nil, nil // parseFile has said what is wrong with it
-	}
-	tables, is := raw.Servers.(map[string]any)
+	all, is := raw[key].(map[string]any)
 	if !is {
-		return nil, Errorf("%s: mcp must be a table for each server: [mcp.NAME]", file)
+		return t, Errorf("%s: %s must be a table for each: [%[2]s.NAME]", file, key)
 	}
-	for _, name := range slices.Sorted(maps.Keys(tables)) {
-		table, is := tables[name].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		table, is := all[name].(map[string]any)
 		if !is {
-			return nil, Errorf("%s: mcp.%s must be a table: [mcp.%s] and below it command or url", file, name, name)
+			return t, Errorf("%s: %s.%s must be a table: [%[2]s.%[3]s] and below it %s", file, key, name, needs)
 		}
 		for _, field := range slices.Sorted(maps.Keys(table)) {
 			switch {
-			case slices.Contains(serverFields, field):
-			case foreignFields[field] != "":
-				return nil, Errorf("%s: mcp.%s: unknown key %s: use %s", file, name, visible.Quote(field), foreignFields[field])
+			case slices.Contains(fields, field):
+			case foreign[field] != "":
+				return t, Errorf("%s: %s.%s: unknown key %s: use %s", file, key, name, visible.Quote(field), foreign[field])
 			default:
-				return nil, Errorf("%s: mcp.%s: unknown key %s%s", file, name, visible.Quote(field), text.DidYouMean(field, serverFields))
+				return t, Errorf("%s: %s.%s: unknown key %s%s", file, key, name, visible.Quote(field), text.DidYouMean(field, fields))
 			}
 		}
 	}
-	var typed struct {
-		Servers map[string]serverTable `toml:"mcp"`
-	}
-	if err := toml.Unmarshal(content, &typed); err != nil {
+	if err := toml.Unmarshal(content, &t); err != nil {
 		if at, ok := errors.AsType[*toml.DecodeError](err); ok {
 			line, _ := at.Position()
-			return nil, Errorf("%s, line %d: %s", file, line, strings.TrimPrefix(err.Error(), "toml: "))
+			return t, Errorf("%s, line %d: %s", file, line, strings.TrimPrefix(err.Error(), "toml: "))
 		}
-		return nil, Errorf("%s: %w", file, err)
+		return t, Errorf("%s: %w", file, err)
+	}
+	return t, nil
+}
+
+// parseServers reads the tables [mcp.NAME] of a configuration file.
+func parseServers(file string, content []byte) ([]mcp.Definition, error) {
+	typed, err := parseTables(file, content, serversKey, "command or url", serverFields, foreignFields)
+	if err != nil {
+		return nil, err
 	}
 	var all []mcp.Definition
 	for _, name := range slices.Sorted(maps.Keys(typed.Servers)) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"pawl/run"
 )
 
 // A Kind says what a part of a call is.
@@ -158,6 +160,11 @@ func (e Explanation) String() string {
 	}
 	if e.Decision.Sandbox != "" {
 		fmt.Fprintf(&b, "sandbox: %s\n", e.Decision.Sandbox)
+	}
+	for _, h := range e.Decision.Sandbox.Hosts() {
+		if secret, host := run.CutSecret(h); secret != "" {
+			fmt.Fprintf(&b, "secret: %s, for requests to %s\n", secret, host)
+		}
 	}
 	for _, a := range e.Allowed {
 		fmt.Fprintf(&b, "runs without approval: %s\n", a)

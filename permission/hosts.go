@@ -110,7 +110,7 @@ func (p *simpleCommand) hostsNamed() (hosts []string, ok bool) {
 }
 
 // NetworkOf returns how much of the sandbox is lifted where it is said in two parts: a level, and the hosts that the
-// network is limited to; see [network.Hosts].
+// network is limited to (see [network.Hosts]), or NAME@HOST for one that a secret is given for.
 func NetworkOf(sandbox run.Confinement, hosts []string) (run.Confinement, error) {
 	if len(hosts) == 0 {
 		return sandbox, nil
@@ -118,8 +118,24 @@ func NetworkOf(sandbox run.Confinement, hosts []string) (run.Confinement, error)
 	if sandbox != run.Confined && sandbox != run.WithNetwork {
 		return "", fmt.Errorf("sandbox %q and a network of hosts: leave one of them out", sandbox)
 	}
-	hosts, err := network.Hosts(hosts)
-	return run.ToHosts(hosts...), err
+	var secrets, others []string
+	for _, h := range hosts {
+		secret, host := run.CutSecret(strings.ToLower(strings.TrimSpace(h)))
+		if !strings.Contains(h, "@") {
+			others = append(others, h)
+		} else if err := network.CheckSecret(secret, host); err != nil {
+			return "", err
+		} else {
+			secrets = append(secrets, secret+"@"+host)
+		}
+	}
+	others, err := network.Hosts(others)
+	return run.ToHosts(append(others, secrets...)...), err
+}
+
+// GivesSecret reports whether commands that may do so much are given a secret.
+func GivesSecret(c run.Confinement) bool {
+	return slices.ContainsFunc(c.Hosts(), func(h string) bool { return strings.Contains(h, "@") })
 }
 
 // networkTool is what a rule is for that opens hosts to every command that a rule, a mode or a person lets run: its

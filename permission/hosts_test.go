@@ -2,10 +2,12 @@ package permission_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"pawl/permission"
+	"pawl/permission/network"
 	"pawl/run"
 )
 
@@ -178,6 +180,81 @@ func TestARuleWithANetworkOpensItsHosts(t *testing.T) {
 		`{"rule":"shell(x)","effect":"allow","sandbox":"none","network":["npm"]}`, `{"rule":"shell(x)","effect":"allow","sandbox":"network:npm"}`, `{"rule":"network(npm)","effect":"allow"}`,
 	} {
 		if err := json.Unmarshal([]byte(bad), new(permission.Rule)); err == nil {
+			t.Errorf("%s was taken", bad)
+		}
+	}
+}
+
+// A secret is given to a command if a rule gives it to each of its parts, and by nothing else.
+func TestARuleAloneGivesASecret(t *testing.T) {
+	t.Parallel()
+	var rs permission.Rules
+	for _, text := range []string{
+		`{"rule":"shell(npm publish *)","effect":"allow","network":["npm@registry.npmjs.org"]}`,
+		`{"rule":"shell(npm *)","effect":"allow","network":["npm"]}`,
+		`{"rule":"shell(npm whoami)","effect":"allow","network":["other@registry.npmjs.org","npm@registry.npmjs.org"]}`,
+		`{"rule":"shell(wide *)","effect":"allow","sandbox":"network"}`,
+		`{"rule":"shell(frob *)","effect":"allow"}`,
+	} {
+		var r, same permission.Rule
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatal(err)
+		}
+		again, err := json.Marshal(r)
+		if err != nil || json.Unmarshal(again, &same) != nil || same.Sandbox != r.Sandbox {
+			t.Errorf("%s is written as %s", text, again)
+		}
+		rs = append(rs, r)
+	}
+	const given = "network:npm@registry.npmjs.org"
+	for _, c := range []struct {
+		command string
+		mode    permission.Mode
+		want    string
+	}{
+		{"npm publish --tag x", permission.Default, given},
+		{"npm publish --tag x", permission.AcceptEdits, given},
+		{"cd sub && npm publish | tail -3", permission.Default, given},
+		{"npm publish && npm whoami", permission.Default, given},
+		{"npm publish && npm ls", permission.Default, "network:registry.npmjs.org"},
+		{"npm publish && wide", permission.Default, given}, // what wide has is more than its hosts, and no secret of its own
+		{"npm publish && frob x", permission.Default, ""},
+		{"npm publish; env > x", permission.Default, ""},
+		{"npm publish", permission.Bypass, ""},
+		{"wide", permission.Default, "network"},
+		{"npm ls", permission.Default, "network:registry.npmjs.org"},
+	} {
+		r := byHost(c.command)
+		r.Sandbox = run.Confined
+		if d := rs.Decide(r, c.mode); string(d.Sandbox) != c.want {
+			t.Errorf("%s in %s: %s %q (%s), want %q", c.command, c.mode, d.Verdict, d.Sandbox, d.Reason, c.want)
+		}
+	}
+	// Neither the setting for all commands, nor a repository, nor *always* gives one, and hosts do not cover it.
+	if _, err := permission.NetworkRules([]string{"npm@registry.npmjs.org"}, "settings"); err == nil {
+		t.Error("the setting gives a secret to all commands")
+	}
+	file := `{"rules": [{"rule":"shell(npm publish *)","effect":"allow","network":["npm@registry.npmjs.org"]}]}`
+	if rules, err := permission.Load(strings.NewReader(file), permission.FromRepository, "x"); len(rules) > 0 || err == nil || !strings.Contains(err.Error(), "cannot give a secret") {
+		t.Errorf("of a repository: %v, %v", rules, err)
+	}
+	r := byHost("npm publish")
+	if p := rs[3:].Propose(r, permission.Default, nil); slices.ContainsFunc(p.Rules, func(r permission.Rule) bool { return permission.GivesSecret(r.Sandbox) }) {
+		t.Errorf("proposed: %v", p.Rules)
+	}
+	for hosts, want := range map[string]bool{"*": false, "registry.npmjs.org": false, "other@registry.npmjs.org": false, "npm@registry.npmjs.org": true} {
+		if network.Covers([]string{hosts}, "npm@registry.npmjs.org") != want {
+			t.Errorf("%s covers the secret: %v", hosts, !want)
+		}
+	}
+	if ok, _ := network.Reaches([]string{"npm@registry.npmjs.org"}, "registry.npmjs.org", "443"); !ok || !network.Covers([]string{"npm@registry.npmjs.org"}, "registry.npmjs.org") {
+		t.Error("the host of a secret is not reached")
+	}
+	if got := network.Limit([]string{"npm@registry.npmjs.org", "a.org"}); got != "registry.npmjs.org with the secret npm, a.org" {
+		t.Errorf("said: %s", got)
+	}
+	for _, bad := range []string{"npm@*.example.com", "npm@npm", "@example.com", "N M@example.com", "a@b@example.com", "npm@", "npm@http://x.org", "a,b@x.org"} {
+		if _, err := permission.NetworkOf(run.Confined, []string{bad}); err == nil {
 			t.Errorf("%s was taken", bad)
 		}
 	}

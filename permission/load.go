@@ -164,6 +164,8 @@ func admit(r *Rule, scope Scope, source string) error {
 	switch {
 	case r.Sandbox == run.Unconfined:
 		return errors.New("a repository's rules cannot lift the sandbox; your own rules can")
+	case GivesSecret(r.Sandbox):
+		return errors.New("a repository's rules cannot give a secret; your own rules can")
 	case r.Tool == "shell" && r.anything():
 		return errors.New("a repository cannot allow every command, which has the effect of mode bypass; name the programs")
 	case r.Tool == MemoryTool:

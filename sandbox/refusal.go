@@ -53,7 +53,12 @@ func (s *Session) refused(status proc.Status, printed string) (why, ask string) 
 	network := asking(run.WithNetwork)
 	switch {
 	case s.level.Hosts() != nil:
-		network = "It reaches " + strings.Join(s.level.Hosts(), ", ") + " by the proxy that HTTP_PROXY and HTTPS_PROXY name, and nothing else. " + network
+		var names []string
+		for _, h := range s.level.Hosts() {
+			_, h = run.CutSecret(h)
+			names = append(names, h)
+		}
+		network = "It reaches " + strings.Join(slices.Compact(names), ", ") + " by the proxy that HTTP_PROXY and HTTPS_PROXY name, and nothing else. " + network
 	case len(s.hosts) > 0:
 		network = withHosts(s.hosts...)
 	}

@@ -2,11 +2,14 @@ package tool
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
 	"pawl/internal/proc"
+	"pawl/permission"
 	"pawl/permission/network"
+	"pawl/run"
 	"pawl/sandbox"
 	"pawl/tool/proxy"
 )
@@ -18,22 +21,30 @@ var proxyVariables = []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_pr
 var ownHosts = []string{"localhost", "127.0.0.1", "::1"}
 
 // openHosts opens the network of a command that has one by host alone, until the session ends: then it is said which
-// hosts it has asked for.
-func openHosts(c *proc.Command, session *sandbox.Session, hosts []string, lookup proxy.Lookup) {
+// hosts it has asked for. The error says which secret it cannot be given.
+func (o ShellOptions) openHosts(c *proc.Command, session *sandbox.Session, confined run.Confinement) error {
 	l := session.Network()
 	if l == nil {
-		return
+		return nil
 	}
-	p := proxy.Serve(l, hosts, lookup)
+	hosts := confined.Hosts()
+	secrets, variables, err := o.given(confined)
+	if err != nil {
+		return err
+	}
+	p := proxy.Serve(l, proxy.Options{Hosts: hosts, Secrets: secrets, Lookup: o.Lookup, Roots: o.Roots})
 	session.AtEnd(func() []string {
 		p.Close()
-		return askedWords(p.Asked(), hosts)
+		return append(askedWords(p.Asked(), hosts), o.putWords(p, secrets)...)
 	})
 	own := slices.DeleteFunc(slices.Clone(ownHosts), func(name string) bool {
 		// One that a rule names is the machine's.
-		return slices.ContainsFunc(hosts, func(h string) bool { return h == name || strings.HasPrefix(strings.Trim(h, "["), name) })
+		return slices.ContainsFunc(hosts, func(h string) bool {
+			_, h = run.CutSecret(h)
+			return h == name || strings.HasPrefix(strings.Trim(h, "["), name)
+		})
 	})
-	variables := map[string]string{"NO_PROXY": strings.Join(own, ","), "no_proxy": strings.Join(own, ","), "NODE_USE_ENV_PROXY": "1"}
+	maps.Copy(variables, map[string]string{"NO_PROXY": strings.Join(own, ","), "no_proxy": strings.Join(own, ","), "NODE_USE_ENV_PROXY": "1"})
 	for _, name := range proxyVariables {
 		variables[name] = "http://" + l.Addr().String()
 	}
@@ -45,6 +56,7 @@ func openHosts(c *proc.Command, session *sandbox.Session, hosts []string, lookup
 	for name, value := range variables {
 		c.Env = append(c.Env, name+"="+value)
 	}
+	return nil
 }
 
 // maxAsked is how many hosts are listed of each kind.
@@ -83,7 +95,11 @@ func askedWords(asked []proxy.Asked, hosts []string) []string {
 		return nil
 	}
 	said := "network: " + strings.Join(words, "; ")
-	if len(missing) > 0 && len(missing) <= maxAsked {
+	switch {
+	case len(missing) == 0 || len(missing) > maxAsked:
+	case permission.GivesSecret(run.ToHosts(hosts...)): // a call that names hosts itself is given none
+		said += ". A person can add what was refused to the network of the rule."
+	default:
 		all, _ := json.Marshal(append(slices.Clone(hosts), missing...))
 		said += ". If it needs what was refused, repeat the call with \"hosts\": " + string(all) + "; a person decides that anew."
 	}

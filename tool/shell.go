@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"crypto/x509"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -74,6 +75,10 @@ type ShellOptions struct {
 	Hidden func() *secret.Values
 	// Lookup looks up the hosts that commands reach by name; nil: the resolver of the system.
 	Lookup proxy.Lookup
+	// Named are the secrets that rules may give to commands. Their variables are kept from all commands, like KeyEnv.
+	Named []Secret
+	// Roots are whose certificates the hosts of secrets have; nil: the system's.
+	Roots *x509.CertPool
 	// Fence returns what rules keep from the commands of a run; nil: nothing.
 	Fence func(id run.ID, folders []string) sandbox.Fence
 
@@ -173,6 +178,9 @@ func (a *shellArgs) check(env Env) error {
 	}
 	if len(a.Hosts) > maxHosts {
 		return fmt.Errorf("there are %d hosts, and at most %d can be given: give sandbox %q", len(a.Hosts), maxHosts, run.WithNetwork)
+	}
+	if slices.ContainsFunc(a.Hosts, func(h string) bool { return strings.Contains(h, "@") }) {
+		return errors.New("hosts: a call cannot ask for a secret (NAME@HOST), which rules give alone: name the host, or leave hosts out")
 	}
 	if len(a.Hosts) > 0 {
 		confined, err := permission.NetworkOf(run.Confinement(a.Sandbox), append(slices.Clone(a.Hosts), permission.HostsOf(a.Command)...))
@@ -399,7 +407,10 @@ func (a *shellArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 		return unconfinable(err), nil
 	}
 	session.Suggest(permission.HostsOf(a.Command))
-	openHosts(&command, session, c.Sandbox.Hosts(), a.shell.options.Lookup)
+	if err := a.shell.options.openHosts(&command, session, c.Sandbox); err != nil {
+		session.End()
+		return notStarted("the command was not started: " + err.Error()), nil
+	}
 	var r Result
 	var started bool
 	var tracked *changes.Command

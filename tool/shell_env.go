@@ -107,10 +107,13 @@ func (o ShellOptions) Secrets(environ []string) *secret.Values {
 	return secret.New(values)
 }
 
+// leastSecret is how many bytes a value has that other text is unlikely to contain by chance.
+const leastSecret = 8
+
 // distinctive reports whether other text is unlikely to contain a value by chance.
 func distinctive(value string) bool {
-	const least, sure = 8, 20
-	if len(value) < least || len(value) > 64<<10 {
+	const sure = 20
+	if len(value) < leastSecret || len(value) > 64<<10 {
 		return false
 	}
 	if _, err := os.Lstat(value); err == nil && filepath.IsAbs(value) {
@@ -189,7 +192,7 @@ func (o ShellOptions) withholds(name, value string) bool {
 		})
 	}
 	switch {
-	case slices.Contains(o.KeyEnv, name), slices.Contains(providerKeys, upper):
+	case slices.Contains(o.KeyEnv, name), slices.ContainsFunc(o.Named, func(s Secret) bool { return s.Env == name }), slices.Contains(providerKeys, upper):
 		return true
 	case slices.Contains(o.PassEnv, name) && !strings.HasPrefix(upper, "PAWL_"):
 		return false

@@ -17,6 +17,7 @@ import (
 	"pawl/permission"
 	"pawl/policy"
 	"pawl/run"
+	"pawl/tool"
 )
 
 func Command(inv *command.Invocation) *cobra.Command {
@@ -144,7 +145,7 @@ func day(l policy.Listed) string {
 // A ruleRequest is what flags say of a rule.
 type ruleRequest struct {
 	effect, scope, why, sandbox, run string
-	matches, not, network            []string
+	matches, not, network, secrets   []string
 }
 
 func permissionsAddCommand(inv *command.Invocation) *cobra.Command {
@@ -172,6 +173,7 @@ Scopes:
 	flags.StringVar(&q.why, "why", "", "the `reason`, shown when the rule decides")
 	flags.StringVar(&q.sandbox, "sandbox", "", "the weaker `sandbox` that an allow rule for shell grants: network, none")
 	flags.StringArrayVar(&q.network, "network", nil, "a `host` that the commands of an allow rule for shell may reach, or a set of hosts such as npm; repeatable")
+	flags.StringArrayVar(&q.secrets, "secret", nil, "a `name` of a secret in your settings, which the commands of an allow rule for shell use at its host and do not see; repeatable")
 	flags.StringVar(&q.run, "run", "", "the `run`, with --scope run")
 	flags.StringArrayVar(&q.matches, "matches", nil, "a `call` that the rule must match, tested whenever it is loaded; repeatable")
 	flags.StringArrayVar(&q.not, "not", nil, "a `call` that the rule must not match; repeatable")
@@ -236,6 +238,17 @@ func (h here) ruleFrom(ctx context.Context, given string, q ruleRequest) (permis
 	}
 	rule.Effect, rule.Scope, rule.Why = permission.Verdict(q.effect), permission.Scope(q.scope), q.why
 	rule.Matches, rule.Not = q.matches, q.not
+	for _, name := range q.secrets {
+		set, err := h.Config()
+		if err != nil {
+			return rule, "", err
+		}
+		i := slices.IndexFunc(set.Secrets, func(s tool.Secret) bool { return s.Name == name })
+		if i < 0 {
+			return rule, "", command.Usage("--secret: your settings have no table [secrets.%s]", command.Visible(name))
+		}
+		q.network = append(q.network, name+"@"+set.Secrets[i].Host)
+	}
 	if rule.Sandbox, err = permission.NetworkOf(run.Confinement(q.sandbox), q.network); err != nil {
 		return rule, "", command.Usage("--network: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"pawl/internal/lazy"
 	"pawl/internal/text"
 	"pawl/internal/visible"
+	"pawl/run"
 )
 
 //go:embed networks.txt
@@ -93,6 +94,7 @@ func Reaches(hosts []string, host, port string) (ok, named bool) {
 	s := Site{Host: strings.TrimSuffix(strings.ToLower(host), "."), Port: port, WebPort: port == "80" || port == "443"}
 	_, notAddress := netip.ParseAddr(s.Host)
 	for _, h := range hosts {
+		_, h = run.CutSecret(h)
 		if !s.Matches(h, false) {
 			continue
 		}
@@ -103,14 +105,18 @@ func Reaches(hosts []string, host, port string) (ok, named bool) {
 }
 
 // Limit says in one line which hosts a network is limited to, and of a name with a port that it may be one of the person's own
-// network; see [Reaches].
+// network (see [Reaches]), and of one with a secret which that is.
 func Limit(hosts []string) string {
 	all := make([]string, len(hosts))
 	for i, h := range hosts {
+		secret, h := run.CutSecret(h)
 		all[i] = visible.Escape(h)
 		name, port := CutPort(h)
 		if _, numeric := LooseAddr(strings.Trim(name, "[]")); port != "" && !numeric && name != "localhost" && !strings.Contains(name, "*") {
 			all[i] += " (which may be in your own network)"
+		}
+		if secret != "" {
+			all[i] += " with the secret " + secret
 		}
 	}
 	return strings.Join(all, ", ")
@@ -129,12 +135,25 @@ func MayDial(host string, address netip.Addr, named bool) error {
 	return fmt.Errorf("%s leads to %s: %s", host, address, what)
 }
 
-// Covers reports whether hosts cover all that one stands for.
+// CheckSecret says what is wrong with a host that a command is given a secret for: the name of the secret, and one host.
+func CheckSecret(name, host string) error {
+	const most = 40
+	if name == "" || len(name) > most || !consistsOf(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") {
+		return fmt.Errorf("%s is no name of a secret: it has at most %d of the characters a-z, 0-9, - and _", visible.Quote(name), most)
+	}
+	if strings.Contains(host, "*") || slices.ContainsFunc(Sets(), func(n Set) bool { return n.Name == host }) {
+		return fmt.Errorf("the secret %s is for one host, and %s stands for several", name, host)
+	}
+	_, err := Hosts([]string{host})
+	return err
+}
+
+// Covers reports whether hosts cover all that one stands for; one with a secret only itself does.
 func Covers(hosts []string, h string) bool {
 	if slices.Contains(hosts, h) {
 		return true
 	}
-	if strings.Contains(h, "*") {
+	if strings.ContainsAny(h, "*@") {
 		return false
 	}
 	host, port := CutPort(h)

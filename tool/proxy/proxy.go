@@ -3,12 +3,15 @@
 // The command is in a network of its own, of which a [Proxy] has one listening socket; all else is closed, names
 // cannot be looked up in it, and nothing of the proxy runs there. Clients ask it over HTTP: CONNECT for what is
 // encrypted, which is not opened, and requests with a whole address for the rest. It looks up names itself, and checks the
-// host that is asked for, each address that it leads to, and the name in the greeting of TLS.
+// host that is asked for, each address that it leads to, and the name in the greeting of TLS. A [Secret] is put into requests
+// that the command makes without TLS; the proxy then makes them with it.
 package proxy
 
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -44,8 +47,7 @@ type Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 
 // A Proxy serves one command.
 type Proxy struct {
-	hosts     []string
-	lookup    Lookup
+	Options
 	server    *http.Server
 	transport *http.Transport
 	forward   *httputil.ReverseProxy
@@ -54,6 +56,7 @@ type Proxy struct {
 
 	mu    sync.Mutex
 	asked []Asked
+	put   []string // names of secrets
 }
 
 // An Asked is a host that the command has asked for.
@@ -64,15 +67,22 @@ type Asked struct {
 	Unnamed bool   // because the command's hosts do not have it
 }
 
-// Serve serves a command that connects to l, until [Proxy.Close]: it reaches hosts, as of [network.Hosts]. lookup
-// is nil for the resolver of the system.
-func Serve(l net.Listener, hosts []string, lookup Lookup) *Proxy {
-	if lookup == nil {
-		lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
+// Options say what a command reaches.
+type Options struct {
+	Hosts   []string       // as of [network.Hosts]
+	Secrets []Secret       // put into its requests
+	Lookup  Lookup         // nil: the resolver of the system
+	Roots   *x509.CertPool // whose certificates hosts of secrets have; nil: the system's
+}
+
+// Serve serves a command that connects to l, until [Proxy.Close].
+func Serve(l net.Listener, o Options) *Proxy {
+	if o.Lookup == nil {
+		o.Lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 		}
 	}
-	p := &Proxy{hosts: hosts, lookup: lookup}
+	p := &Proxy{Options: o}
 	p.ended, p.end = context.WithCancel(context.Background())
 	quiet := log.New(io.Discard, "", 0) // what clients do wrong is theirs
 	p.transport = &http.Transport{
@@ -83,6 +93,7 @@ func Serve(l net.Listener, hosts []string, lookup Lookup) *Proxy {
 			}
 			return p.dial(ctx, host, port)
 		},
+		TLSClientConfig:    &tls.Config{RootCAs: o.Roots},
 		DisableCompression: true, MaxResponseHeaderBytes: maxHeader, IdleConnTimeout: idleTime,
 	}
 	p.forward = &httputil.ReverseProxy{
@@ -145,6 +156,10 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // pass passes a request on to the host of its address. Of other protocols that it may ask for WebSocket alone is begun: in
 // HTTP/2 each request would name a host of its own.
 func (p *Proxy) pass(w http.ResponseWriter, r *http.Request) {
+	if secrets := p.secretsFor(r.URL); len(secrets) > 0 {
+		p.passWithSecrets(w, r, secrets)
+		return
+	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		r.Header.Del("Upgrade")
 	}
@@ -181,7 +196,7 @@ func (p *Proxy) dial(ctx context.Context, host, port string) (net.Conn, error) {
 }
 
 func (p *Proxy) reach(ctx context.Context, host, port string) (net.Conn, error) {
-	ok, named := network.Reaches(p.hosts, host, port)
+	ok, named := network.Reaches(p.Hosts, host, port)
 	if !ok {
 		return nil, &refusal{"the network of this command does not have " + shown(net.JoinHostPort(host, port)), true}
 	}
@@ -191,7 +206,7 @@ func (p *Proxy) reach(ctx context.Context, host, port string) (net.Conn, error) 
 	} else {
 		limited, cancel := context.WithTimeout(ctx, lookupTime)
 		defer cancel()
-		if addresses, err = p.lookup(limited, host); err != nil {
+		if addresses, err = p.Lookup(limited, host); err != nil {
 			if e, ok := errors.AsType[*net.DNSError](err); ok && e.IsNotFound {
 				return nil, fmt.Errorf("there is no host %s", shown(host))
 			}

@@ -29,7 +29,7 @@ func start(t testing.TB, lookup proxy.Lookup, hosts ...string) (*proxy.Proxy, st
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := proxy.Serve(l, hosts, lookup)
+	p := proxy.Serve(l, proxy.Options{Hosts: hosts, Lookup: lookup})
 	t.Cleanup(p.Close)
 	return p, l.Addr().String()
 }
