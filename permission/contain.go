@@ -354,9 +354,9 @@ func (p *simpleCommand) isListed(list map[string]bool) bool {
 	if list[name] {
 		return true
 	}
-	operands := 0
+	operands, valued := 0, false // valued: the next word may be the value of an option
 	for _, w := range words {
-		isOption := strings.HasPrefix(w.text, "-")
+		isOption := strings.HasPrefix(w.text, "-") || name == "cargo" && strings.HasPrefix(w.text, "+")
 		if !isOption {
 			if operands++; operands == 1 && has("run run-script", w.text) {
 				operands-- // npm run build
@@ -366,8 +366,12 @@ func (p *simpleCommand) isListed(list map[string]bool) bool {
 		if (isOption || operands == 1) && list[name+"/"+w.text] {
 			return true
 		}
+		if operands == 1 && valued {
+			operands-- // npm --prefix web install
+		}
+		valued = operands == 0 && strings.HasPrefix(w.text, "-") && !strings.Contains(w.text, "=")
 	}
-	return false
+	return len(words) == 0 && list[name+"/"] // yarn
 }
 
 // changesRepository reports whether p is git, and no command of it that looks or changes files alone.

@@ -115,7 +115,7 @@ func hazardsOf(name string, words []word) []string {
 // is a hazard for that is one here.
 func moduleOf(name string, words []word) string {
 	if len(words) < 2 || words[0].text != "-m" || words[1].kind != static || !strings.HasPrefix(name, "python") && name != "pypy" ||
-		!has("pytest mypy ruff black flake8 pylint isort", words[1].text) {
+		!has("pytest mypy ruff black flake8 pylint isort pip", words[1].text) {
 		return ""
 	}
 	return words[1].text

@@ -24,6 +24,12 @@ func TestTheHostsOfACommandAreKnown(t *testing.T) {
 		"npm install":                                "registry.npmjs.org",
 		"cd web && npm ci 2>&1 | tail -5":            "registry.npmjs.org",
 		"npm install && npm test":                    "registry.npmjs.org",
+		"npm --prefix web ci --silent":               "registry.npmjs.org",
+		"npm --silent -w a test && npm -C b install": "registry.npmjs.org",
+		"yarn":                                       "registry.npmjs.org registry.yarnpkg.com",
+		"yarn --version":                             "",
+		"go -C lib test ./...":                       "proxy.golang.org sum.golang.org",
+		"cargo +nightly build":                       "crates.io index.crates.io static.crates.io",
 		"yarn install":                               "registry.npmjs.org registry.yarnpkg.com",
 		"pip install -r requirements.txt":            "files.pythonhosted.org pypi.org",
 		"python3 -m pip install x":                   "files.pythonhosted.org pypi.org",
@@ -64,6 +70,14 @@ func TestAPackageManagerAsksOnce(t *testing.T) {
 		{"cargo build", "cargo build --release", "cargo build"},
 		{"go test ./...", "go test ./x -run Y", "go test ./..."},
 		{"go mod tidy", "go mod tidy"},
+		{"go get example.org/a@latest", "go get -u ./..."},
+		{"cargo add serde", "cargo add tokio --features full"},
+		{"npm i left-pad", "npm i --save-dev x", "cd web && npm i"},
+		{"python -m pip install -r requirements.txt", "python -m pip install -U pip"},
+		{".venv/bin/pip install -r requirements.txt", ".venv/bin/pip install -q -r dev.txt", "cd web && .venv/bin/pip install x"},
+		{".venv/bin/python -m pip install -r requirements.txt", ".venv/bin/python -m pip install x"},
+		{"yarn", "yarn"},
+		{"npm --prefix web ci", "npm --prefix web ci"},
 	} {
 		var stored permission.Rules
 		questions := 0
@@ -95,6 +109,19 @@ func TestAPackageManagerAsksOnce(t *testing.T) {
 		}
 		if questions != 1 {
 			t.Errorf("%q: %d questions", commands, questions)
+		}
+	}
+	// A program of pip is pip, whatever folder it is installed in: what makes it run or write something else has no
+	// wide rule.
+	for _, command := range []string{".venv/bin/pip install -e .", ".venv/bin/pip install --target=/x y", "python -m pip install --python=./x y", "bin/pip install x", "./pip install x"} {
+		if p := permission.Rules(nil).Propose(byHost(command), permission.Default, nil); len(p.Rules) != 1 || !p.Exact {
+			t.Errorf("%s: %+v", command, p)
+		}
+	}
+	wide := rules(t, permission.Allow, "python -m pip install *", ".venv/bin/pip install *")
+	for _, command := range []string{"python -m pip install -e .", ".venv/bin/pip install --target=/x y", ".venv/bin/python -m pip install x", "./pip install x"} {
+		if d := wide.Decide(byHost(command), permission.Default); d.Verdict != permission.Ask {
+			t.Errorf("%s: %+v", command, d)
 		}
 	}
 	// What goes elsewhere has a rule for this very command.

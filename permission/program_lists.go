@@ -3,6 +3,8 @@ package permission
 import (
 	"path"
 	"strings"
+
+	"pawl/permission/filenames"
 )
 
 // asksVersion reports whether p only asks a program who it is.
@@ -21,6 +23,14 @@ func needsName(program string) bool {
 	whole := base
 	base = strings.TrimRight(base, "0123456789.-")
 	return is(base, wraps|isShell|joins|named) || is(whole, named) || strings.HasPrefix(whole, "mkfs.")
+}
+
+// installedAs returns the name that a program has in a folder of installed programs (.venv/bin/pip); any other as it is.
+func installedAs(program string) string {
+	if strings.Contains(program, "/") && filenames.ProgramFolder(program) != "" {
+		return path.Base(program)
+	}
+	return program
 }
 
 // interpreter returns what is known of a program that runs those of a language, also of one with a version

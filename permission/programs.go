@@ -90,7 +90,7 @@ func inspect(p *simpleCommand) commandInfo {
 		known := programOf(name)
 		k := known.reader
 		if !known.is(reads) {
-			c = commandInfo{paths: possiblePaths(words), hazards: hazardsOf(name, words)}
+			c = commandInfo{paths: possiblePaths(words), hazards: hazardsOf(installedAs(name), words)}
 			if name == "ln" {
 				c.paths = linkPaths(words, c.paths)
 			}

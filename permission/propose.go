@@ -303,28 +303,29 @@ var scripts = set("run run-script pr issue mod remote stash worktree")
 // meant returns how many words of a command a person means when they say always,
 // with anything behind them; 0 if only the whole command.
 func meant(p *simpleCommand, history []Allowed, tool string) int {
-	name := p.program()
+	name, words, before := installedAs(p.program()), p.words, 0
+	if module := moduleOf(name, words[1:]); module != "" {
+		name, words, before = module, words[2:], 2 // python -m pytest
+	}
 	commands, known := wordsOf(name, means)
 	switch {
 	case p.within != nil && !p.within.transparent:
 		return 0
-	case moduleOf(path.Base(name), p.words[1:]) != "":
-		return 3 // python -m pytest
 	case needsName(name) && !known, is(name, deletes):
 		return 0
 	case known && commands == "":
-		return 1
+		return before + 1
 	case known:
-		if len(p.words) < 2 || !has(commands, p.words[1].text) {
+		if len(words) < 2 || !has(commands, words[1].text) {
 			return 0
 		}
-		if !scripts[p.words[1].text] {
-			return 2
+		if !scripts[words[1].text] {
+			return before + 2
 		}
-		if len(p.words) < 3 || strings.HasPrefix(p.words[2].text, "-") {
+		if len(words) < 3 || strings.HasPrefix(words[2].text, "-") {
 			return 0
 		}
-		return 3
+		return before + 3
 	}
 	return habit(p, history, tool)
 }
