@@ -195,11 +195,27 @@ func TestARuleWithANetworkOpensItsHosts(t *testing.T) {
 		return permission.Merge(rs, open).Decide(r, permission.Default).Verdict
 	}
 	for hosts, want := range map[string]permission.Verdict{
-		"registry.npmjs.org": permission.Allow, "x.example.com": permission.Allow, "docs.example.org registry.npmjs.org": permission.Allow, "registry.npmjs.org:443": permission.Allow,
+		"registry.npmjs.org": permission.Allow, "x.example.com": permission.Allow, "docs.example.org registry.npmjs.org": permission.Allow, "registry.npmjs.org:443": permission.Ask, "x.example.com:80": permission.Ask,
 		"evil.example": permission.Ask, "registry.npmjs.org evil.example": permission.Ask, "registry.npmjs.org:22": permission.Ask, "*.org": permission.Ask, "*": permission.Ask, "example.com": permission.Ask,
 	} {
 		if got := ask("npm ci", strings.Fields(hosts)...); got != want {
 			t.Errorf("npm ci to %s: %s", hosts, got)
+		}
+	}
+	// Every host of the Internet is none of a private network: what may be one is asked about, or spelled in the rule.
+	ask = func(command string, hosts ...string) permission.Verdict {
+		r := byHost(command)
+		r.Sandbox = run.ToHosts(hosts...)
+		all := permission.Rule{Effect: permission.Allow, Tool: "shell", Pattern: "frob *", Sandbox: run.ToHosts("*", "10.0.0.2", "db.corp.example:443")}
+		return permission.Rules{all}.Decide(r, permission.Default).Verdict
+	}
+	for host, want := range map[string]permission.Verdict{
+		"a.example": permission.Allow, "10.0.0.2": permission.Allow, "10.0.0.2:443": permission.Allow, "db.corp.example:443": permission.Allow, "db.corp.example": permission.Allow,
+		"169.254.169.254": permission.Ask, "169.254.169.254:80": permission.Ask, "10.0.0.1": permission.Ask, "[fd00::1]:443": permission.Ask, "localhost:443": permission.Ask,
+		"127.0.0.1:80": permission.Ask, "intranet.corp.example:443": permission.Ask, "10.0.0.2:5432": permission.Ask,
+	} {
+		if got := ask("frob x", host); got != want {
+			t.Errorf("frob x to %s: %s, want %s", host, got, want)
 		}
 	}
 	for _, bad := range []string{

@@ -157,11 +157,15 @@ func Covers(hosts []string, h string) bool {
 		return false
 	}
 	host, port := CutPort(h)
+	host = strings.Trim(host, "[]")
 	if port != "" {
-		ok, _ := Reaches(hosts, strings.Trim(host, "[]"), port)
-		return ok
+		_, named := Reaches(hosts, host, port)
+		return named
 	}
-	with80, _ := Reaches(hosts, host, "80")
-	with443, _ := Reaches(hosts, host, "443")
+	with80, named := Reaches(hosts, host, "80")
+	with443, also := Reaches(hosts, host, "443")
+	if _, err := netip.ParseAddr(host); err == nil {
+		return named && also
+	}
 	return with80 && with443
 }
