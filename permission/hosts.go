@@ -71,10 +71,13 @@ func setOf(p *simpleCommand) (network.Set, bool) {
 	return network.Set{}, false
 }
 
-// asksItsSet reports whether hosts are no more than the package manager of p asks.
+// asksItsSet reports whether hosts are no more than the package manager of p asks, also where its name leads into the
+// person's own network.
 func (p *simpleCommand) asksItsSet(hosts []string) bool {
 	set, ok := setOf(p)
-	return ok && len(hosts) > 0 && !slices.ContainsFunc(hosts, func(h string) bool { return !slices.Contains(set.Hosts, h) })
+	return ok && len(hosts) > 0 && !slices.ContainsFunc(hosts, func(h string) bool {
+		return !slices.Contains(set.Hosts, strings.TrimSuffix(h, ":443"))
+	})
 }
 
 // hostsNamed returns the hosts of addresses of the web among the words of p. ok is false if a word is not

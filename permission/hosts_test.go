@@ -111,6 +111,18 @@ func TestAPackageManagerAsksOnce(t *testing.T) {
 			t.Errorf("%q: %d questions", commands, questions)
 		}
 	}
+	// So it is where a company's resolver leads to its own registry, which is asked about by its port.
+	r := byHost("npm ci")
+	first := permission.Rules(nil).Propose(r, permission.Default, nil).Rules
+	r.Sandbox = run.ToHosts("registry.npmjs.org", "registry.npmjs.org:443")
+	p := first.Propose(r, permission.Default, nil)
+	if len(p.Rules) != 1 || p.Rules[0].String() != "shell(npm ci *)" || p.Rules[0].Sandbox != r.Sandbox {
+		t.Errorf("a registry within: %+v", p)
+	}
+	within := r.Sandbox
+	if r.Sandbox = run.Confined; permission.Merge(first, p.Rules).Decide(r, permission.Default).Sandbox != within {
+		t.Errorf("the second answer does not count: %+v", permission.Merge(first, p.Rules).Decide(r, permission.Default))
+	}
 	// A program of pip is pip, whatever folder it is installed in: what makes it run or write something else has no
 	// wide rule.
 	for _, command := range []string{".venv/bin/pip install -e .", ".venv/bin/pip install --target=/x y", "python -m pip install --python=./x y", "bin/pip install x", "./pip install x"} {
@@ -125,7 +137,7 @@ func TestAPackageManagerAsksOnce(t *testing.T) {
 		}
 	}
 	// What goes elsewhere has a rule for this very command.
-	p := permission.Rules(nil).Propose(byHost("curl https://example.com/x"), permission.Default, nil)
+	p = permission.Rules(nil).Propose(byHost("curl https://example.com/x"), permission.Default, nil)
 	if len(p.Rules) != 1 || p.Rules[0].String() != "shell(curl https://example.com/x)" || !p.Exact {
 		t.Errorf("curl: %+v", p)
 	}

@@ -66,14 +66,14 @@ const maxAsked = 10
 func askedWords(asked []proxy.Asked, hosts []string) []string {
 	var reached, refused, failed, missing []string
 	for _, a := range asked {
+		if _, err := network.Hosts([]string{a.Missing}); err == nil && network.Proposable(a.Missing) {
+			missing = append(missing, a.Missing)
+		}
 		switch {
 		case a.Problem == "":
 			reached = append(reached, a.Host)
-		case a.Unnamed:
+		case a.Missing == a.Host: // the command's hosts do not have it
 			refused = append(refused, a.Host)
-			if _, err := network.Hosts([]string{a.Host}); err == nil && network.Proposable(a.Host) {
-				missing = append(missing, a.Host)
-			}
 		case a.Refused:
 			refused = append(refused, a.Host+" ("+a.Problem+")")
 		default:

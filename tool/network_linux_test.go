@@ -117,6 +117,28 @@ func TestACommandReachesTheHostsThatItWasGivenAndNoOther(t *testing.T) {
 	}
 }
 
+// A registry in a company's own network is found by a name: it is open only where its port is spelled out, and the result
+// says so. Nothing leads to the services of the machine.
+func TestAHostWithinIsOpenWithItsPort(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"10.1.2.3":  `reg.example.com (reg.example.com leads to 10.1.2.3: a private network) refused. If it needs what was refused, repeat the call with "hosts": ["reg.example.com","reg.example.com:80"]`,
+		"127.0.0.1": "reg.example.com (reg.example.com leads to 127.0.0.1: this machine) refused]",
+	} {
+		shell := tool.Shell(tool.ShellOptions{Lookup: func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr(address)}, nil
+		}})
+		env := confinedEnv(t)
+		r, err := shell.Run(t.Context(), env, tool.Call{Run: env.Run, ID: "c_1", Sandbox: run.ToHosts("reg.example.com"), Args: tooltest.Args(map[string]any{"command": "curl -sS http://reg.example.com/x"})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := run.PlainText(r.Content); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", address, got, want)
+		}
+	}
+}
+
 // A command with other hosts, or none, does not come to the way out of one that has more.
 func TestTheWayOutOfACommandIsItsOwn(t *testing.T) {
 	t.Parallel()

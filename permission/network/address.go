@@ -9,7 +9,10 @@ import (
 // metadata is what is at addresses that no name of a host leads to, whoever names it.
 const metadata = "a cloud's metadata service, which hands out keys"
 
-const localLink = "the local link"
+const (
+	localLink   = "the local link"
+	thisMachine = "this machine"
+)
 
 // special are networks that are not the public Internet, with what is there. From
 // the IANA registries of special-purpose addresses for IPv4 and IPv6
@@ -29,8 +32,8 @@ var special = []struct {
 	{netip.MustParsePrefix("fd20:ce::254/128"), metadata},
 	{netip.MustParsePrefix("fd00:a9fe:a9fe::1/128"), metadata},
 	{netip.MustParsePrefix("fd00:42::42/128"), metadata},
-	{netip.MustParsePrefix("0.0.0.0/8"), "this machine"},
-	{netip.MustParsePrefix("127.0.0.0/8"), "this machine"},
+	{netip.MustParsePrefix("0.0.0.0/8"), thisMachine},
+	{netip.MustParsePrefix("127.0.0.0/8"), thisMachine},
 	{netip.MustParsePrefix("10.0.0.0/8"), "a private network"},
 	{netip.MustParsePrefix("172.16.0.0/12"), "a private network"},
 	{netip.MustParsePrefix("192.168.0.0/16"), "a private network"},
@@ -44,7 +47,7 @@ var special = []struct {
 	{netip.MustParsePrefix("198.18.0.0/15"), "for measuring networks"},
 	{netip.MustParsePrefix("224.0.0.0/4"), "a group of machines"},
 	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"},
-	{netip.MustParsePrefix("::/127"), "this machine"},
+	{netip.MustParsePrefix("::/127"), thisMachine},
 	{netip.MustParsePrefix("100::/64"), "nowhere"},
 	{netip.MustParsePrefix("2001::/23"), "for protocols, tunnels among them"},
 	{netip.MustParsePrefix("2001:db8::/32"), "for documentation"},

@@ -148,7 +148,14 @@ func CheckSecret(name, host string) error {
 	return err
 }
 
-// Covers reports whether hosts cover all that one stands for; one with a secret only itself does.
+// IsWithin reports whether an address that a host leads to is one of a network such as a company's, with its own
+// registries, which a command reaches if the host is spelled out with its port; see [Reaches].
+func IsWithin(host string, address netip.Addr) bool {
+	return !slices.Contains([]string{"", thisMachine}, Special(address)) && MayDial(host, address, true) == nil
+}
+
+// Covers reports whether hosts cover all that one stands for: one with a port and an address stand for a private
+// address, too, which * and a name alone do not. One with a secret only itself covers.
 func Covers(hosts []string, h string) bool {
 	if slices.Contains(hosts, h) {
 		return true

@@ -64,7 +64,7 @@ type Asked struct {
 	Host    string // with its port, if that is not one of the web's
 	Problem string // why it was not connected; empty: it was
 	Refused bool   // by the proxy
-	Unnamed bool   // because the command's hosts do not have it
+	Missing string // what the command's hosts would have to have for it, with the port of a private address; empty: nothing helps
 }
 
 // Options say what a command reaches.
@@ -137,7 +137,7 @@ func (p *Proxy) note(a Asked) {
 // A refusal is why a host is not connected.
 type refusal struct {
 	reason  string
-	unnamed bool
+	missing string // as of [Asked]
 }
 
 func (r *refusal) Error() string { return r.reason }
@@ -179,15 +179,13 @@ func say(w http.ResponseWriter, err error) {
 func (p *Proxy) dial(ctx context.Context, host, port string) (net.Conn, error) {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	c, err := p.reach(ctx, host, port)
-	asked := Asked{Host: host}
-	if port != "80" && port != "443" {
-		asked.Host = net.JoinHostPort(host, port)
-	}
-	asked.Host = shown(asked.Host)
+	asked := Asked{Host: shown(hostAt(host, port))}
 	if err != nil {
 		asked.Problem = shown(err.Error())
 		refused, ok := errors.AsType[*refusal](err)
-		asked.Refused, asked.Unnamed = ok, ok && refused.unnamed
+		if asked.Refused = ok; ok {
+			asked.Missing = refused.missing
+		}
 	}
 	if ctx.Err() == nil {
 		p.note(asked)
@@ -195,10 +193,18 @@ func (p *Proxy) dial(ctx context.Context, host, port string) (net.Conn, error) {
 	return c, err
 }
 
+// hostAt returns a host as rules name it, with its port if that is not one of the web's.
+func hostAt(host, port string) string {
+	if port == "80" || port == "443" {
+		return host
+	}
+	return net.JoinHostPort(host, port)
+}
+
 func (p *Proxy) reach(ctx context.Context, host, port string) (net.Conn, error) {
 	ok, named := network.Reaches(p.Hosts, host, port)
 	if !ok {
-		return nil, &refusal{"the network of this command does not have " + shown(net.JoinHostPort(host, port)), true}
+		return nil, &refusal{"the network of this command does not have " + shown(net.JoinHostPort(host, port)), shown(hostAt(host, port))}
 	}
 	var addresses []netip.Addr
 	if literal, err := netip.ParseAddr(host); err == nil {
@@ -215,7 +221,11 @@ func (p *Proxy) reach(ctx context.Context, host, port string) (net.Conn, error) 
 	}
 	for _, a := range addresses { // a name with one address that is refused is not trusted with its others
 		if err := network.MayDial(host, a, named); err != nil {
-			return nil, &refusal{err.Error(), false}
+			missing := ""
+			if network.IsWithin(host, a) {
+				missing = shown(net.JoinHostPort(host, port))
+			}
+			return nil, &refusal{err.Error(), missing}
 		}
 	}
 	err := fmt.Errorf("%s has no address", shown(host))

@@ -113,7 +113,7 @@ func TestAHostOfTheListIsReachedAndNoOther(t *testing.T) {
 	}
 	var words []string
 	for _, a := range p.Asked() {
-		words = append(words, fmt.Sprint(a.Host, " ", a.Problem == "", a.Unnamed))
+		words = append(words, fmt.Sprint(a.Host, " ", a.Problem == "", a.Missing != ""))
 	}
 	want := []string{"example.com:" + port + " true false", "example.com:" + tlsPort + " true false", "evil.example:" + port + " false true", "evil.example false true",
 		"example.com false true", "127.0.0.1:" + tlsPort + " false true", "sub.example.com:" + tlsPort + " false true"}
@@ -128,6 +128,7 @@ func TestANameLeadsToNoPrivateAddress(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "inner") }))
 	defer server.Close()
 	port := portOf(t, server.URL)
+	within := []string{"10.1.2.3", "192.168.0.1"} // where a company may have its registry
 	for _, address := range []string{"127.0.0.1", "::ffff:127.0.0.1", "::1", "10.1.2.3", "192.168.0.1", "169.254.169.254", "fe80::1", "fd00:ec2::254", "0.0.0.0", "::", "224.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "100.100.100.200"} {
 		asked := 0
 		rebinding := func(context.Context, string) ([]netip.Addr, error) {
@@ -141,7 +142,7 @@ func TestANameLeadsToNoPrivateAddress(t *testing.T) {
 		if !strings.HasPrefix(answer, "HTTP/1.1 403 ") || !strings.Contains(answer, "a.example.com leads to ") {
 			t.Errorf("%s: %q", address, answer)
 		}
-		if a := p.Asked(); len(a) != 1 || !a[0].Refused || a[0].Unnamed {
+		if a := p.Asked(); len(a) != 1 || !a[0].Refused || (a[0].Missing != "") != slices.Contains(within, address) || a[0].Missing != "" && a[0].Missing != "a.example.com:443" {
 			t.Errorf("%s: asked %+v", address, a)
 		}
 	}
