@@ -145,8 +145,15 @@ func (p *Policy) Start(c proc.Command, level run.Confinement, fence Fence) (proc
 		return slices.Contains(outsideVariables, name)
 	})
 	c.Env = append(c.Env, "TMPDIR="+temp)
+	if level != run.WithNetwork && level.Hosts() == nil {
+		c.Env = append(c.Env, noRetries...)
+	}
 	return c, s, nil
 }
+
+// noRetries keep package managers from asking for a minute what cannot be reached, where there is no network. From
+// npm-config(7) of npm 11, "pip help install" of pip 25, the Cargo book of 1.95 and docs.astral.sh/uv, read 2026-11-29.
+var noRetries = []string{"npm_config_fetch_retries=0", "PIP_RETRIES=0", "CARGO_NET_RETRY=0", "UV_HTTP_RETRIES=0"}
 
 // confinementAt returns how commands are confined at a level, without what they may reach.
 func confinementAt(level run.Confinement) *helper.Confinement {

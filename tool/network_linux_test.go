@@ -112,6 +112,13 @@ func TestACommandReachesTheHostsThatItWasGivenAndNoOther(t *testing.T) {
 	if got := n.run(t, env, level, map[string]any{"command": "exec 3<>/dev/tcp/192.0.2.1/80"}); !strings.Contains(got, "It reaches a.example.com:"+n.port+" by the proxy that HTTP_PROXY and HTTPS_PROXY name, and nothing else.") {
 		t.Errorf("what is told of it: %q", got)
 	}
+	// Without one, a package manager does not try for a minute.
+	retries := map[string]any{"command": "echo $npm_config_fetch_retries$PIP_RETRIES$CARGO_NET_RETRY$UV_HTTP_RETRIES ."}
+	for _, at := range []run.Confinement{run.Confined, run.Trial, level, run.WithNetwork} {
+		if got, none := n.run(t, env, at, retries), at == run.Confined || at == run.Trial; strings.HasPrefix(got, "0000 .") != none {
+			t.Errorf("retries at %s: %q", at, got)
+		}
+	}
 	if got := n.run(t, env, run.Confined, map[string]any{"command": "env | grep -ci _proxy=; curl -sS -m 5 " + n.at("a.example.com", "/hello")}); strings.Contains(got, "hello") || !strings.HasPrefix(got, "0\n") {
 		t.Errorf("without hosts: %q", got)
 	}
