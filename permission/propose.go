@@ -289,11 +289,44 @@ func (t *evaluation) commandRule(p *simpleCommand, history []Allowed) (rule Rule
 			}
 		}
 	}
+	if at, origin := p.loopbackOrigin(); at > 0 && t.r.Sandbox == run.Confined {
+		var rest []string
+		for _, w := range texts[at+1:] {
+			rest = append(rest, QuotePattern(w))
+		}
+		if wide := candidate(texts[:at], append([]string{QuotePattern(origin) + "/*"}, rest...)...); fits(wide) {
+			return wide, false, true
+		}
+	}
 	if slices.ContainsFunc(p.words, func(w word) bool { return w.kind == pattern }) {
 		return Rule{}, false, false // names that are not known yet: no rule is for this very command
 	}
 	narrow := candidate(texts)
 	return narrow, true, fits(narrow)
+}
+
+// loopbackOrigin returns the place among the words of p of the one address that it asks for, and its beginning up to the
+// path, if that is a server of the workspace's own and p runs nothing: then all of the server's paths are meant. 0 if not.
+func (p *simpleCommand) loopbackOrigin() (at int, origin string) {
+	if !p.isIn("network") || !p.staysOnLoopback() || !is(p.program(), runsNothing) {
+		return 0, ""
+	}
+	for i, w := range p.words {
+		_, rest, address := strings.Cut(w.text, "://")
+		if !address {
+			rest = w.text
+		}
+		host, _, hasPath := strings.Cut(rest, "/")
+		asked := simpleCommand{words: []word{p.words[0], {text: host}}}
+		if i == 0 || !hasPath || !asked.staysOnLoopback() || strings.ContainsAny(host, "@?#{[") {
+			continue
+		}
+		if at > 0 {
+			return 0, ""
+		}
+		at, origin = i, strings.TrimSuffix(w.text, rest)+host
+	}
+	return at, origin
 }
 
 // scripts are the commands of package managers behind which stands the name of

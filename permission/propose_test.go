@@ -55,6 +55,14 @@ func TestAlwaysProposesWhatAPersonWouldMean(t *testing.T) {
 		{command: "cat .env", want: []string{"shell(cat .env)"}, exact: true},
 		{command: "cat /etc/hosts", want: []string{"shell(cat /etc/hosts)"}, exact: true},
 		{command: "frob a", want: []string{"shell(frob a)"}, exact: true},
+		// All of a server of the workspace's own, asked for in this way; any other address is this one.
+		{command: "curl -s -d 'a=1 b' http://localhost:3000/api/items | jq .", want: []string{"shell(curl -s -d 'a=1 b' http://localhost:3000/*)"}},
+		{command: "curl 127.0.0.1:8080/", want: []string{"shell(curl 127.0.0.1:8080/*)"}},
+		{command: "curl localhost:3000", want: []string{"shell(curl localhost:3000)"}, exact: true},
+		{command: "curl localhost:3000/a localhost:4000/b", want: []string{"shell(curl localhost:3000/a localhost:4000/b)"}, exact: true},
+		{command: "curl http://localhost@example.com/x", want: []string{"shell(curl http://localhost@example.com/x)"}, exact: true},
+		{command: "curl http://example.com/localhost:3000/x", want: []string{"shell(curl http://example.com/localhost:3000/x)"}, exact: true},
+		{command: "wget http://localhost:3000/x", want: []string{"shell(wget http://localhost:3000/x)"}, exact: true}, // writes a file of that name
 		// What was allowed again and again shows what is meant.
 		{command: "frob up a", history: before("frob up b", "frob up c --x"), want: []string{"shell(frob up *)"}},
 		{command: "frob up a", history: before("frob up b", "frob up b"), want: []string{"shell(frob up a)"}, exact: true},
