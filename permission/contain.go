@@ -49,8 +49,9 @@ func (t *evaluation) contain(s *script) {
 		if networked && p.Kind == kindSandbox {
 			continue
 		}
-		// What a rule covers is to run as the rule has it.
-		if p.Verdict == Deny || p.Verdict == Ask && !p.bounded || p.at == atAllow && (t.m == Default || p.Sandbox != run.Confined) {
+		// What a rule covers is to run as the rule has it; but a registry that it opens is for what has to be fetched.
+		if p.Verdict == Deny || p.Verdict == Ask && !p.bounded ||
+			p.at == atAllow && (t.m == Default || p.Sandbox != run.Confined) && !areOfOneSet(p.Sandbox.Hosts()) {
 			return
 		}
 		asks = asks || p.Verdict == Ask

@@ -71,13 +71,22 @@ func setOf(p *simpleCommand) (network.Set, bool) {
 	return network.Set{}, false
 }
 
-// asksItsSet reports whether hosts are no more than the package manager of p asks, also where its name leads into the
-// person's own network.
+// asksItsSet reports whether hosts are no more than the package manager of p asks.
 func (p *simpleCommand) asksItsSet(hosts []string) bool {
 	set, ok := setOf(p)
-	return ok && len(hosts) > 0 && !slices.ContainsFunc(hosts, func(h string) bool {
+	return ok && areOf(set, hosts)
+}
+
+// areOf reports whether hosts are no more than those of a set, also where their names lead into the person's own network.
+func areOf(set network.Set, hosts []string) bool {
+	return len(hosts) > 0 && !slices.ContainsFunc(hosts, func(h string) bool {
 		return !slices.Contains(set.Hosts, strings.TrimSuffix(h, ":443"))
 	})
+}
+
+// areOfOneSet reports whether hosts are no more than those of one of the sets.
+func areOfOneSet(hosts []string) bool {
+	return slices.ContainsFunc(network.Sets(), func(set network.Set) bool { return areOf(set, hosts) })
 }
 
 // hostsNamed returns the hosts of addresses of the web among the words of p. ok is false if a word is not

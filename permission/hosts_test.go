@@ -315,6 +315,42 @@ func TestARuleAloneGivesASecret(t *testing.T) {
 	}
 }
 
+// What runs without a question still does when a person has let a package manager ask its registry for good: the network
+// of npm test is there for the install beside it.
+func TestAnAnswerAsksNoMoreThanBefore(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []permission.Mode{permission.Default, permission.AcceptEdits} {
+		var stored permission.Rules
+		for _, command := range []string{"npm install && npm test", "cargo build && cargo test", "go test ./... && go mod tidy", "pip install -r requirements.txt", "yarn && yarn test"} {
+			stored = permission.Merge(stored, permission.Rules(nil).Propose(byHost(command), mode, nil).Rules)
+		}
+		unasked := 0
+		for _, line := range append(lines(t, "questions.txt"), lines(t, "questions_harder.txt")...) {
+			command := strings.ReplaceAll(line[strings.LastIndexByte(line, '\t')+1:], "<LF>", "\n")
+			r := byHost(command)
+			r.Sandbox = run.Confined
+			before := permission.Rules(nil).Decide(r, mode)
+			if before.Verdict != permission.Allow {
+				continue
+			}
+			unasked++
+			if d := stored.Decide(r, mode); d.Verdict != permission.Allow {
+				t.Errorf("%s in %s ran at %q and asks now: %s", command, mode, before.Sandbox, d.Reason)
+			}
+		}
+		if unasked < 100 {
+			t.Errorf("in %s %d commands run unasked", mode, unasked)
+		}
+	}
+	// What needs the network, or a rule that lifts more, is still asked about.
+	rs := rules(t, permission.Allow, "npm test *")
+	rs[0].Sandbox = run.WithNetwork
+	r := byHost("npm test && FOO=1 npm run check")
+	if r.Sandbox = run.Confined; rs.Decide(r, permission.AcceptEdits).Verdict != permission.Ask {
+		t.Error("a rule that opens the whole network is not followed")
+	}
+}
+
 func TestARuleForTheNetworkIsASetting(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"network(npm)", "network"} {
