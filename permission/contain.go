@@ -359,16 +359,13 @@ func (p *simpleCommand) isListed(list map[string]bool) bool {
 	for _, w := range words {
 		isOption := strings.HasPrefix(w.text, "-") || name == "cargo" && strings.HasPrefix(w.text, "+")
 		if !isOption {
-			if operands++; operands == 1 && has("run run-script", w.text) {
-				operands-- // npm run build
-				continue
-			}
+			operands++
 		}
 		if (isOption || operands == 1) && list[name+"/"+w.text] {
 			return true
 		}
-		if operands == 1 && valued {
-			operands-- // npm --prefix web install
+		if operands == 1 && (valued || has("run run-script", w.text)) {
+			operands-- // npm --prefix web install, npm run build
 		}
 		valued = operands == 0 && strings.HasPrefix(w.text, "-") && !strings.Contains(w.text, "=")
 	}

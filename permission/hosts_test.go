@@ -28,6 +28,8 @@ func TestTheHostsOfACommandAreKnown(t *testing.T) {
 		"npm --silent -w a test && npm -C b install": "registry.npmjs.org",
 		"yarn":                                       "registry.npmjs.org registry.yarnpkg.com",
 		"yarn --version":                             "",
+		"cargo run -q":                               "crates.io index.crates.io static.crates.io",
+		"uv run pytest":                              "files.pythonhosted.org pypi.org",
 		"go -C lib test ./...":                       "proxy.golang.org sum.golang.org",
 		"cargo +nightly build":                       "crates.io index.crates.io static.crates.io",
 		"yarn install":                               "registry.npmjs.org registry.yarnpkg.com",
