@@ -806,8 +806,8 @@ func TestAMessageThatComesBackHasItsPictures(t *testing.T) {
 	p.presses("esc")
 	p.sees("enter: send")
 	p.presses("enter")
-	p.until("the question again", func(all string) bool {
-		return strings.Count(all, "the prompt runs:") == 2 && strings.Contains(all, "Run the command of the prompt?")
+	p.until("the question again, and what was typed in the input", func(all string) bool {
+		return strings.Count(all, "the prompt runs:") == 2 && strings.Contains(all, "Run the command of the prompt?") && p.last.input != ""
 	})
 	p.passes(standing)
 	p.presses("down", "enter")
