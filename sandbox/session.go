@@ -256,9 +256,9 @@ func (s *Session) Network() net.Listener {
 // AtEnd says what is done when the session ends, and returns more of what [Session.End] returns.
 func (s *Session) AtEnd(ending func() []string) { s.ending = ending }
 
-// Suggest says which hosts the command may need; see [Session.Refusal].
+// Suggest says which hosts the command may need, if nothing has said it before; see [Session.Refusal].
 func (s *Session) Suggest(hosts []string) {
-	if s != nil && s.policy.ByHost() {
+	if s != nil && s.policy.ByHost() && len(s.hosts) == 0 {
 		s.hosts = hosts
 	}
 }

@@ -146,6 +146,30 @@ func TestAHostWithinIsOpenWithItsPort(t *testing.T) {
 	}
 }
 
+// What make runs is not known before. When it has failed, what it printed says whose registry it needs, and not the whole
+// network is proposed.
+func TestARegistryThatIsPrintedIsProposed(t *testing.T) {
+	t.Parallel()
+	env, n := confinedEnv(t), newInternet(t)
+	const leaves = "; exec 3<>/dev/tcp/192.0.2.1/80"
+	for printed, want := range map[string]string{
+		`Get "https://proxy.golang.org/github.com/a/b/@v/list": dial tcp: lookup proxy.golang.org`: `"hosts": ["proxy.golang.org","sum.golang.org"]`,
+		"getaddrinfo EAI_AGAIN registry.npmjs.org":                                                 `"hosts": ["registry.npmjs.org"]`,
+		"HTTPSConnectionPool(host='pypi.org', port=443)":                                           `"hosts": ["files.pythonhosted.org","pypi.org"]`,
+		"lookup proxy.golang.org.evil.example, xpypi.org":                                          `"sandbox": "network"`,
+		"cannot reach github.com":                                                                  `"sandbox": "network"`,
+	} {
+		command := map[string]any{"command": "cat <<'EOF'\n" + printed + "\nEOF\nfalse" + leaves}
+		if got := n.run(t, env, run.Confined, command); !strings.Contains(got, "If it is needed, repeat the call with "+want+";") {
+			t.Errorf("%s: %q", printed, got)
+		}
+	}
+	// What is known of the command itself comes first.
+	if got := n.run(t, env, run.Confined, map[string]any{"command": "echo pypi.org >&2; npm --version >/dev/null; npx -y x" + leaves}); !strings.Contains(got, `"hosts": ["registry.npmjs.org"]`) {
+		t.Errorf("npx: %q", got)
+	}
+}
+
 // A command with other hosts, or none, does not come to the way out of one that has more.
 func TestTheWayOutOfACommandIsItsOwn(t *testing.T) {
 	t.Parallel()

@@ -18,6 +18,7 @@ import (
 	"pawl/internal/secret"
 	"pawl/permission"
 	"pawl/permission/filenames"
+	"pawl/permission/network"
 	"pawl/run"
 	"pawl/sandbox"
 	"pawl/tool/changes"
@@ -485,6 +486,7 @@ func runHere(ctx context.Context, env Env, command proc.Command, session *sandbo
 		if status.OutputCut {
 			notes = append(notes, "[the end of what it printed may be missing: something of it could not be ended and still holds the output]")
 		}
+		session.Suggest(network.Registries(r.Content[0].Text)) // what make has run says which
 		refusal = session.Refusal(status, r.Content[0].Text)
 		// What a command prints to its folder pipe fits the pipe: nobody waits.
 		folder.SetReadDeadline(time.Now().Add(progressEvery))

@@ -47,6 +47,25 @@ var Sets = lazy.Value(func() []Set {
 	return all
 })
 
+// Registries returns the hosts of package managers of which a text has one: the whole set that each is of.
+func Registries(text string) (hosts []string) {
+	for _, set := range Sets() {
+		named := func(host string) bool { // and no other that has it in its name
+			before, after, ok := strings.Cut(text, host)
+			return ok && !isOfHost(before, len(before)-1) && !isOfHost(after, 0)
+		}
+		if len(set.Asks) > 0 && slices.ContainsFunc(set.Hosts, named) && !slices.ContainsFunc(set.Hosts, func(h string) bool { return slices.Contains(hosts, h) }) {
+			hosts = append(hosts, set.Hosts...)
+		}
+	}
+	return hosts
+}
+
+// isOfHost reports whether there is a character of a host's name at a place of a text.
+func isOfHost(text string, at int) bool {
+	return at >= 0 && at < len(text) && text[at] != ':' && strings.IndexByte(hostChars, text[at]) >= 0
+}
+
 // Hosts returns hosts as they are used: the names of sets are replaced by what is in them, capitals by small letters. An
 // error says which is no host of a network that commands may reach.
 func Hosts(given []string) (hosts []string, err error) {
