@@ -90,18 +90,23 @@ func (d *driver) takeUp() {
 		return
 	}
 	defer d.work.Done()
-	failed := map[run.ID]bool{} // of which it was said
+	said := map[string]bool{} // what is wrong, which stays so for a while
+	warn := func(problem string, err error) {
+		if text := err.Error(); d.ctx.Err() == nil && !said[text] {
+			said[text] = true
+			d.log.Warn(problem, "error", err)
+		}
+	}
 	tick := time.NewTicker(pollLeft)
 	defer tick.Stop()
 	for {
 		left, err := d.ws.LeftRuns(d.ctx)
-		if err != nil && !errors.Is(err, store.ErrNoRuns) && d.ctx.Err() == nil {
-			d.log.Warn("runs that were left cannot be listed", "error", err)
+		if err != nil && !errors.Is(err, store.ErrNoRuns) {
+			warn("runs that were left are not known", err)
 		}
 		for _, id := range left {
-			if err := d.ensure(d.ctx, id); err != nil && d.ctx.Err() == nil && !failed[id] {
-				failed[id] = true
-				d.log.Warn("a run that was left is not continued", "run", id, "error", err)
+			if err := d.ensure(d.ctx, id); err != nil {
+				warn("a run that was left is not continued", fmt.Errorf("run %s: %w", id, err))
 			}
 		}
 		select {

@@ -84,7 +84,8 @@ func (w *Workspace) SetServed(ctx context.Context, id run.ID, served bool) error
 }
 
 // LeftRuns returns the runs that a server has to continue here: one drove them, and no process does now. What a run works
-// in has to be here: with a shared repository the folder of a server is its machine's own.
+// in has to be here: with a shared repository the folder of a server is its machine's own. The error is of runs of which
+// that is not known; the others are returned with it.
 func (w *Workspace) LeftRuns(ctx context.Context) ([]run.ID, error) {
 	st, err := w.reading()
 	if err != nil {
@@ -99,27 +100,29 @@ func (w *Workspace) LeftRuns(ctx context.Context) ([]run.ID, error) {
 		return nil, err
 	}
 	var left []run.ID
+	var problems []error
 	for id, host := range served {
 		if host != here && w.Repository() != "" {
 			continue
 		}
-		_, driven, err := w.Owner(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if driven {
-			continue
-		}
-		sum, err := st.Run(ctx, id)
-		if errors.Is(err, store.ErrNotFound) { // its server was killed before its first event
-			err = w.SetServed(ctx, id, false)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if sum.Workspace == w.Dir {
+		if is, err := w.isLeft(ctx, st, id); err != nil {
+			problems = append(problems, err) // of this one
+		} else if is {
 			left = append(left, id)
 		}
 	}
-	return left, nil
+	return left, errors.Join(problems...)
+}
+
+// isLeft reports whether no process drives a run that servers drive, and it works here.
+func (w *Workspace) isLeft(ctx context.Context, st store.Database, id run.ID) (bool, error) {
+	_, driven, err := w.Owner(ctx, id)
+	if driven || err != nil {
+		return false, err
+	}
+	sum, err := st.Run(ctx, id)
+	if errors.Is(err, store.ErrNotFound) { // its server was killed before its first event
+		err = w.SetServed(ctx, id, false)
+	}
+	return sum.Workspace == w.Dir, err
 }
