@@ -23,7 +23,7 @@ func TestWorkersAreUpgradedOneAfterTheOther(t *testing.T) {
 ` + strings.ReplaceAll(waits, "NAME", "moves") + strings.ReplaceAll(waits, "NAME", "stays")
 	s := newSite(t, pgtest.Shared(t).Address(t))
 	newer := build(t,
-		change{"store/postgres/postgres.go", "users, rules}", "users, rules, `CREATE TABLE newer (x BIGINT)`}"},
+		change{"store/postgres/postgres.go", "// prepare creates or", "func init() { migrations = append(migrations, `CREATE TABLE newer (x BIGINT)`) }\n\n// prepare creates or"},
 		change{"store/codec.go", `of[run.Prompted]("prompted")`, `kind{"prompted", 2, reflect.TypeFor[run.Prompted]()}`},
 		change{"store/codec.go", "version != k.version", "version > k.version"},
 	)
