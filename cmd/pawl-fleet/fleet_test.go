@@ -132,7 +132,7 @@ func (s *site) command(machine, script string, args ...string) *exec.Cmd {
 		ok(s.t, os.WriteFile(filepath.Join(top, ".gitconfig"), []byte("[user]\nname = Anna\nemail = anna@example.org\n"), 0o600))
 	}
 	cmd := exec.Command(call[0], slices.Concat(call[1:], flags, args)...)
-	cmd.Env = append(os.Environ(), "HOME="+top, "PAWL_STATE_DIR="+filepath.Join(top, "state"), "PAWL_MODEL="+cmp.Or(s.model, "script/"+filepath.Join(s.dir, "model.jsonl")))
+	cmd.Env = append(os.Environ(), "HOME="+top, "XDG_CONFIG_HOME="+filepath.Join(top, ".config"), "PAWL_STATE_DIR="+filepath.Join(top, "state"), "PAWL_MODEL="+cmp.Or(s.model, "script/"+filepath.Join(s.dir, "model.jsonl")))
 	cmd.Env = append(cmd.Env, s.env[machine]...)
 	if s.models != "" {
 		cmd.Env = append(cmd.Env, "HOUSE_KEY=of-the-house")
