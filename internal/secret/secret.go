@@ -38,17 +38,17 @@ func (v *Values) Hide(text string) string {
 	if v == nil {
 		return text
 	}
-	hidden, _ := v.hide(text, true)
+	hidden, _ := v.hide(text, len(text), false)
 	return hidden
 }
 
-// hide returns text with its values replaced, up to a suffix that may be the beginning of one, and the length of that
-// suffix. With whole, no more text follows, and there is no such suffix.
-func (v *Values) hide(text string, whole bool) (hidden string, left int) {
+// hide returns text with the values replaced that begin before end, up to there or to the end of the last one, and the
+// length of what is left. With partial it ends before a suffix of text that may be the beginning of a value.
+func (v *Values) hide(text string, end int, partial bool) (hidden string, left int) {
 	var b strings.Builder
-	from := 0 // of what is not yet in b
+	from, i := 0, 0 // from: of what is not yet in b
 at:
-	for i := 0; i < len(text); i++ {
+	for ; i < end; i++ {
 		if !v.first[text[i]] {
 			continue
 		}
@@ -60,36 +60,15 @@ at:
 				i += len(k.value) - 1
 				from = i + 1
 				continue at
-			case !whole && strings.HasPrefix(k.value, text[i:]):
+			case partial && strings.HasPrefix(k.value, text[i:]):
 				return b.String() + text[from:i], len(text) - i
 			}
 		}
 	}
 	if from == 0 {
-		return text, 0
+		return text[:i], len(text) - i
 	}
-	return b.String() + text[from:], 0
-}
-
-// hideBefore returns text with the values replaced that begin before end, up to there or to the end of the last one, and the
-// length of what is left.
-func (v *Values) hideBefore(text string, end int) (hidden string, left int) {
-	var b strings.Builder
-	i := 0
-	for i < end {
-		at := -1
-		if v.first[text[i]] {
-			at = slices.IndexFunc(v.known, func(k known) bool { return strings.HasPrefix(text[i:], k.value) })
-		}
-		if at < 0 {
-			b.WriteByte(text[i])
-			i++
-			continue
-		}
-		b.WriteString(v.known[at].mark)
-		i += len(v.known[at].value)
-	}
-	return b.String(), len(text) - i
+	return b.String() + text[from:i], len(text) - i
 }
 
 // Mark returns a mark in text that [Values.Hide] would put there; empty: there is none.
@@ -131,12 +110,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 		return w.to.Write(p)
 	}
 	all := string(append(w.held, p...))
-	hidden, left := "", len(all)
-	if w.behind == 0 {
-		hidden, left = w.v.hide(all, false)
-	} else if len(all) > w.behind {
-		hidden, left = w.v.hideBefore(all, len(all)-w.behind)
-	}
+	hidden, left := w.v.hide(all, max(0, len(all)-w.behind), w.behind == 0)
 	w.held = []byte(all[len(all)-left:])
 	if err := w.write(hidden); err != nil {
 		return 0, err
