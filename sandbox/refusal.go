@@ -61,6 +61,10 @@ func (s *Session) refused(status proc.Status, printed string) (why, ask string) 
 		network = "It reaches " + strings.Join(slices.Compact(names), ", ") + " by the proxy that HTTP_PROXY and HTTPS_PROXY name, and nothing else. " + network
 	case len(s.hosts) > 0:
 		network = withHosts(s.hosts...)
+	case s.find != nil:
+		if found := s.find(printed); len(found) > 0 {
+			network = withHosts(found...)
+		}
 	}
 	if status.NoRoute {
 		return "The sandbox refused the network: something of the command tried to reach it", network

@@ -33,7 +33,8 @@ type Session struct {
 	network net.Listener        // where the command asks for its network; nil: it has none by host
 	ending  func() []string     // see [Session.AtEnd]
 	hosts   []string            // see [Session.Suggest]
-	temp    string              // a temporary folder of its own, removed at its end; empty: none
+	find    func(printed string) []string
+	temp    string // a temporary folder of its own, removed at its end; empty: none
 
 	mu     sync.Mutex
 	stop   func(reason string)
@@ -256,10 +257,11 @@ func (s *Session) Network() net.Listener {
 // AtEnd says what is done when the session ends, and returns more of what [Session.End] returns.
 func (s *Session) AtEnd(ending func() []string) { s.ending = ending }
 
-// Suggest says which hosts the command may need, if nothing has said it before; see [Session.Refusal].
-func (s *Session) Suggest(hosts []string) {
-	if s != nil && s.policy.ByHost() && len(s.hosts) == 0 {
-		s.hosts = hosts
+// Suggest says which hosts the command may need, and how they are found in what it has printed if that is not known
+// before; see [Session.Refusal].
+func (s *Session) Suggest(hosts []string, find func(printed string) []string) {
+	if s != nil && s.policy.ByHost() {
+		s.hosts, s.find = hosts, find
 	}
 }
 

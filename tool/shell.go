@@ -407,7 +407,7 @@ func (a *shellArgs) run(ctx context.Context, env Env, c Call) (Result, error) {
 	if err != nil {
 		return unconfinable(err), nil
 	}
-	session.Suggest(permission.HostsOf(a.Command))
+	session.Suggest(permission.HostsOf(a.Command), network.Registries) // what make has run says which
 	if err := a.shell.options.openHosts(&command, session, c.Sandbox); err != nil {
 		session.End()
 		return notStarted("the command was not started: " + err.Error()), nil
@@ -486,7 +486,6 @@ func runHere(ctx context.Context, env Env, command proc.Command, session *sandbo
 		if status.OutputCut {
 			notes = append(notes, "[the end of what it printed may be missing: something of it could not be ended and still holds the output]")
 		}
-		session.Suggest(network.Registries(r.Content[0].Text)) // what make has run says which
 		refusal = session.Refusal(status, r.Content[0].Text)
 		// What a command prints to its folder pipe fits the pipe: nobody waits.
 		folder.SetReadDeadline(time.Now().Add(progressEvery))

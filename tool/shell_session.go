@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"pawl/internal/proc"
-	"pawl/permission/network"
 	"pawl/run"
 	"pawl/sandbox"
 	"pawl/tool/tree"
@@ -171,7 +170,6 @@ func (s *shellState) refusal(j *job, text string) string {
 	session := s.sessions[j]
 	s.mu.Unlock()
 	status, _ := j.process.Wait()
-	session.Suggest(network.Registries(text))
 	return session.Refusal(status, text)
 }
 
