@@ -35,16 +35,7 @@ func (s *Server) workspaceOperations() {
 		})
 	handle(s, operation{method: http.MethodGet, path: "/workers", id: "list-workers", tag: tagWorkspace,
 		summary: "List the workers of a shared database, and the tasks that they hold", more: "As pawl-fleet fleet status --json; 404 if this server works on its tasks itself."},
-		func(ctx context.Context, _ *struct{}) (forms.FleetForm, error) {
-			if s.opt.Workers == nil {
-				return forms.FleetForm{}, notFound("workers: this server works on its tasks itself")
-			}
-			f, err := s.opt.Workers(ctx)
-			if err != nil && problemOf(err) == nil { // Temporal is away
-				err = &Problem{Status: http.StatusServiceUnavailable, Code: "WORKERS", Message: "what the workers do is not known: " + err.Error()}
-			}
-			return f, err
-		})
+		s.listWorkers)
 	handle(s, operation{method: http.MethodGet, path: "/tools", id: "list-tools", tag: tagWorkspace,
 		summary: "List the tools of runs", more: "Each with the schema of its arguments."},
 		func(_ context.Context, in *OffsetInput) (forms.List[forms.ToolForm], error) {
@@ -133,4 +124,15 @@ func (s *Server) workspaceOperations() {
 	handle(s, operation{method: http.MethodGet, path: "/version", id: "get-version", tag: tagWorkspace,
 		summary: "Get the version of the server"},
 		func(context.Context, *struct{}) (build.Info, error) { return build.This(), nil })
+}
+
+func (s *Server) listWorkers(ctx context.Context, _ *struct{}) (forms.FleetForm, error) {
+	if s.opt.Workers == nil {
+		return forms.FleetForm{}, notFound("workers: this server works on its tasks itself")
+	}
+	f, err := s.opt.Workers(ctx)
+	if err != nil && problemOf(err) == nil { // Temporal is away
+		err = &Problem{Status: http.StatusServiceUnavailable, Code: "WORKERS", Message: "what the workers do is not known: " + err.Error()}
+	}
+	return f, err
 }

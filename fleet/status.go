@@ -74,6 +74,12 @@ func Look(ctx context.Context, ws *app.Workspace, c *Client) (forms.FleetForm, e
 			s.Workers = append(s.Workers, w)
 		}
 	}
+	for _, h := range s.Tasks {
+		taken := slices.ContainsFunc(s.Workers, func(w forms.WorkerForm) bool { return w.Queue == h.Queue })
+		if !taken && !slices.Contains(s.Unattended, h.Queue) {
+			s.Unattended = append(s.Unattended, h.Queue)
+		}
+	}
 	return s, nil
 }
 

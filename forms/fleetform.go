@@ -1,7 +1,6 @@
 package forms
 
 import (
-	"slices"
 	"time"
 
 	"pawl/task"
@@ -12,6 +11,8 @@ type FleetForm struct {
 	Watcher string       `json:"watcher,omitempty" doc:"The process that tells Temporal of tasks; left out: none does"`
 	Workers []WorkerForm `json:"workers"`
 	Tasks   []HeldForm   `json:"tasks" doc:"Tasks that have something to be done, or whose run waits for a person"`
+	// Unattended are queues of tasks that no worker takes.
+	Unattended []string `json:"unattended,omitempty" doc:"Queues of tasks that no worker takes"`
 }
 
 // A WorkerForm is a process that takes tasks of a queue.
@@ -29,15 +30,4 @@ type HeldForm struct {
 	Status task.StatusName `json:"status"`
 	Queue  string          `json:"queue"`
 	By     string          `json:"by,omitempty" doc:"The process that drives it; left out: none, it waits for a worker or a person"`
-}
-
-// Unattended returns the queues of tasks that no worker takes.
-func (f FleetForm) Unattended() (queues []string) {
-	for _, h := range f.Tasks {
-		taken := slices.ContainsFunc(f.Workers, func(w WorkerForm) bool { return w.Queue == h.Queue })
-		if !taken && !slices.Contains(queues, h.Queue) {
-			queues = append(queues, h.Queue)
-		}
-	}
-	return queues
 }

@@ -8,7 +8,7 @@ import { strip } from "./needs.js";
 import { outputPage } from "./outputs.js";
 import { palette } from "./palette.js";
 import { reviewPage } from "./review.js";
-import { end, loggedIn, login, logOut, may, worked } from "./session.js";
+import { end, loggedIn, login, logOut, may, hasWorkers } from "./session.js";
 import { taskPage } from "./task.js";
 import { begin, cards, onChange } from "./tasks.js";
 
@@ -122,7 +122,7 @@ async function start() {
 	if (!loggedIn()) failed = await login() || failed;
 	if (!loggedIn()) return loginPage(failed);
 	if (failed) said("The link was not used: " + failed);
-	if (worked()) side.workers = "Workers";
+	if (hasWorkers()) side.workers = "Workers";
 	fill(nav, h("a", { href: "#/", class: "name" }, "pawl"), search, h("span", "space"), h("span", { id: "working" }),
 		Object.entries(side).map(([page, name]) => link("#/" + page, name)), button("Find", openPalette, { title: "ctrl+k: every page, task and action by typing" }), may("start") && button("+ New task", () => newTask(), { class: "act", title: "n" }));
 	const away = byId("away");

@@ -195,8 +195,7 @@ export async function workers(place, signal) {
 	const list = h("div");
 	const load = async () => {
 		const f = await get("/workers", {}, signal);
-		const queues = [...new Set(f.tasks.map((t) => t.queue))].filter((q) => !f.workers.some((/** @type {any} */ w) => w.queue === q));
-		fill(list, !f.watcher && h("p", "warn", "No process gives new tasks to workers."), queues.map((q) => h("p", "warn", "No worker takes tasks of the queue ", code(q), ".")),
+		fill(list, !f.watcher && h("p", "warn", "No process gives new tasks to workers."), (f.unattended || []).map((/** @type {string} */ q) => h("p", "warn", "No worker takes tasks of the queue ", code(q), ".")),
 			rows(["worker", "queue", "tasks", "asked for tasks"], f.workers.map((/** @type {any} */ w) => [w.name, code(w.queue), w.holds, ago(w.seen_at)])),
 			h("h2", null, "Tasks in work"), rows(["task", "status", "queue", "held by"], f.tasks.map((t) => [link("#/tasks/" + t.id, t.title), dots(t.status), code(t.queue), t.by || h("span", "quiet", "no worker: it waits for one, or for a person")])));
 	};

@@ -8,8 +8,8 @@ let token = "", role = "", workers = false;
 /** may says whether the user has a role. @param {"answer" | "start" | "administer"} need */
 export const may = (need) => ["see", "answer", "start", "administer"].indexOf(role) >= ["see", "answer", "start", "administer"].indexOf(need);
 
-/** worked says whether other processes work on the tasks, which the page of workers shows. */
-export const worked = () => workers;
+/** hasWorkers says whether other processes work on the tasks, which the page of workers shows. */
+export const hasWorkers = () => workers;
 
 /** loggedIn says whether there is a session. */
 export const loggedIn = () => Boolean(token);

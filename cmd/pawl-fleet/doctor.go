@@ -89,7 +89,7 @@ func examine(ctx context.Context, inv *command.Invocation, ws *app.Workspace) (f
 			return "", err
 		}) {
 			check("workers", func() (string, error) {
-				if queues := s.Unattended(); len(queues) > 0 {
+				if queues := s.Unattended; len(queues) > 0 {
 					return "", fmt.Errorf("none takes tasks of the queue %s", strings.Join(queues, ", "))
 				}
 				return fmt.Sprintf("%d; %d tasks have something to be done", len(s.Workers), len(s.Tasks)), nil

@@ -490,7 +490,7 @@ func TestALabelSendsATaskToAQueue(t *testing.T) {
 	s := newSite(t, pgtest.Shared(t).Address(t))
 	s.worker("any", planned)
 	id := s.add("write both files", "--label", "queue:big")
-	until(t, "it waits for a worker of its queue", func() bool { return slices.Equal(s.fleet().Unattended(), []string{"big"}) })
+	until(t, "it waits for a worker of its queue", func() bool { return slices.Equal(s.fleet().Unattended, []string{"big"}) })
 	if out := s.pawl("fleet", "status"); !strings.Contains(out, "No worker takes tasks of the queue big") {
 		t.Errorf("the status is\n%s", out)
 	}
@@ -676,7 +676,7 @@ func (s *site) once(id, content string) {
 	}
 }
 
-// A server that is killed leaves a run in the middle of a command. Another continues it, and nobody has to ask for that.
+// A server is killed while a run is in the middle of a command. Another server continues the run without being asked.
 func TestARunOfAServerGoesOnWithAnother(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, pgtest.Shared(t).Address(t))

@@ -55,7 +55,7 @@ func statusCommand(inv *command.Invocation) *cobra.Command {
 		if s.Watcher == "" {
 			fmt.Fprintln(t, "\nNobody tells Temporal of new tasks: start a worker, or pawl-fleet serve --temporal.")
 		}
-		for _, q := range s.Unattended() {
+		for _, q := range s.Unattended {
 			fmt.Fprintf(t, "\nNo worker takes tasks of the queue %s.\n", command.Visible(q))
 		}
 		return t.Flush()
