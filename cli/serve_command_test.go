@@ -166,7 +166,7 @@ func (f *servedFolder) wait(id, status string) map[string]any {
 	return f.until(id, status, func(v map[string]any) bool { return v["status"].(map[string]any)["name"] == status })
 }
 
-// A run that a request has started goes on when its server was killed, or ended, and is started again; what is at rest stays so.
+// A run started over the API continues after its server is killed and started again. A run at rest is left alone.
 func TestAServerThatIsStartedAgainContinuesItsRuns(t *testing.T) {
 	t.Parallel()
 	f := serveFolder(t, `

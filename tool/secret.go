@@ -35,7 +35,7 @@ func (s Secret) Value() (string, error) {
 		case err != nil:
 			return "", fmt.Errorf("%s cannot be read: %w", where, errors.Unwrap(err))
 		case !info.Mode().IsRegular() || info.Size() > maxSecret:
-			return "", fmt.Errorf("%s is no file with a secret alone", where)
+			return "", fmt.Errorf("%s must be a regular file of at most 8 KB that holds only the secret", where)
 		case info.Mode().Perm()&0o077 != 0:
 			return "", fmt.Errorf("%s can be read by others: run `chmod 600 %[1]s`", where)
 		}
@@ -49,9 +49,9 @@ func (s Secret) Value() (string, error) {
 	case value == "":
 		return "", fmt.Errorf("%s has no value", where)
 	case len(value) > maxSecret || strings.ContainsFunc(value, func(c rune) bool { return c <= ' ' || c > '~' }):
-		return "", fmt.Errorf("what %s has cannot stand in a header: a secret is one word of visible ASCII characters", where)
+		return "", fmt.Errorf("the value in %s cannot be sent in a header: a secret is one word of visible ASCII characters", where)
 	case !distinctive(value):
-		return "", fmt.Errorf("what %s has could be hidden in no answer: a secret has at least %d characters, and other ones than letters", where, leastSecret)
+		return "", fmt.Errorf("the value in %s could not be hidden in answers: a secret has at least %d characters, not all of them letters", where, leastSecret)
 	}
 	return value, nil
 }

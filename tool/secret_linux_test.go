@@ -244,7 +244,7 @@ func TestACommandWithoutItsSecretDoesNotStart(t *testing.T) {
 	for content, want := range map[string]string{
 		"short":                     "at least 8 characters",
 		"two words-4711":            "one word of visible ASCII characters",
-		strings.Repeat("x", 10_000): "no file with a secret alone",
+		strings.Repeat("x", 10_000): "must be a regular file of at most 8 KB that holds only the secret",
 	} {
 		g.use(write(content, 0o600))
 		if got := g.run(t, env, g.given(), map[string]any{"command": "touch begun"}); !strings.Contains(got, want) {
