@@ -82,13 +82,15 @@ func (o ShellOptions) given(c run.Confinement) (some []proxy.Secret, variables m
 	return some, variables, nil
 }
 
-// putWords says of secrets that were not used, though their hosts were asked, how they are.
+// putWords says which secrets were sent, and of those that were not, though their hosts were reached, how they are. Why a
+// host was not reached is said of the network.
 func (o ShellOptions) putWords(p *proxy.Proxy, given []proxy.Secret) (words []string) {
-	asked := p.Asked()
+	asked, put := p.Asked(), p.Put()
 	for _, s := range given {
 		switch i := slices.IndexFunc(o.Named, func(of Secret) bool { return of.Name == s.Name }); {
-		case slices.Contains(p.Put(), s.Name):
+		case slices.Contains(put, s.Name):
 			words = append(words, "secret: "+s.Name+" was put into requests to "+s.Host)
+		case slices.ContainsFunc(asked, func(a proxy.Asked) bool { return a.Host == s.Host && a.Problem != "" }):
 		case slices.ContainsFunc(asked, func(a proxy.Asked) bool { return a.Host == s.Host }):
 			words = append(words, fmt.Sprintf("secret: %s was put into no request. It is where a request to http://%s/ (not https:) has the value of $%s in its header %s; pawl makes it by https then",
 				s.Name, s.Host, o.Named[i].Env, s.Header))

@@ -127,6 +127,16 @@ func TestACommandUsesASecretThatItNeverSees(t *testing.T) {
 	if !strings.Contains(got, "who are you") || !strings.Contains(got, "was put into no request. It is where a request to "+at+"/ (not https:) has the value of $"+secretVariable+" in its header Authorization") {
 		t.Errorf("by https: %q", got)
 	}
+	// To a host that is refused or has another certificate it is not sent, and only why is said.
+	for host, why := range map[string]string{"example.com": "refused", "registry.example.org:" + g.port: "certificate"} {
+		there := g.secret
+		there.Host = host
+		g.use(there)
+		got = g.run(t, env, run.ToHosts("registry@"+host), map[string]any{"command": "curl -sS -H \"Authorization: Bearer $" + secretVariable + "\" http://" + host + "/publish"})
+		if !strings.Contains(got, why) || strings.Contains(got, "[secret: ") {
+			t.Errorf("to %s: %q", host, got)
+		}
+	}
 }
 
 // What people publish and fetch with reads its address and the placeholder where it reads a token.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strings"
@@ -53,7 +54,7 @@ func (p *Proxy) secretsFor(u *url.URL) (some []Secret) {
 	return some
 }
 
-// Put returns the names of the secrets that were put into requests.
+// Put returns the names of the secrets that were sent in requests.
 func (p *Proxy) Put() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,12 +79,18 @@ func (p *Proxy) passWithSecrets(w http.ResponseWriter, r *http.Request, secrets 
 		header.Set("User-Agent", "") // not that of Go
 	}
 	hidden := map[string]string{}
+	var put []string
 	for _, s := range secrets {
-		maps.Copy(hidden, s.put(header, p.noteSecret))
+		forms, has := s.put(header)
+		if maps.Copy(hidden, forms); has {
+			put = append(put, s.Name)
+		}
 	}
 	values := secret.New(hidden)
+	// The host may have a value from here on, also if it does not answer; one that is refused or has another certificate never comes here.
+	sent := &httptrace.ClientTrace{WroteHeaders: func() { p.notePut(put) }}
 	out := (&http.Request{Method: r.Method, URL: to, Host: to.Host, Header: header,
-		Body: r.Body, ContentLength: r.ContentLength}).WithContext(r.Context())
+		Body: r.Body, ContentLength: r.ContentLength}).WithContext(httptrace.WithClientTrace(r.Context(), sent))
 	if r.ContentLength == 0 {
 		out.Body = nil
 	}
@@ -122,12 +129,14 @@ func (p *Proxy) passWithSecrets(w http.ResponseWriter, r *http.Request, secrets 
 	}
 }
 
-// noteSecret remembers that a secret was put into a request.
-func (p *Proxy) noteSecret(name string) {
+// notePut remembers that secrets were sent.
+func (p *Proxy) notePut(names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !slices.Contains(p.put, name) {
-		p.put = append(p.put, name)
+	for _, name := range names {
+		if !slices.Contains(p.put, name) {
+			p.put = append(p.put, name)
+		}
 	}
 }
 
@@ -143,8 +152,8 @@ func readable(resp *http.Response) error {
 }
 
 // put puts the value into a header where its placeholder is, and returns the forms of the value in which an answer
-// may have it.
-func (s Secret) put(header http.Header, note func(name string)) (forms map[string]string) {
+// may have it, and whether the header has it now.
+func (s Secret) put(header http.Header) (forms map[string]string, has bool) {
 	asJSON, _ := json.Marshal(s.Value) // a string
 	forms = map[string]string{
 		s.Name: s.Value, s.Name + ", as JSON": strings.Trim(string(asJSON), `"`), s.Name + ", as HTML": html.EscapeString(s.Value),
@@ -176,9 +185,9 @@ func (s Secret) put(header http.Header, note func(name string)) (forms map[strin
 		default:
 			continue
 		}
-		note(s.Name)
+		has = true
 	}
-	return forms
+	return forms, has
 }
 
 // hopsOf returns the names of the headers that are of one connection.

@@ -48,6 +48,8 @@ func newVault(t testing.TB) *vault {
 		case "/hints":
 			w.Header().Set("Link", sent)
 			w.WriteHeader(http.StatusEarlyHints)
+		case "/mute":
+			panic(http.ErrAbortHandler)
 		case "/packed":
 			w.Header().Set("Content-Encoding", "gzip")
 		case "/redirect":
@@ -221,6 +223,17 @@ func TestASecretIsPutInNowhereElse(t *testing.T) {
 	}
 }
 
+// A host that gives no answer has got the value nevertheless, and that is said.
+func TestASecretThatWasSentIsNotedWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	v := newVault(t)
+	p, at := v.startWithSecret(t)
+	answer := whole(t, at, "POST http://example.com:"+v.port+"/mute HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nAuthorization: "+thePlaceholder+"\r\nConnection: close\r\n\r\nx")
+	if got := v.requests(); !strings.HasPrefix(answer, "HTTP/1.1 502 ") || len(got) != 1 || !slices.Equal(p.Put(), []string{"npm"}) {
+		t.Errorf("answered %q; put: %q; it got %q", answer, p.Put(), got)
+	}
+}
+
 // A server that is not the host, by its certificate, is sent nothing.
 func TestASecretIsSentToNoServerThatIsNotItsHost(t *testing.T) {
 	t.Parallel()
@@ -239,8 +252,8 @@ func TestASecretIsSentToNoServerThatIsNotItsHost(t *testing.T) {
 	if answer := whole(t, l.Addr().String(), get); !strings.HasPrefix(answer, "HTTP/1.1 502 ") || !strings.Contains(answer, "certificate") || len(v.requests()) > 0 {
 		t.Errorf("answered %q; it got %q", answer, v.requests())
 	}
-	if a := served.Asked(); !slices.ContainsFunc(a, func(a proxy.Asked) bool { return strings.Contains(a.Problem, "certificate") }) {
-		t.Errorf("asked %+v", a)
+	if a := served.Asked(); !slices.ContainsFunc(a, func(a proxy.Asked) bool { return strings.Contains(a.Problem, "certificate") }) || len(served.Put()) > 0 {
+		t.Errorf("asked %+v; put: %q", a, served.Put())
 	}
 	// Nor is one that does not speak TLS, and none in the network of the machine.
 	var got sync.Map
@@ -272,6 +285,9 @@ func TestASecretIsSentToNoServerThatIsNotItsHost(t *testing.T) {
 		t.Cleanup(p.Close)
 		if answer := whole(t, l.Addr().String(), strings.Replace(get, host, c.host, 1)); !strings.HasPrefix(answer, c.want) {
 			t.Errorf("%s: answered %q", c.host, answer)
+		}
+		if put := p.Put(); len(put) > 0 {
+			t.Errorf("%s: put: %q", c.host, put)
 		}
 	}
 	if _, ok := got.Load("GET "); ok {
