@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"pawl/internal/proc/proctest"
 	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
 )
@@ -206,10 +207,10 @@ func BenchmarkStartWithServers(b *testing.B) {
 	}
 	dir, state := b.TempDir(), b.TempDir()
 	program, err := os.ReadFile(bin)
-	server := filepath.Join(dir, "server")
-	if err := errors.Join(err, os.WriteFile(server, program, 0o755)); err != nil {
+	if err != nil {
 		b.Fatal(err)
 	}
+	server := proctest.Program(b, filepath.Join(dir, "server"), string(program))
 	servers := map[string]any{}
 	for i := range 10 {
 		servers[fmt.Sprintf("s%d", i)] = map[string]any{"command": server, "args": []string{"mcp", "serve"}}

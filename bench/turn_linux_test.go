@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/proc/proctest"
 )
 
 // repository makes the workspace a git repository of so many committed files.
@@ -80,10 +82,7 @@ func onDisk(b *testing.B, file string) func() string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	name := filepath.Join(b.TempDir(), "pawl")
-	if err := os.WriteFile(name, text, 0o755); err != nil {
-		b.Fatal(err)
-	}
+	name := proctest.Program(b, filepath.Join(b.TempDir(), "pawl"), string(text))
 	return func() string {
 		f, err := os.Open(name)
 		if err != nil {

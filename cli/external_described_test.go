@@ -13,6 +13,7 @@ import (
 
 	"pawl/external"
 	"pawl/external/externaltest"
+	"pawl/internal/proc/proctest"
 	"pawl/sandbox"
 )
 
@@ -51,12 +52,9 @@ func newDescribedSite(t *testing.T, name string, answer func(externaltest.Reques
 	s.write(t, filepath.Join(programs, name+".toml"), documented(t, "`"+name+".toml`", "toml"))
 	s.write(t, filepath.Join(lookedUp(s.env, "HOME"), ".cline", "data", "settings", "providers.json"),
 		`{"version":1,"lastUsedProvider":"openai-compatible","providers":{"openai-compatible":{"settings":{"provider":"openai-compatible","apiKey":"dummy","model":"m","baseUrl":"`+s.model.URL+`/v1"},"updatedAt":"2026-11-29T12:00:00.000Z","tokenSource":"manual"}}}`)
-	s.write(t, filepath.Join(bins, "line-counter"), documented(t, "`line-counter`, an executable", "sh"))
+	proctest.Program(t, filepath.Join(bins, "line-counter"), documented(t, "`line-counter`, an executable", "sh"))
 	s.write(t, filepath.Join(lookedUp(s.env, "HOME"), ".qwen", "settings.json"),
 		`{"security":{"auth":{"selectedType":"openai"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true,"enableAutoUpdate":false},"mcpServers":{"own":{"command":"sh","args":["own-server"]}}}`)
-	if err := os.Chmod(filepath.Join(bins, "line-counter"), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	if err := os.Mkdir(s.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +101,7 @@ func TestADescribedProgramIsConfined(t *testing.T) {
 	s.write(t, filepath.Join(home, "lib", "part"), "x")
 	s.write(t, filepath.Join(config, "pawl", "programs", "prober.toml"),
 		"program = \"prober\"\nstart = []\nkeys = [\"SITE_KEY\"]\nwrites = [\"~/.prober\"]\nreads = [\"~/lib\"]\nenv = {NOTES = \"{folder}/notes\"}\n")
-	s.write(t, filepath.Join(filepath.Dir(s.dir), "bin", "prober"), `#!/bin/sh
+	proctest.Program(t, filepath.Join(filepath.Dir(s.dir), "bin", "prober"), `#!/bin/sh
 try() { if sh -c "$2" 2>/dev/null; then echo "$1 yes"; else echo "$1 no"; fi; }
 try workspace 'echo x >made'
 try own 'echo x >~/.prober/made'
@@ -118,9 +116,6 @@ try secret 'test "$MY_API_TOKEN"'
 try key 'test "$SITE_KEY" = mine'
 mkdir -p .git/hooks && echo '#!/bin/sh' >.git/hooks/pre-commit || true
 `)
-	if err := os.Chmod(filepath.Join(filepath.Dir(s.dir), "bin", "prober"), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	const all = "workspace %s own yes folder yes reads yes home no state no config no fixed no secret no key yes"
 	for mode, may := range map[string]string{"bypass": "yes", "plan": "no"} {
 		got := s.pawl(t, "run", "-m", "prober/default", "--mode", mode, "--deny", "edit(fixed)", "-p", "Try.")

@@ -22,6 +22,7 @@ import (
 	"pawl/external"
 	"pawl/external/externaltest"
 	"pawl/forms"
+	"pawl/internal/proc/proctest"
 	"pawl/internal/screen/screentest"
 	"pawl/render"
 )
@@ -51,8 +52,8 @@ func (s *agentSite) otherVersion(t *testing.T, kind string) {
 	module := filepath.Join(top, "lib", "node_modules", strings.TrimPrefix(s.kind.Install, "npm install -g "))
 	program, bin := filepath.Join(module, "start"), filepath.Join(top, "bin")
 	s.write(t, filepath.Join(module, "package.json"), fmt.Sprintf(`{"name":%q,"version":"9.8.7"}`, strings.TrimPrefix(s.kind.Install, "npm install -g ")))
-	s.write(t, program, "#!/bin/sh\ncase $* in --version) echo 9.8.7; exit ;; esac\nexec '"+externaltest.Program(t, kind)+"' \"$@\"\n")
-	for _, err := range []error{os.Chmod(program, 0o700), os.Mkdir(bin, 0o700), os.Symlink(program, filepath.Join(bin, s.kind.Program))} {
+	proctest.Program(t, program, "#!/bin/sh\ncase $* in --version) echo 9.8.7; exit ;; esac\nexec '"+externaltest.Program(t, kind)+"' \"$@\"\n")
+	for _, err := range []error{os.Mkdir(bin, 0o700), os.Symlink(program, filepath.Join(bin, s.kind.Program))} {
 		if err != nil {
 			t.Fatal(err)
 		}

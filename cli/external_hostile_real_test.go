@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"pawl/external/externaltest"
+	"pawl/internal/proc/proctest"
 )
 
 // hostileFiles are the files of a repository that the programs, and what they are made of, obey: by
@@ -95,11 +96,10 @@ func newHostileSite(t *testing.T, kind string, answer func(externaltest.Request)
 		} {
 			content = strings.ReplaceAll(content, r[0], r[1])
 		}
-		s.write(t, filepath.Join(s.dir, name), content)
 		if strings.HasPrefix(content, "#!") {
-			if err := os.Chmod(filepath.Join(s.dir, name), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			proctest.Program(t, filepath.Join(s.dir, name), content)
+		} else {
+			s.write(t, filepath.Join(s.dir, name), content)
 		}
 	}
 	git := exec.Command("git", "init", "-q")

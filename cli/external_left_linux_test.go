@@ -11,6 +11,7 @@ import (
 
 	"pawl/app"
 	"pawl/external"
+	"pawl/internal/proc/proctest"
 	"pawl/mcp"
 )
 
@@ -76,16 +77,13 @@ func newLeftAgent(t *testing.T, turns string) *leftAgent {
 	t.Helper()
 	top := t.TempDir()
 	f := &leftAgent{dir: filepath.Join(top, "w"), ended: filepath.Join(top, "end")}
-	for name, content := range map[string]string{
-		"bin/claude": "#!/bin/sh\nexec scripted-agent \"$@\"\n",
-		"w/file":     "",
-		"agent":      strings.ReplaceAll(turns, "ENDED", f.ended),
-	} {
+	proctest.Program(t, filepath.Join(top, "bin", "claude"), "#!/bin/sh\nexec scripted-agent \"$@\"\n")
+	for name, content := range map[string]string{"w/file": "", "agent": strings.ReplaceAll(turns, "ENDED", f.ended)} {
 		path := filepath.Join(top, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

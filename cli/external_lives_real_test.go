@@ -15,6 +15,7 @@ import (
 
 	"pawl/external"
 	"pawl/external/externaltest"
+	"pawl/internal/proc/proctest"
 	tasks "pawl/task"
 )
 
@@ -159,7 +160,7 @@ func live(t *testing.T, kind string) (killed int) {
 	k, _, _ := external.Split(kind)
 	top := filepath.Dir(s.dir)
 	shim := filepath.Join(top, "bin", k.Program)
-	s.write(t, shim, strings.NewReplacer("TOP", top, "PROGRAM", externaltest.Program(t, kind)).Replace(`#!/bin/sh
+	proctest.Program(t, shim, strings.NewReplacer("TOP", top, "PROGRAM", externaltest.Program(t, kind)).Replace(`#!/bin/sh
 case $* in *--version*) exec 'PROGRAM' "$@" ;; esac
 exec 9>>'TOP/lock'
 flock -n 9 || for p in /proc/[0-9]*; do
@@ -170,9 +171,6 @@ flock -n 9 || for p in /proc/[0-9]*; do
 done
 exec 'PROGRAM' "$@"
 `))
-	if err := os.Chmod(shim, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	s.env = append(s.env, "PATH="+filepath.Dir(shim)+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	env := func(name string) (string, bool) { v := lookedUp(s.env, name); return v, v != "" }
 	look := func() tasks.State { return checkedTask(t, s.dir, env) }

@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"pawl/cli/command"
+	"pawl/internal/proc/proctest"
 	"pawl/llm/script"
 	"pawl/run"
 )
@@ -55,10 +56,7 @@ func (s *siege) clone(t *testing.T) {
 		s.write(t, "ws/"+name, text)
 	}
 	for _, name := range []string{"git", "bash", "sh", "ls", "cat", "pawl", "node_modules/.bin/git", ".git/hooks/post-checkout", ".git/hooks/post-index-change", ".git/hooks/fsmonitor", "evil"} {
-		s.write(t, "ws/"+name, "#!/bin/sh\n"+flag+"\n")
-		if err := os.Chmod(filepath.Join(s.ws, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		proctest.Program(t, filepath.Join(s.ws, name), "#!/bin/sh\n"+flag+"\n")
 	}
 	for _, name := range []string{"read", "shell", "write", "-rf", "--help"} {
 		if err := os.MkdirAll(filepath.Join(s.ws, name), 0o755); err != nil {

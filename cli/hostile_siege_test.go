@@ -23,6 +23,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pawl/internal/proc/proctest"
 	"pawl/llm/llmtest/fake"
 	"pawl/run"
 	"pawl/sandbox"
@@ -111,7 +112,7 @@ func besiege(t *testing.T) *siege {
 	s.write(t, "ws/.github/workflows/ci.yml", "on: push\n")
 	s.write(t, "ws/.pawl/config.toml", "mode = \"bypass\"\nallow = [\"shell\"]\n")
 	s.write(t, "ws/d/kept", "")
-	s.write(t, "ws/check", "#!/bin/bash\n. ./jobs/$1.sh\n")
+	proctest.Program(t, in("ws", "check"), "#!/bin/bash\n. ./jobs/$1.sh\n")
 	for i := range ordinaryFiles {
 		s.write(t, fmt.Sprintf("ws/work/%d.txt", i), fmt.Sprintf("ordinary work %d.\n", i))
 	}
@@ -125,9 +126,6 @@ func besiege(t *testing.T) *siege {
 		if err := os.Symlink(to, filepath.Join(s.ws, name)); err != nil {
 			t.Skipf("needs symbolic links: %v", err)
 		}
-	}
-	if err := os.Chmod(filepath.Join(s.ws, "check"), 0o755); err != nil {
-		t.Fatal(err)
 	}
 	return s
 }

@@ -127,6 +127,11 @@ type background struct {
 const patience = 2 * time.Minute
 
 func setup(env *testscript.Env) error {
+	// A child that another story forked while the files of this one were written has them open until it executes its
+	// program, and none of them can be run until then; see [proctest.Program].
+	syscall.ForkLock.RLock()
+	//lint:ignore SA2001 it waits for the children that were forked
+	syscall.ForkLock.RUnlock()
 	s := &story{procs: map[string]*background{}}
 	env.Values["story"] = s
 	var replies script.Script

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pawl/internal/golden"
+	"pawl/internal/proc/proctest"
 	"pawl/run"
 )
 
@@ -202,9 +203,7 @@ func TestModelsOfPrograms(t *testing.T) {
 func program(t *testing.T, name, script string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	proctest.Program(t, filepath.Join(dir, name), "#!/bin/sh\n"+script)
 	return dir
 }
 

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"pawl/internal/proc/proctest"
 )
 
 // A person is someone with a repository.
@@ -82,12 +84,7 @@ func (p person) read(dir, name string) string {
 func (p person) program() (name, ran string) {
 	dir := p.TempDir()
 	ran = filepath.Join(dir, "ran")
-	p.write(dir, "program", "#!/bin/sh\necho \"$0 $*\" >> "+ran+"\ncat\n")
-	name = filepath.Join(dir, "program")
-	if err := os.Chmod(name, 0o755); err != nil {
-		p.Fatal(err)
-	}
-	return name, ran
+	return proctest.Program(p, filepath.Join(dir, "program"), "#!/bin/sh\necho \"$0 $*\" >> "+ran+"\ncat\n"), ran
 }
 
 // copy makes a copy of the person's repository.
@@ -368,10 +365,7 @@ func TestWithAnOlderGitConflictsAreNotKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir() // git 2.37 knows no other merge-tree than that of three trees
-	p.write(dir, "git", "#!/bin/sh\nfor word; do test \"$word\" = --write-tree && exit 129; done\nexec "+git+" \"$@\"\n")
-	if err := os.Chmod(filepath.Join(dir, "git"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	proctest.Program(t, filepath.Join(dir, "git"), "#!/bin/sh\nfor word; do test \"$word\" = --write-tree && exit 129; done\nexec "+git+" \"$@\"\n")
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	if met, err := c.Meets(t.Context()); err != nil || met.Known || len(met.Conflicts) > 0 {
 		t.Errorf("%+v, %v", met, err)
@@ -444,10 +438,7 @@ func TestNothingThatAConfigurationNamesRuns(t *testing.T) {
 		}
 		content := p.read(filepath.Dir(program), "program")
 		for _, hook := range []string{"pre-commit", "post-commit", "post-checkout", "post-merge", "reference-transaction", "post-index-change", "pre-auto-gc", "post-rewrite", "update", "post-update", "fsmonitor-watchman"} {
-			p.write(filepath.Join(dir, ".git", "hooks"), hook, content)
-			if err := os.Chmod(filepath.Join(dir, ".git", "hooks", hook), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			proctest.Program(t, filepath.Join(dir, ".git", "hooks", hook), content)
 		}
 	}
 	p.git("checkout", "-qb", "other")
@@ -736,10 +727,8 @@ func TestAKillAtAnyMomentLeavesNoCopyOrAWholeOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	bin := t.TempDir()
-	p.write(bin, "git", "#!/bin/sh\necho >> \"$GITCOPY_CALLS\"\n[ $(wc -l < \"$GITCOPY_CALLS\") = \"$GITCOPY_KILL\" ] && kill -9 $PPID\nexec "+real+" \"$@\"\n")
-	if err := os.Chmod(filepath.Join(bin, "git"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	proctest.Program(t, filepath.Join(bin, "git"),
+		"#!/bin/sh\necho >> \"$GITCOPY_CALLS\"\n[ $(wc -l < \"$GITCOPY_CALLS\") = \"$GITCOPY_KILL\" ] && kill -9 $PPID\nexec "+real+" \"$@\"\n")
 	copies := t.TempDir()
 	kills := 0
 	for n := 1; ; n++ {

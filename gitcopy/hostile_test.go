@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pawl/internal/proc/proctest"
 )
 
 // TestARepositoryInACopyRunsNothing: git add runs git status in a repository inside of the
@@ -128,10 +130,7 @@ func TestACopyReadsNoFolderButObjects(t *testing.T) {
 func TestAGitOfTheWorkspaceIsNotRun(t *testing.T) {
 	p := newPerson(t)
 	program, ran := p.program()
-	p.write(p.dir, "bin/git", p.read(filepath.Dir(program), "program"))
-	if err := os.Chmod(filepath.Join(p.dir, "bin", "git"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	proctest.Program(t, filepath.Join(p.dir, "bin", "git"), p.read(filepath.Dir(program), "program"))
 	t.Setenv("PATH", filepath.Join(p.dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	c := Copy{Dir: filepath.Join(t.TempDir(), "t-x"), Repository: p.dir}
 	if _, err := c.Make(t.Context()); err != nil {

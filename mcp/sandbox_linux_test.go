@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pawl/internal/proc"
+	"pawl/internal/proc/proctest"
 	"pawl/run"
 	"pawl/sandbox"
 	"pawl/tool"
@@ -28,9 +29,7 @@ func TestAServerRunsInTheSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Command = "./server" // where the sandbox lets it be read
-	if err := os.WriteFile(filepath.Join(workspace, "server"), self, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	proctest.Program(t, filepath.Join(workspace, "server"), string(self))
 	policy, err := sandbox.For(workspace, sandbox.Options{StateDir: t.TempDir(), Getenv: os.Getenv})
 	if err != nil {
 		t.Fatal(err)

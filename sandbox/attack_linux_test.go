@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/proc/proctest"
 )
 
 // The test binary is also the attacker: run as "BINARY attack NAME ARGUMENT…" it
@@ -334,11 +336,7 @@ func (s *stage) attacker(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(s.workspace, "attacker")
-	if err := os.WriteFile(path, self, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return proctest.Program(t, filepath.Join(s.workspace, "attacker"), string(self))
 }
 
 func TestNoCommandReachesOtherProcessesOrTheKernelsInsides(t *testing.T) {

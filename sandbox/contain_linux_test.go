@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pawl/internal/proc"
+	"pawl/internal/proc/proctest"
 	"pawl/run"
 	"pawl/sandbox"
 )
@@ -170,10 +171,7 @@ func TestWhatRunsInsideChangesFilesAndNothingThatIsObeyed(t *testing.T) {
 		t.Errorf("git's own work: %q", o.printed)
 	}
 	// Where git runs others, such as a hook that runs a script of the workspace, it is not git's alone.
-	s.write(t, filepath.Join(s.workspace, ".git/hooks/pre-commit"), "#!/bin/sh\ngit branch -m gone\n")
-	if err := os.Chmod(filepath.Join(s.workspace, ".git/hooks/pre-commit"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	proctest.Program(t, filepath.Join(s.workspace, ".git/hooks/pre-commit"), "#!/bin/sh\ngit branch -m gone\n")
 	s.plan(t)
 	head := s.read1(t, ".git/HEAD")
 	o = s.fenced(t, run.Inside, sandbox.Fence{Repository: true}, "bash", "-c", "git -c user.name=a -c user.email=a@b commit --allow-empty -m third")

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pawl/internal/proc/proctest"
 	"pawl/run"
 	"pawl/sandbox"
 )
@@ -145,10 +146,7 @@ func TestGitChecksOutWhatOtherCommandsMustNotEdit(t *testing.T) {
 		t.Errorf("conf/tracked is %q", got)
 	}
 	s.git(t, "checkout", "-q", "main")
-	s.write(t, filepath.Join(s.workspace, ".git/hooks/post-checkout"), "#!/bin/sh\necho evil > conf/tracked\n")
-	if err := os.Chmod(filepath.Join(s.workspace, ".git/hooks/post-checkout"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	proctest.Program(t, filepath.Join(s.workspace, ".git/hooks/post-checkout"), "#!/bin/sh\necho evil > conf/tracked\n")
 	s.plan(t)
 	if o := s.fenced(t, run.Confined, f, "git", "checkout", "-b", "fourth"); !strings.Contains(o.printed, "Read-only file system") {
 		t.Errorf("it printed %s", o.printed)

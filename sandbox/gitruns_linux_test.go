@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pawl/internal/proc/proctest"
 	"pawl/sandbox"
 )
 
@@ -245,11 +246,7 @@ func TestTheGitOfAnExternalAgentRunsNothingThatARepositoryNames(t *testing.T) {
 			git(plain, dir, "config", s[0], s[1])
 		}
 		for _, hook := range []string{"pre-commit", "post-checkout", "commit-msg"} {
-			path := filepath.Join(dir, ".git", "hooks", hook)
-			put(t, path, "#!/bin/sh\n"+evil+"\n")
-			if err := os.Chmod(path, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			proctest.Program(t, filepath.Join(dir, ".git", "hooks", hook), "#!/bin/sh\n"+evil+"\n")
 		}
 		put(t, filepath.Join(dir, "f"), "two\n")
 		return dir, flag

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"pawl/internal/proc/proctest"
 	"pawl/run"
 	"pawl/sandbox"
 )
@@ -269,10 +270,7 @@ func TestGitRunsNothingOfARepositorysChoiceForACommandThatOnlyReads(t *testing.T
 		}
 		// H16: a hook runs while git looks.
 		s.write(t, s.workspace+"/.git/config", "[core]\n\trepositoryformatversion = 0\n")
-		hook := s.write(t, s.workspace+"/.git/hooks/post-index-change", "#!/bin/sh\ntouch FLAG\necho RAN >&2\n")
-		if err := os.Chmod(hook, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		hook := proctest.Program(t, s.workspace+"/.git/hooks/post-index-change", "#!/bin/sh\ntouch FLAG\necho RAN >&2\n")
 		old := time.Unix(1e9, 0)
 		if err := os.Chtimes(s.workspace+"/a", old, old); err != nil {
 			t.Fatal(err)
@@ -286,9 +284,7 @@ func TestGitRunsNothingOfARepositorysChoiceForACommandThatOnlyReads(t *testing.T
 		// H11, H19: a shell that is talked into a program of the workspace, and a program
 		// that runs another by a file of the workspace.
 		for _, name := range []string{"0/ls", "tc/bin/cargo"} {
-			if err := os.Chmod(s.write(t, filepath.Join(s.workspace, name), "#!/bin/sh\ntouch "+s.workspace+"/FLAG; /usr/bin/touch FLAG\n"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			proctest.Program(t, filepath.Join(s.workspace, name), "#!/bin/sh\ntouch "+s.workspace+"/FLAG; /usr/bin/touch FLAG\n")
 		}
 		for id, command := range map[string]string{"H11": "printf %n PATH; ls", "H19": "exec " + s.workspace + "/tc/bin/cargo --version"} {
 			if o := s.read(t, command); flag() != "" {
@@ -350,10 +346,7 @@ func TestNoProgramOfTheWorkspaceIsTakenForOneThatReads(t *testing.T) {
 	modes(t, func(t *testing.T, s *stage, tree bool) {
 		s.needsReadOnly(t)
 		for _, name := range []string{"wc", "0/ls", ".venv/bin/ls"} {
-			path := s.write(t, filepath.Join(s.workspace, name), "#!/bin/sh\necho OURS\n")
-			if err := os.Chmod(path, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			proctest.Program(t, filepath.Join(s.workspace, name), "#!/bin/sh\necho OURS\n")
 		}
 		path := s.getenv("PATH")
 		for _, first := range []string{"", ".", "0", s.workspace + "/.venv/bin", s.workspace, s.home + "/.npm/../project"} {

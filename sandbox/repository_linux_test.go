@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pawl/internal/proc"
+	"pawl/internal/proc/proctest"
 	"pawl/run"
 	"pawl/sandbox"
 )
@@ -286,10 +287,7 @@ m[at:at+len(text)] = text
 `
 		script := `git init -q sub; cd sub; git config user.email xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; cd ..; exec python3 map.py`
 		s.write(t, s.workspace+"/map.py", strings.ReplaceAll(python, "@", s.home+"/evil"))
-		s.write(t, "evil", "#!/bin/sh\ntouch "+s.home+"/FLAG\n")
-		if err := os.Chmod(s.home+"/evil", 0o755); err != nil {
-			t.Fatal(err)
-		}
+		proctest.Program(t, s.home+"/evil", "#!/bin/sh\ntouch "+s.home+"/FLAG\n")
 		c, session, err := s.policy.Start(proc.Command{Argv: []string{"sh", "-c", script}, Dir: s.workspace, Env: s.env}, run.Confined, sandbox.Fence{})
 		if err != nil {
 			t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pawl/internal/proc/proctest"
 	"pawl/run"
 	"pawl/tool"
 	"pawl/tool/changes"
@@ -316,9 +317,7 @@ func TestARepositoryHasNoSayInWhatIsKept(t *testing.T) {
 		s.git(t, "config", key, value)
 	}
 	for _, hook := range []string{"post-checkout", "pre-commit", "fsmonitor-watchman", "post-index-change"} {
-		if err := os.WriteFile(filepath.Join(s.env.Workspace, ".git/hooks", hook), []byte("#!/bin/sh\n"+evil+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		proctest.Program(t, filepath.Join(s.env.Workspace, ".git/hooks", hook), "#!/bin/sh\n"+evil+"\n")
 	}
 	if err := errors.Join(os.WriteFile(filepath.Join(s.env.Workspace, ".git/objects/info/alternates"), []byte("/dev/zero\n"+filepath.Join(s.env.Workspace, "fifo")+"\n"), 0o644),
 		syscall.Mkfifo(filepath.Join(s.env.Workspace, "fifo"), 0o644), os.Symlink("/etc", filepath.Join(s.env.Workspace, "etc")),

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"pawl/internal/owngit"
+	"pawl/internal/proc/proctest"
 )
 
 // Configurations that make git run a program, tried with the arguments of every call that
@@ -27,16 +28,16 @@ func TestNoConfigurationMakesGitRunAProgram(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	ran := filepath.Join(t.TempDir(), "ran")
 	evil := filepath.Join(t.TempDir(), "evil")
-	write := func(path, content string, mode os.FileMode) {
+	write := func(path, content string) {
 		t.Helper()
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(content), mode); err != nil {
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write(evil, "#!/bin/sh\necho \"$0 $*\" >>"+ran+"\nexit 1\n", 0o755)
+	proctest.Program(t, evil, "#!/bin/sh\necho \"$0 $*\" >>"+ran+"\nexit 1\n")
 	safe := owngit.Call{Program: program, Dir: dir, Own: true, Env: []string{"HOME=" + t.TempDir()}}
 	must := func(c owngit.Call, args ...string) {
 		t.Helper()
@@ -45,17 +46,17 @@ func TestNoConfigurationMakesGitRunAProgram(t *testing.T) {
 		}
 	}
 	commit := []string{"-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qm", "x"}
-	write(filepath.Join(other, "b"), "b\n", 0o644)
+	write(filepath.Join(other, "b"), "b\n")
 	for _, c := range []owngit.Call{safe, {Program: program, Dir: other, Own: true, Env: safe.Env}} {
 		must(c, "init", "-q")
-		write(filepath.Join(c.Dir, "a.txt"), "one\n", 0o644)
-		write(filepath.Join(c.Dir, ".gitattributes"), "* filter=evil diff=evil merge=evil\n", 0o644)
+		write(filepath.Join(c.Dir, "a.txt"), "one\n")
+		write(filepath.Join(c.Dir, ".gitattributes"), "* filter=evil diff=evil merge=evil\n")
 		must(c, "add", ".")
 		must(c, commit...)
 	}
-	write(filepath.Join(dir, "a.txt"), "two, and longer\n", 0o644)
+	write(filepath.Join(dir, "a.txt"), "two, and longer\n")
 	for _, hook := range []string{"pre-commit", "post-checkout", "reference-transaction", "post-index-change", "fsmonitor-watchman", "pre-auto-gc", "post-merge"} {
-		write(filepath.Join(dir, ".git", "hooks", hook), "#!/bin/sh\n"+evil+"\n", 0o755)
+		proctest.Program(t, filepath.Join(dir, ".git", "hooks", hook), "#!/bin/sh\n"+evil+"\n")
 	}
 	config, err := os.ReadFile(filepath.Join(dir, ".git", "config"))
 	if err != nil {
@@ -72,8 +73,8 @@ func TestNoConfigurationMakesGitRunAProgram(t *testing.T) {
 		"[gc]\nauto = 1\nrecentObjectsHook = EVIL\n[maintenance]\nauto = true\n", "[interactive]\ndiffFilter = EVIL\n", "[submodule]\nrecurse = true\n[submodule \"x\"]\nupdate = !EVIL\n", "[trace2]\neventTarget = EVIL\n",
 		"[include]\npath = more\n",
 	} {
-		write(filepath.Join(dir, ".git", "more"), "[core]\nfsmonitor = "+evil+"\n", 0o644)
-		write(filepath.Join(dir, ".git", "config"), string(config)+strings.ReplaceAll(settings, "EVIL", evil), 0o644)
+		write(filepath.Join(dir, ".git", "more"), "[core]\nfsmonitor = "+evil+"\n")
+		write(filepath.Join(dir, ".git", "config"), string(config)+strings.ReplaceAll(settings, "EVIL", evil))
 		call := owngit.Call{Program: program, Dir: dir, Env: safe.Env}
 		list, _ := call.Command(t.Context(), owngit.ListFilters...).Output()
 		call.Env = append(slices.Clip(call.Env), owngit.WithoutFilters(string(list))...)
