@@ -76,3 +76,38 @@ func TestAQuestionNamesTheHosts(t *testing.T) {
 		t.Errorf("without a sandbox: %+v", r)
 	}
 }
+
+// A question of an ask rule says which secret a yes gives, and the yes holds as long as the rule that gives it.
+func TestAQuestionOfAnAskRuleNamesTheSecretOfTheOther(t *testing.T) {
+	t.Parallel()
+	env := sandboxed(t)
+	of := func(text ...string) *Judgement {
+		t.Helper()
+		var rules permission.Rules
+		for _, each := range text {
+			var r permission.Rule
+			if err := json.Unmarshal([]byte(each), &r); err != nil {
+				t.Fatal(err)
+			}
+			rules = append(rules, r)
+		}
+		args := json.RawMessage(`{"command":"npm publish --tag x"}`)
+		in, err := tool.Shell().Inspect(env, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return (&Judge{Rules: Fixed(rules)}).Of(Call{Mode: permission.Default, Tool: "shell", Class: in.Class, Intent: in, Args: args, Env: env})
+	}
+	const ask, gives = `{"rule":"shell(npm *)","effect":"ask"}`, `{"rule":"shell(npm publish *)","effect":"allow","network":["npm@registry.npmjs.org"]}`
+	const given = "network:npm@registry.npmjs.org"
+	j := of(ask, gives)
+	if d := j.Decision(); d.Verdict != permission.Ask || d.Rule != "shell(npm *)" || string(j.Request.Sandbox) != given || string(j.Granted()) != given {
+		t.Errorf("%+v, asked with %q, granted %q", d, j.Request.Sandbox, j.Granted())
+	}
+	if p := j.Propose(); len(p.Rules) > 0 {
+		t.Errorf("answered for good it stores %v", p.Rules)
+	}
+	if without := of(ask); permission.GivesSecret(without.Granted()) || without.Digest() == j.Digest() {
+		t.Errorf("without the rule that gives it: granted %q; the same digest: %v", without.Granted(), without.Digest() == j.Digest())
+	}
+}

@@ -92,7 +92,14 @@ func (j *Judge) Of(c Call) *Judgement {
 	of := &Judgement{Intent: c.Intent, Request: j.request(c, known), Mode: c.Mode, judge: j, call: c}
 	// Whether the sandbox bounds a command matters to a question alone, and takes a look at much of the workspace.
 	r := &of.Request
-	if r.Command == "" || !r.Sandboxed || of.Decision().Verdict != permission.Ask || !c.Env.Sandbox.Contains() {
+	if r.Command == "" || !r.Sandboxed || of.Decision().Verdict != permission.Ask {
+		return of
+	}
+	if opens := of.Decision().Opens; opens != run.Confined {
+		r.Sandbox, of.decision = opens, nil // the question says it, and the answer is bound to it
+		return of
+	}
+	if !c.Env.Sandbox.Contains() {
 		return of
 	}
 	if !r.Writes { // it asks to write because it could not, run unasked

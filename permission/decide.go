@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"slices"
 	"strings"
 
 	"pawl/internal/visible"
@@ -99,7 +100,7 @@ func (t *evaluation) summary() Decision {
 	d.Sandbox = t.r.Sandbox
 	switch {
 	case d.Verdict != Allow || t.r.Sandbox != run.Confined:
-		d.Sandbox = t.withNetwork(d.Sandbox)
+		d.Sandbox, d.Opens = t.withNetwork(d.Sandbox), t.opens()
 	case t.contained != run.Confined:
 		d.Sandbox = t.contained
 	case t.readOnly:
@@ -128,6 +129,16 @@ func (t *evaluation) granted() run.Confinement {
 		return run.Confined
 	}
 	return t.level
+}
+
+// opens returns what [Decision] has as Opens. It opens nothing to a call that names itself what it needs.
+func (t *evaluation) opens() run.Confinement {
+	g := t.granted()
+	if t.r.Sandbox != run.Confined || g.Hosts() != nil && !t.r.ByHost ||
+		slices.ContainsFunc(t.parts, func(p Part) bool { return p.Verdict == Deny || p.Verdict == Ask && p.at != atAsk }) {
+		return run.Confined
+	}
+	return g
 }
 
 // by returns a decision that a rule made.

@@ -418,13 +418,23 @@ func (t *evaluation) command(p *simpleCommand) {
 	if d.Verdict == Allow && at == atDefault && !idles(p, l) {
 		t.classified = append(t.classified, p)
 	}
-	if d.Verdict == Allow && t.m != Bypass {
+	by, without := at, d // the ask rules
+	if at == atAsk && d.Verdict == Ask && !p.speculative {
+		by, without = t.allowed(p, l)
+	}
+	switch {
+	case without.Verdict == Allow && t.m != Bypass:
 		// By its own sandbox: what idles is granted more below, and lifts nothing.
-		t.lifted = t.lifted || at == atAllow && d.Sandbox != run.Confined
-		if d.Sandbox == run.Confined && idles(p, l) {
-			d.Sandbox = run.Unconfined // it opens nothing and has nothing to gain
+		t.lifted = t.lifted || by == atAllow && without.Sandbox != run.Confined
+		if without.Sandbox == run.Confined && idles(p, l) {
+			without.Sandbox = run.Unconfined // it opens nothing and has nothing to gain
 		}
-		t.level = lesser(t.level, d.Sandbox)
+		t.level = lesser(t.level, without.Sandbox)
+		if at == by {
+			d = without
+		}
+	case at == atAsk:
+		t.level = run.Confined
 	}
 	t.add(kindCommand, p.text, at, d)
 	t.isBounded(d.Verdict == Ask && !decided && !t.reachesOut(p, l))

@@ -317,6 +317,74 @@ func TestARuleAloneGivesASecret(t *testing.T) {
 	}
 }
 
+// An ask rule asks about what the other rules allow: a yes runs it as they have it, with the secret of a rule that covers all
+// of it, and never with that of one that does not.
+func TestAYesToAnAskRuleRunsACommandAsTheOtherRulesHaveIt(t *testing.T) {
+	t.Parallel()
+	var rs permission.Rules
+	for _, text := range []string{
+		`{"rule":"shell(npm publish *)","effect":"allow","network":["npm@registry.npmjs.org"]}`,
+		`{"rule":"shell(npm ls)","effect":"allow","network":["registry.npmjs.org"]}`,
+		`{"rule":"shell(frob *)","effect":"allow"}`,
+		`{"rule":"shell(wide *)","effect":"allow","sandbox":"network"}`,
+		`{"rule":"shell(free)","effect":"allow","sandbox":"none"}`,
+		`{"rule":"shell(npm *)","effect":"ask"}`,
+		`{"rule":"shell(wide *)","effect":"ask"}`,
+		`{"rule":"shell(free)","effect":"ask"}`,
+		`{"rule":"read(data/**)","effect":"ask"}`,
+		`{"rule":"shell(rm *)","effect":"deny"}`,
+	} {
+		var r permission.Rule
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatal(err)
+		}
+		rs = append(rs, r)
+	}
+	for command, want := range map[string]string{
+		"npm publish --tag x":               "network:npm@registry.npmjs.org",
+		"cd sub && npm publish | tail -3":   "network:npm@registry.npmjs.org",
+		"timeout 60 npm publish":            "network:npm@registry.npmjs.org",
+		"npm publish && npm ls":             "network:registry.npmjs.org",
+		"npm ls":                            "network:registry.npmjs.org",
+		"wide x":                            "network",
+		"free":                              "none",
+		"free; wide x":                      "network",
+		"npm publish; frob x":               "", // the rule does not give it to frob
+		"npm publish; npm install x":        "", // no rule covers the other
+		"npm publish; unknown":              "",
+		"npm publish > out":                 "",
+		"npm publish; env > data/x":         "",
+		"npm publish; cat data/x":           "",
+		"npm publish $(cat .env)":           "",
+		"npm publish --prefix ../elsewhere": "",
+		"npm publish; rm x":                 "",
+		"xargs npm publish":                 "",
+		"npm whoami":                        "",
+		"npm install x":                     "",
+		"frob x":                            "",
+	} {
+		r := byHost(command)
+		r.Sandbox = run.Confined
+		if d := rs.Decide(r, permission.Default); string(d.Opens) != want {
+			t.Errorf("%s: %s, opens %q (%s), want %q", command, d.Verdict, d.Opens, d.Reason, want)
+		}
+		r.Sandbox = run.ToHosts("registry.npmjs.org")
+		if d := rs.Decide(r, permission.Default); d.Opens != run.Confined {
+			t.Errorf("%s, asking for hosts, is opened %q", command, d.Opens)
+		}
+		if r.Sandbox = run.Confined; want != "" {
+			without := slices.DeleteFunc(slices.Clone(rs), func(r permission.Rule) bool { return r.Effect == permission.Ask })
+			if d := without.Decide(r, permission.Default); d.Verdict != permission.Allow || string(d.Sandbox) != want {
+				t.Errorf("%s without the ask rules: %s %q (%s), want %q", command, d.Verdict, d.Sandbox, d.Reason, want)
+			}
+			r.ByHost = false // where no secret can be given
+			if d := rs.Decide(r, permission.Default); d.Opens.Hosts() != nil {
+				t.Errorf("%s where hosts cannot be told apart: %q", command, d.Opens)
+			}
+		}
+	}
+}
+
 // What runs without a question still does when a person has let a package manager ask its registry for good: the network
 // of npm test is there for the install beside it.
 func TestAnAnswerAsksNoMoreThanBefore(t *testing.T) {

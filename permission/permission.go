@@ -158,6 +158,8 @@ type Decision struct {
 	// more than every part of it is granted, and [run.ReadOnly] if it is allowed
 	// only because it is classified as reading.
 	Sandbox run.Confinement `json:"sandbox,omitempty"`
+	// Opens is what the allow rules open to a call that only ask rules ask about: what it would run in without these.
+	Opens run.Confinement `json:"-"`
 }
 
 // Answer returns d as the log keeps it; an ask becomes a denial, as it is with

@@ -67,17 +67,27 @@ func (s Style) ApprovalHead(a approval.Approval, n, width int) []string {
 	return lines
 }
 
-// LiftedLines says what of the sandbox the call would lift; none: it would run in it.
-func (s Style) LiftedLines(a approval.Approval, width int) []string {
-	words, paint := "runs outside the sandbox, with your own authority", Bad
+// Lifts says what of the sandbox the call would lift; empty: it would run in it.
+func Lifts(a approval.Approval) string {
 	switch hosts := a.Request.Sandbox.Hosts(); {
 	case a.Request.Sandbox == run.Unconfined:
+		return "runs outside the sandbox, with your own authority"
 	case a.Request.Sandbox == run.WithNetwork:
-		words, paint = "runs with the network open", Warning
+		return "runs with the network open"
 	case hosts != nil:
-		words, paint = "runs with the network, limited to "+network.Limit(hosts), Warning
-	default:
+		return "runs with the network, limited to " + network.Limit(hosts)
+	}
+	return ""
+}
+
+// LiftedLines returns what [Lifts] says, as lines.
+func (s Style) LiftedLines(a approval.Approval, width int) []string {
+	words, paint := Lifts(a), Warning
+	if words == "" {
 		return nil
+	}
+	if a.Request.Sandbox == run.Unconfined {
+		paint = Bad
 	}
 	return Hang("  ", s.Wrap([]Span{{Text: words, Paint: paint}}, width-2, false))
 }

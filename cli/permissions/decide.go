@@ -149,6 +149,9 @@ func (d decider) show(ctx context.Context, asJSON bool) error {
 				fmt.Fprintf(d.inv.Stdout, "    %s: %s\n", p.Verdict, policy.Visible(p.Reason))
 			}
 		}
+		if lifts := render.Lifts(a); lifts != "" {
+			fmt.Fprintf(d.inv.Stdout, "    %s\n", lifts)
+		}
 		if was := a.Answered; was != nil {
 			fmt.Fprintf(d.inv.Stdout, "    answered by %s: %s, which is taken when the run is resumed\n", policy.Visible(was.By), was.Answer)
 			continue
