@@ -60,7 +60,7 @@ func (noRules) Inherit(run.ID, run.ID) error            { return nil }
 func (noRules) Versions(ids ...run.ID) []string         { return make([]string, len(ids)) }
 
 // openStore opens the store of a workspace once more, as another process does.
-func openStore(ws *app.Workspace) (*store.SQLite, error) {
+func openStore(ws *app.Workspace) (store.Database, error) {
 	key, err := os.ReadFile(filepath.Join(ws.Options().Env.StateDir(), "log-key"))
 	if err != nil {
 		return nil, err

@@ -437,7 +437,7 @@ func (d *demo) life(ctx context.Context, args []string, killAfter time.Duration)
 }
 
 // storeIn opens the store of a workspace in another state folder than this process has.
-func storeIn(state, workspace string) (*store.SQLite, error) {
+func storeIn(state, workspace string) (store.Database, error) {
 	key, err := config.Env(func(string) (string, bool) { return state, true }).LogKey(false) // it is asked for PAWL_STATE_DIR
 	if err != nil {
 		return nil, err

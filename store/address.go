@@ -18,11 +18,7 @@ func Register(scheme string, open Opener) { openers[scheme] = open }
 // password in the address is refused: the address is shown, and given to the programs of external agents.
 func OpenAt(address, dir string, opt Options) (Database, error) {
 	if address == "" {
-		s, err := Open(dir, opt)
-		if err != nil {
-			return nil, err // not a nil *SQLite
-		}
-		return s, nil
+		return Open(dir, opt)
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme == "" {

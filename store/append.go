@@ -21,7 +21,7 @@ func encodeRows(id run.ID, after int64, events []run.Event) ([]eventRow, error) 
 	rows := make([]eventRow, len(events))
 	for i, e := range events {
 		e.Seq, e.At = after+int64(i)+1, e.At.UTC()
-		typ, version, data, err := Encode(e)
+		typ, version, data, err := encode(e)
 		if err != nil {
 			return nil, fmt.Errorf("append %s #%d: %w", id, e.Seq, err)
 		}
@@ -31,12 +31,12 @@ func encodeRows(id run.ID, after int64, events []run.Event) ([]eventRow, error) 
 }
 
 // Append implements [Store].
-func (s *SQLite) Append(ctx context.Context, id run.ID, after int64, events []run.Event, taken ...Taken) error {
+func (s *fileStore) Append(ctx context.Context, id run.ID, after int64, events []run.Event, taken ...Taken) error {
 	return s.append(ctx, id, after, events, nil, taken)
 }
 
 // append is Append, with t in the same transaction unless it is nil.
-func (s *SQLite) append(ctx context.Context, id run.ID, after int64, events []run.Event, t *TaskAppend, taken []Taken) error {
+func (s *fileStore) append(ctx context.Context, id run.ID, after int64, events []run.Event, t *TaskAppend, taken []Taken) error {
 	if err := s.check(ctx, id); err != nil {
 		return err
 	}

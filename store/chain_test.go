@@ -14,9 +14,9 @@ import (
 )
 
 // openTest opens a store in dir until the test ends.
-func openTest(t *testing.T, dir string, opt Options) *SQLite {
+func openTest(t *testing.T, dir string, opt Options) *fileStore {
 	t.Helper()
-	s, err := Open(dir, opt)
+	s, err := openFile(dir, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func openTest(t *testing.T, dir string, opt Options) *SQLite {
 }
 
 // withRun opens a new store with a run r of five events.
-func withRun(t *testing.T, opt Options) *SQLite {
+func withRun(t *testing.T, opt Options) *fileStore {
 	t.Helper()
 	s := openTest(t, t.TempDir(), opt)
 	events := []run.Event{{At: testTime, Payload: run.Created{Run: "r", Version: "0.0.1"}}}
@@ -43,7 +43,7 @@ func withRun(t *testing.T, opt Options) *SQLite {
 }
 
 // tamper changes the database as somebody with the sqlite3 command would.
-func tamper(t *testing.T, s *SQLite, query string) {
+func tamper(t *testing.T, s *fileStore, query string) {
 	t.Helper()
 	db, err := openDB(s.path, nil)
 	if err != nil {
@@ -56,7 +56,7 @@ func tamper(t *testing.T, s *SQLite, query string) {
 }
 
 // reading returns the numbers of the events that are yielded, and the error at the end.
-func reading(s *SQLite, id run.ID, after int64) (seen []int64, last error) {
+func reading(s *fileStore, id run.ID, after int64) (seen []int64, last error) {
 	for e, err := range s.Events(background, id, after) {
 		if last = err; err == nil {
 			seen = append(seen, e.Seq)

@@ -109,8 +109,8 @@ func Version(p run.Payload) int {
 	return 0
 }
 
-// Encode returns the form on disk of e's payload.
-func Encode(e run.Event) (typ string, version int, data []byte, err error) {
+// encode returns the form on disk of e's payload.
+func encode(e run.Event) (typ string, version int, data []byte, err error) {
 	k := kindOf()[reflect.TypeOf(e.Payload)]
 	if k == nil {
 		return "", 0, nil, fmt.Errorf("encode event: %T has no name on disk", e.Payload)
@@ -122,7 +122,7 @@ func Encode(e run.Event) (typ string, version int, data []byte, err error) {
 	return k.name, k.version, data, nil
 }
 
-// Decode is the inverse of [Encode]. An event of an unknown type or a newer version
+// Decode is the inverse of [encode]. An event of an unknown type or a newer version
 // is an [*UnreadableError] without its run; data that is not what its type says is
 // [ErrCorrupt].
 func Decode(seq int64, at time.Time, typ string, version int, data []byte) (run.Event, error) {

@@ -88,7 +88,7 @@ func plain(n int) string { return fmt.Sprintf("text %d <&> é\u2028\n\"", n) }
 // roundTrip encodes and decodes e.
 func roundTrip(t *testing.T, e run.Event) run.Event {
 	t.Helper()
-	typ, version, data, err := Encode(e)
+	typ, version, data, err := encode(e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestTheNamesAndVersionsOnDisk(t *testing.T) {
 		resumed/1 told/1 submitted/1 interrupted/1 compacted/1 synthesized/1 turn_ended/1`)
 	var got []string
 	for _, e := range samples(plain) {
-		name, version, _, err := Encode(e)
+		name, version, _, err := encode(e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +245,7 @@ func TestDataThatIsNotItsTypesIsCorrupt(t *testing.T) {
 func TestWhatCannotBeWrittenIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, payload := range map[string]run.Payload{"no payload": nil, "a cost that is not a number": run.Replied{Usage: run.Usage{Cost: math.NaN()}}} {
-		if _, _, _, err := Encode(run.Event{Payload: payload}); err == nil {
+		if _, _, _, err := encode(run.Event{Payload: payload}); err == nil {
 			t.Errorf("%s was encoded", name)
 		}
 	}
@@ -274,7 +274,7 @@ func TestTheCurrentLogHasEveryType(t *testing.T) {
 	events := samples(func(n int) string { return fmt.Sprint("text ", n) })
 	events = append(events, run.Event{Seq: int64(len(events)) + 1, At: testTime, Payload: run.Withdrawn{ID: "not UTF-8: \xc3 \xff"}})
 	for _, e := range events {
-		typ, version, data, err := Encode(e)
+		typ, version, data, err := encode(e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -312,7 +312,7 @@ func TestOldLogsLoadForEver(t *testing.T) {
 				t.Errorf("%s: %v", path, err)
 				continue
 			}
-			typ, version, data, err := Encode(e)
+			typ, version, data, err := encode(e)
 			if err != nil || typ != l.Type {
 				t.Errorf("%s: %s is encoded as %s: %v", path, l.Type, typ, err)
 			}

@@ -123,7 +123,7 @@ func readFiles(dir string) (content [2]string, err error) {
 }
 
 func printStore(dir string) error {
-	s, err := Open(dir, Options{ReadOnly: true})
+	s, err := openFile(dir, Options{ReadOnly: true})
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func printStore(dir string) error {
 
 func TestAStoreIsReadOnAReadOnlyAndOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	full := func(t *testing.T) *SQLite {
+	full := func(t *testing.T) *fileStore {
 		s := withRun(t, Options{})
 		if err := s.Put(t.Context(), "r", Row{Key: "a", Kind: "say"}); err != nil {
 			t.Fatal(err)
@@ -174,7 +174,7 @@ func TestAStoreIsReadOnAReadOnlyAndOnAFullDisk(t *testing.T) {
 		"a store that another process writes to": {func(t *testing.T) string { return full(t).dir }, "r: 5 events, 1 rows\n"},
 		"a store of a process that was killed": {func(t *testing.T) string {
 			dir := t.TempDir()
-			s, err := Open(dir, Options{})
+			s, err := openFile(dir, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +197,7 @@ func TestAStoreIsReadOnAReadOnlyAndOnAFullDisk(t *testing.T) {
 				dir := c.make(t)
 				want := c.want
 				if want == "" { // as it can be read on an ordinary disk
-					s := openTest(t, backup(t, &SQLite{dir: dir}), Options{})
+					s := openTest(t, backup(t, &fileStore{dir: dir}), Options{})
 					want = fmt.Sprintf("r: %d events, 0 rows\n", len(load(t, s, "r")))
 				}
 				if d := cmp.Diff(want, inNamespace(t, disk, childDirEnv+"="+dir)); d != "" {
@@ -358,7 +358,7 @@ func TestAReaderChangesNothing(t *testing.T) {
 
 // appendToABrokenDisk appends when every write to the -wal file fails.
 func appendToABrokenDisk(dir string) error {
-	s, err := Open(dir, Options{})
+	s, err := openFile(dir, Options{})
 	if err != nil {
 		return err
 	}

@@ -64,22 +64,22 @@ func TestAFullDiskIsSaidAndPasses(t *testing.T) {
 
 func TestADatabaseThatIsDeletedOrReplacedStopsTheRun(t *testing.T) {
 	t.Parallel()
-	replace := func(s *SQLite, suffix string) error { // with a copy, as a backup that is put back
+	replace := func(s *fileStore, suffix string) error { // with a copy, as a backup that is put back
 		content, err := os.ReadFile(s.path + suffix)
 		return errors.Join(err, os.Remove(s.path+suffix), os.WriteFile(s.path+suffix, content, 0o600))
 	}
 	for name, c := range map[string]struct {
-		damage func(s *SQLite) error
+		damage func(s *fileStore) error
 		named  string
 	}{
-		"the folder is deleted":     {func(s *SQLite) error { return os.RemoveAll(s.dir) }, ""},
-		"the folder is moved":       {func(s *SQLite) error { return os.Rename(s.dir, s.dir+".old") }, ""},
-		"the database is deleted":   {func(s *SQLite) error { return os.Remove(s.path) }, ""},
-		"the database is replaced":  {func(s *SQLite) error { return replace(s, "") }, ""},
-		"the -wal file is deleted":  {func(s *SQLite) error { return os.Remove(s.path + "-wal") }, "-wal"},
-		"the -wal file is replaced": {func(s *SQLite) error { return replace(s, "-wal") }, "-wal"},
-		"the -shm file is deleted":  {func(s *SQLite) error { return os.Remove(s.path + "-shm") }, "-shm"},
-		"another pawl has begun anew": {func(s *SQLite) error {
+		"the folder is deleted":     {func(s *fileStore) error { return os.RemoveAll(s.dir) }, ""},
+		"the folder is moved":       {func(s *fileStore) error { return os.Rename(s.dir, s.dir+".old") }, ""},
+		"the database is deleted":   {func(s *fileStore) error { return os.Remove(s.path) }, ""},
+		"the database is replaced":  {func(s *fileStore) error { return replace(s, "") }, ""},
+		"the -wal file is deleted":  {func(s *fileStore) error { return os.Remove(s.path + "-wal") }, "-wal"},
+		"the -wal file is replaced": {func(s *fileStore) error { return replace(s, "-wal") }, "-wal"},
+		"the -shm file is deleted":  {func(s *fileStore) error { return os.Remove(s.path + "-shm") }, "-shm"},
+		"another pawl has begun anew": {func(s *fileStore) error {
 			err := os.RemoveAll(s.dir)
 			other, oerr := Open(s.dir, Options{})
 			if oerr == nil {
@@ -90,7 +90,7 @@ func TestADatabaseThatIsDeletedOrReplacedStopsTheRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := Open(filepath.Join(t.TempDir(), "state"), Options{})
+			s, err := openFile(filepath.Join(t.TempDir(), "state"), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,7 +8,7 @@ import (
 
 // checkFileSystem refuses a folder on a network file system, where locks and shared memory
 // may not work: two processes could then damage the log.
-func (s *SQLite) checkFileSystem() error {
+func (s *fileStore) checkFileSystem() error {
 	look := s.opt.fileSystem
 	if look == nil {
 		look = fileSystem

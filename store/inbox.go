@@ -14,7 +14,7 @@ import (
 var ErrNoKey = errors.New("an inbox row needs a key")
 
 // Put implements [Store].
-func (s *SQLite) Put(ctx context.Context, id run.ID, row Row) error {
+func (s *fileStore) Put(ctx context.Context, id run.ID, row Row) error {
 	if err := s.check(ctx, id); err != nil {
 		return err
 	}

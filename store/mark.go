@@ -126,7 +126,7 @@ func clearMark(dir string, id run.ID) {
 }
 
 // marked returns the runs that have a lock file.
-func (s *SQLite) marked() (ids []run.ID, err error) {
+func (s *fileStore) marked() (ids []run.ID, err error) {
 	path := filepath.Join(s.dir, "locks")
 	dir, err := inside.OpenFile(s.dir, path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -145,7 +145,7 @@ func (s *SQLite) marked() (ids []run.ID, err error) {
 }
 
 // lost returns the runs that have a mark and are not in the database.
-func (s *SQLite) lost(ctx context.Context) (lost []*head, err error) {
+func (s *fileStore) lost(ctx context.Context) (lost []*head, err error) {
 	marked, err := s.marked()
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 
 // backup copies a store's files as they are now, but for the -shm file, which SQLite
 // makes anew: as a machine leaves them that has lost its power.
-func backup(t *testing.T, s *SQLite) (dir string) {
+func backup(t *testing.T, s *fileStore) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
@@ -39,7 +39,7 @@ func backup(t *testing.T, s *SQLite) (dir string) {
 }
 
 // listed returns what Runs says: the ids in its order, those that are lost in brackets.
-func listed(t *testing.T, s *SQLite, limit int) (ids string) {
+func listed(t *testing.T, s *fileStore, limit int) (ids string) {
 	t.Helper()
 	all, err := s.Runs(t.Context(), limit)
 	if err != nil {
@@ -290,7 +290,7 @@ func TestALogThatWasWrittenAnewDoesNotHaveItsMark(t *testing.T) {
 	}
 }
 
-func load(t *testing.T, s *SQLite, id run.ID) (events []run.Event) {
+func load(t *testing.T, s *fileStore, id run.ID) (events []run.Event) {
 	t.Helper()
 	for e, err := range s.Events(t.Context(), id, 0) {
 		if errors.Is(err, ErrNotFound) {

@@ -197,10 +197,8 @@ func (s *Tables) records(ctx context.Context, h head) iter.Seq2[Record, error] {
 	}
 }
 
-// Import adds runs with the events that they have in another store, and a task unless it is nil, in one transaction: all of it
-// is durable when it returns nil, and none of it is written after an error. The caller owns the runs. The error is
-// ErrConflict if one of them is there.
-func (s *SQLite) Import(ctx context.Context, runs []Moved, t *TaskAppend) error {
+// Import implements [Database].
+func (s *fileStore) Import(ctx context.Context, runs []Moved, t *TaskAppend) error {
 	if err := s.check(ctx, anyRun); err != nil {
 		return err
 	}

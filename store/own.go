@@ -29,7 +29,7 @@ type Owner struct {
 // A lock file is removed with its run and not when the run is released. It is removed while
 // it is locked: a process that has opened it before, and locks it after, finds that it is
 // not the file at its path any more and tries again.
-func (s *SQLite) Own(ctx context.Context, id run.ID, socket string) (Lease, error) {
+func (s *fileStore) Own(ctx context.Context, id run.ID, socket string) (Lease, error) {
 	if err := s.check(ctx, id); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (s *SQLite) Own(ctx context.Context, id run.ID, socket string) (Lease, erro
 	return l, nil
 }
 
-func (s *SQLite) own(id run.ID, socket string) (*lease, error) {
+func (s *fileStore) own(id run.ID, socket string) (*lease, error) {
 	if s.writer == nil {
 		return nil, ErrForReading
 	}
@@ -84,7 +84,7 @@ func isAt(file *os.File, path string) bool {
 }
 
 // Owner implements [Store]. It takes no lock, so it cannot make a concurrent Own fail.
-func (s *SQLite) Owner(ctx context.Context, id run.ID) (Owner, bool, error) {
+func (s *fileStore) Owner(ctx context.Context, id run.ID) (Owner, bool, error) {
 	if err := s.check(ctx, id); err != nil {
 		return Owner{}, false, err
 	}

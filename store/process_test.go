@@ -84,7 +84,7 @@ func ownUntilKilled(dir string) error {
 // holdWriteLock keeps the others from writing, as a process that is stopped at the
 // wrong moment.
 func holdWriteLock(dir string) error {
-	s, err := Open(dir, Options{})
+	s, err := openFile(dir, Options{})
 	if err != nil {
 		return err
 	}

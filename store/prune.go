@@ -65,7 +65,7 @@ func (s *Tables) forks(ctx context.Context, id run.ID) ([]run.ID, error) {
 }
 
 // Owned returns the runs that have an owner now.
-func (s *SQLite) Owned(ctx context.Context) (owned []run.ID, err error) {
+func (s *fileStore) Owned(ctx context.Context) (owned []run.ID, err error) {
 	if err := s.check(ctx, anyRun); err != nil {
 		return nil, err
 	}

@@ -25,9 +25,9 @@ var ErrForReading = errors.New("the store was opened for reading only")
 // file and, in the -shm file, its index: SQLite shares both. Without the -shm file, or if
 // it cannot be used, no process of this machine has the database open: the index is made
 // in memory, for which SQLite must be in exclusive mode and takes no locks. Without a
-// -wal file there is no index, and the database is opened as immutable; [SQLite.db] opens
+// -wal file there is no index, and the database is opened as immutable; [fileStore.db] opens
 // it again when that is over.
-func (s *SQLite) openForReading() error {
+func (s *fileStore) openForReading() error {
 	info, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
 		return cmp.Or(s.checkLost(), ErrNoRuns)
@@ -53,7 +53,7 @@ type readDB struct {
 	frozen  fs.FileInfo // of the database, if it was opened as immutable
 }
 
-func (s *SQLite) tryReading() (r readDB, err error) {
+func (s *fileStore) tryReading() (r readDB, err error) {
 	frozen, err := os.Stat(s.path)
 	if err != nil {
 		return r, err
@@ -91,7 +91,7 @@ func hasContent(path string) bool {
 }
 
 // read opens the database with the parameters and reads its version and id.
-func (s *SQLite) read(params url.Values) (r readDB, err error) {
+func (s *fileStore) read(params url.Values) (r readDB, err error) {
 	// Not cache_size, which reads the database before locking_mode is set. A process that is
 	// stopped while it has the database for itself, as for a moment in Close, is not
 	// waited for any longer.
@@ -109,7 +109,7 @@ func (s *SQLite) read(params url.Values) (r readDB, err error) {
 
 // checkLost returns an error if there is no database, or an empty one, where runs have been:
 // their events were there, and a new database would hide that they are gone.
-func (s *SQLite) checkLost() error {
+func (s *fileStore) checkLost() error {
 	if hasContent(s.path) {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (s *SQLite) checkLost() error {
 // db returns the database for reading. One that was opened as immutable is opened again
 // when it has changed, or a process has begun to write to it: as immutable, SQLite would
 // not see what is written, and what is being moved into the database could look damaged.
-func (s *SQLite) db() *sql.DB {
+func (s *fileStore) db() *sql.DB {
 	s.reopening.Lock()
 	defer s.reopening.Unlock()
 	if s.frozen == nil {
@@ -155,7 +155,7 @@ func (s *SQLite) db() *sql.DB {
 }
 
 // lockedError returns who has the database for itself, as far as it is known.
-func (s *SQLite) lockedError() error {
+func (s *fileStore) lockedError() error {
 	locked := &LockedError{Path: s.path}
 	f, err := openLockFile(filepath.Join(s.dir, "write.lock"), os.O_RDONLY)
 	if err != nil {

@@ -41,17 +41,8 @@ func joinIDs(ids []run.ID) string {
 	return strings.Join(names, ", ")
 }
 
-// Remove deletes a run and the runs below it: logs, inboxes, summaries and lock files. It
-// returns the runs that were removed, the given one first. When it returns without an
-// error, this is durable; the room in the database is used for other runs until
-// [SQLite.Compact] gives it back.
-//
-// The run may be unfinished, but must not be in use: if one of the runs has an owner, the
-// error is an [*OwnedError] that names the run; for a run that has forks, or a parent, it
-// is a [*NeededError]; if there is no such run, ErrNotFound. After these nothing was
-// removed. A process that is killed while it removes a run has removed all of it or none;
-// it may leave lock files, which [SQLite.Tidy] removes.
-func (s *SQLite) Remove(ctx context.Context, id run.ID) (removed []run.ID, err error) {
+// Remove implements [Database].
+func (s *fileStore) Remove(ctx context.Context, id run.ID) (removed []run.ID, err error) {
 	removed, err = s.remove(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("remove run %s: %w", id, err)
@@ -59,7 +50,7 @@ func (s *SQLite) Remove(ctx context.Context, id run.ID) (removed []run.ID, err e
 	return removed, nil
 }
 
-func (s *SQLite) remove(ctx context.Context, id run.ID) (removed []run.ID, err error) {
+func (s *fileStore) remove(ctx context.Context, id run.ID) (removed []run.ID, err error) {
 	if s.writer == nil {
 		return nil, ErrForReading
 	}

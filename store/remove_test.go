@@ -17,7 +17,7 @@ import (
 
 // family appends a run that has ended, with its parent or the run it was forked from, at a
 // time.
-func family(t *testing.T, s *SQLite, c run.Created, at time.Time, end run.End) {
+func family(t *testing.T, s *fileStore, c run.Created, at time.Time, end run.End) {
 	t.Helper()
 	events := []run.Event{
 		{At: at, Payload: c},
@@ -32,7 +32,7 @@ func family(t *testing.T, s *SQLite, c run.Created, at time.Time, end run.End) {
 }
 
 // left returns what there is of runs: in the tables, and lock files.
-func left(t *testing.T, s *SQLite) map[string][]run.ID {
+func left(t *testing.T, s *fileStore) map[string][]run.ID {
 	t.Helper()
 	all := map[string][]run.ID{}
 	for what, query := range map[string]string{
@@ -53,7 +53,7 @@ func left(t *testing.T, s *SQLite) map[string][]run.ID {
 	return all
 }
 
-func wantLeft(t *testing.T, what string, s *SQLite, ids ...run.ID) {
+func wantLeft(t *testing.T, what string, s *fileStore, ids ...run.ID) {
 	t.Helper()
 	for part, got := range left(t, s) {
 		if part == "inbox" {

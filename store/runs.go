@@ -27,7 +27,7 @@ func (s *Tables) lookup(ctx context.Context, id run.ID) (head, error) {
 
 // head reads the head of a run and compares it with its mark. With an error the head
 // has the mark only.
-func (s *SQLite) head(id run.ID) (head, error) {
+func (s *fileStore) head(id run.ID) (head, error) {
 	m, marked := markAt(lockPath(s.dir, id), s.id)
 	h, err := s.row(id)
 	switch {
@@ -46,7 +46,7 @@ func (s *SQLite) head(id run.ID) (head, error) {
 const anyRun run.ID = "any"
 
 // Runs implements [Store].
-func (s *SQLite) Runs(ctx context.Context, limit int) ([]Summary, error) {
+func (s *fileStore) Runs(ctx context.Context, limit int) ([]Summary, error) {
 	if err := s.check(ctx, anyRun); err != nil {
 		return nil, err
 	}

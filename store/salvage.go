@@ -35,7 +35,7 @@ const recoverPattern = "recover-*"
 // database, put in the place of the old one, it is read but not continued.
 //
 // The old database is copied first and not changed. No store in dir may be open in
-// this process (see the trap at [SQLite]); other processes are kept from writing.
+// this process (see the trap at [fileStore]); other processes are kept from writing.
 func Salvage(ctx context.Context, dir, out string, opt Options) ([]Salvaged, error) {
 	if _, err := os.Lstat(out); err == nil {
 		return nil, fmt.Errorf("salvage: %w", &os.PathError{Op: "create", Path: out, Err: fs.ErrExist})
@@ -50,13 +50,13 @@ func Salvage(ctx context.Context, dir, out string, opt Options) ([]Salvaged, err
 	if err := copyDatabase(dir, copied, openPatience*opt.patience); err != nil {
 		return nil, err
 	}
-	made, err := Open(filepath.Join(temp, "new"), opt)
+	made, err := openFile(filepath.Join(temp, "new"), opt)
 	if err != nil {
 		return nil, err
 	}
 	defer made.Close()
 	opt.ReadOnly = true
-	old, err := Open(copied, opt)
+	old, err := openFile(copied, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func Salvage(ctx context.Context, dir, out string, opt Options) ([]Salvaged, err
 }
 
 // salvageTasks copies what can be read of the old store's tasks, table by table.
-func (s *SQLite) salvageTasks(old *SQLite) {
+func (s *fileStore) salvageTasks(old *fileStore) {
 	for _, table := range []string{"tasks", "task_events", "task_labels", "task_runs", "submissions"} {
 		// Without an index: a damaged page of one does not lose the rows.
 		_ = s.exec(`INSERT OR IGNORE INTO main.` + table + ` SELECT * FROM old.` + table + ` NOT INDEXED`)
@@ -100,7 +100,7 @@ func (s *SQLite) salvageTasks(old *SQLite) {
 }
 
 // sealTasks makes the histories that begin with the key of another state folder, and are whole, ones of this store.
-func (s *SQLite) sealTasks(ctx context.Context) error {
+func (s *fileStore) sealTasks(ctx context.Context) error {
 	rows, _, err := s.Tasks(ctx, TaskQuery{})
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (s *SQLite) sealTasks(ctx context.Context) error {
 	return nil
 }
 
-func (s *SQLite) exec(query string, args ...any) error {
+func (s *fileStore) exec(query string, args ...any) error {
 	_, err := s.writer.conn.ExecContext(background, query, args...)
 	return s.fault(err)
 }
@@ -178,7 +178,7 @@ func copyDatabase(dir, to string, patience time.Duration) error {
 // findRuns returns the runs that are named anywhere, because each of the places may be
 // damaged, in the order of their use. Of a run whose row cannot be read it returns no
 // more than the id and the mark.
-func (s *SQLite) findRuns() ([]head, error) {
+func (s *fileStore) findRuns() ([]head, error) {
 	ids, err := s.marked()
 	if err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (s *SQLite) findRuns() ([]head, error) {
 }
 
 // salvage copies a run of the old store, as the n-th.
-func (s *SQLite) salvage(ctx context.Context, old *SQLite, h head, n int64) (Salvaged, error) {
+func (s *fileStore) salvage(ctx context.Context, old *fileStore, h head, n int64) (Salvaged, error) {
 	made := head{Summary: Summary{ID: h.ID, Root: h.Root}, writer: h.writer}
 	all := h
 	all.Damage = ChangedSummary // all events there are, whatever the head says

@@ -55,7 +55,7 @@ func manyRuns(t *testing.T) (dir string, ids []run.ID) {
 }
 
 // salvaged salvages the store in dir and puts the new database in the place of the old.
-func salvaged(t *testing.T, dir string) (*SQLite, map[run.ID]Salvaged) {
+func salvaged(t *testing.T, dir string) (*fileStore, map[run.ID]Salvaged) {
 	t.Helper()
 	out := filepath.Join(dir, "recovered.db")
 	all, err := Salvage(t.Context(), dir, out, Options{})
@@ -80,7 +80,7 @@ func salvaged(t *testing.T, dir string) (*SQLite, map[run.ID]Salvaged) {
 func TestAStoreThatIsIntactIsSavedAsItIs(t *testing.T) {
 	t.Parallel()
 	dir, ids := manyRuns(t)
-	was := openTest(t, backup(t, &SQLite{dir: dir}), Options{})
+	was := openTest(t, backup(t, &fileStore{dir: dir}), Options{})
 	s, report := salvaged(t, dir)
 	for _, id := range ids {
 		if d := cmp.Diff(Salvaged{Run: id, Title: "task " + string(id[1:]), Kept: 23, Written: 23}, report[id]); d != "" {
@@ -116,7 +116,7 @@ func TestAStoreThatIsIntactIsSavedAsItIs(t *testing.T) {
 func TestOneDamagedPageCostsTheRunsThatAreOnIt(t *testing.T) {
 	t.Parallel()
 	dir, ids := manyRuns(t)
-	was := openTest(t, backup(t, &SQLite{dir: dir}), Options{})
+	was := openTest(t, backup(t, &fileStore{dir: dir}), Options{})
 	events := map[run.ID][]run.Event{}
 	for _, id := range ids {
 		events[id] = load(t, was, id)
@@ -127,7 +127,7 @@ func TestOneDamagedPageCostsTheRunsThatAreOnIt(t *testing.T) {
 	}
 	const page = 4096
 	for n := 1; n < len(content)/page; n++ {
-		damaged := backup(t, &SQLite{dir: dir})
+		damaged := backup(t, &fileStore{dir: dir})
 		broken := append([]byte{}, content...)
 		copy(broken[n*page:(n+1)*page], strings.Repeat("garbage!", page/8))
 		if err := os.WriteFile(filepath.Join(damaged, "pawl.db"), broken, 0o600); err != nil {
@@ -186,7 +186,7 @@ func TestOneDamagedEventCostsWhatIsAfterIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copied := backup(t, &SQLite{dir: dir})
+	copied := backup(t, &fileStore{dir: dir})
 	if _, err := Salvage(t.Context(), dir, filepath.Join(dir, "recovered.db"), Options{}); err != nil {
 		t.Fatal(err)
 	}

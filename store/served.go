@@ -30,7 +30,7 @@ func (s *Tables) Served(ctx context.Context) (map[run.ID]string, error) {
 }
 
 // SetServed implements [Database].
-func (s *SQLite) SetServed(ctx context.Context, id run.ID, host string) error {
+func (s *fileStore) SetServed(ctx context.Context, id run.ID, host string) error {
 	if err := s.check(ctx, id); err != nil {
 		return err
 	}

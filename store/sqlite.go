@@ -32,7 +32,7 @@ type Options struct {
 	// can write the database.
 	Key []byte
 	// ReadOnly opens an existing database for reading, also on a read-only or full file
-	// system: see [SQLite.openForReading]. Nothing is created, locked or migrated, and
+	// system: see [fileStore.openForReading]. Nothing is created, locked or migrated, and
 	// methods that write return an error. Without a database the error is [ErrNoRuns].
 	ReadOnly bool
 
@@ -47,17 +47,17 @@ type Options struct {
 	fileSystem func(dir string) (name string, network bool, err error)
 }
 
-// SQLite is the [Store] of one machine.
+// A fileStore is the [Database] of one machine, in SQLite.
 //
 // Writers of all processes take turns by a file lock, because SQLite's own way of
 // waiting sleeps: with 8 writers on one file the slowest of 100 appends took 34 to
 // 54 ms (measured, November 2026). Inside this process concurrent writes are put
-// into one transaction (see [SQLite.write]), so they share one sync of the disk.
+// into one transaction (see [fileStore.write]), so they share one sync of the disk.
 //
 // Nothing else in this process may open and close pawl.db while a store is open: the
 // locks of SQLite are POSIX locks, and closing any descriptor of the file releases them.
 // Copy the database with VACUUM INTO.
-type SQLite struct {
+type fileStore struct {
 	Tables
 	dir  string
 	path string // of the database file
@@ -67,7 +67,7 @@ type SQLite struct {
 	writer    *writer     // nil if the store was opened for reading
 	reader    *sql.DB     // connections for reading, opened when needed; see db
 	frozen    fs.FileInfo // of the database, if it was opened as immutable
-	replaced  []*sql.DB   // readers that were opened again since; see [SQLite.db]
+	replaced  []*sql.DB   // readers that were opened again since; see [fileStore.db]
 	reopening sync.Mutex  // held while reader and frozen are replaced
 
 	// turn is held while writer is used; Close keeps it.
@@ -80,12 +80,21 @@ type SQLite struct {
 	queue []*job // writes that are in no transaction yet
 }
 
-var _ Database = (*SQLite)(nil)
+var _ Database = (*fileStore)(nil)
 
 // Open opens the store in dir, the workspace's state folder. It creates the folder (0700)
 // and the database (0600) if they do not exist, and migrates an older database; for one
 // of a newer pawl the error is [ErrNewer].
-func Open(dir string, opt Options) (*SQLite, error) {
+func Open(dir string, opt Options) (Database, error) {
+	s, err := openFile(dir, opt)
+	if err != nil {
+		return nil, err // not a nil *fileStore
+	}
+	return s, nil
+}
+
+// openFile is [Open] for this package.
+func openFile(dir string, opt Options) (*fileStore, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
@@ -93,7 +102,7 @@ func Open(dir string, opt Options) (*SQLite, error) {
 	if opt.patience == 0 {
 		opt.patience = defaultPatience
 	}
-	s := &SQLite{
+	s := &fileStore{
 		dir: dir, path: filepath.Join(dir, File), opt: opt,
 		turn: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
@@ -109,7 +118,7 @@ func Open(dir string, opt Options) (*SQLite, error) {
 	return s, nil
 }
 
-func (s *SQLite) open() error {
+func (s *fileStore) open() error {
 	if err := makeDir(s.dir); err != nil {
 		return fileError(s.dir, err)
 	}
@@ -161,7 +170,7 @@ const openPatience = 10
 
 // prepare initializes a new database. It takes the lock only for
 // these, so that a stopped process that holds it does not block opening the store.
-func (s *SQLite) prepare() error {
+func (s *fileStore) prepare() error {
 	if ready, err := s.writer.ready(); err != nil {
 		return err
 	} else if ready {
@@ -200,7 +209,7 @@ func makeDir(dir string) error {
 }
 
 // createPrivate creates an empty database file that only this user can read; SQLite gives
-// its -wal and -shm files the same mode. An existing file is not opened: see [SQLite].
+// its -wal and -shm files the same mode. An existing file is not opened: see [fileStore].
 func createPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {
@@ -235,9 +244,9 @@ func openDB(path string, params url.Values) (*sql.DB, error) {
 
 // Close waits for the current transaction and closes the database. Writes that wait for
 // their turn return ErrClosed.
-func (s *SQLite) Close() error { return s.close() }
+func (s *fileStore) Close() error { return s.close() }
 
-func (s *SQLite) shut() error {
+func (s *fileStore) shut() error {
 	close(s.closed)
 	s.turn <- struct{}{}
 	s.reopening.Lock()
@@ -253,7 +262,7 @@ func (s *SQLite) shut() error {
 }
 
 // check returns an error if a method must not run; every method begins with it.
-func (s *SQLite) check(ctx context.Context, id run.ID) error {
+func (s *fileStore) check(ctx context.Context, id run.ID) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -266,7 +275,7 @@ func (s *SQLite) check(ctx context.Context, id run.ID) error {
 }
 
 // fault returns an error of the database as a [*FileError] or [*LockedError] if it is one.
-func (s *SQLite) fault(err error) error {
+func (s *fileStore) fault(err error) error {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == sqlite3.SQLITE_BUSY && s.writer == nil {
 		return s.lockedError()
 	}

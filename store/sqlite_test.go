@@ -8,7 +8,7 @@ import (
 )
 
 // open opens the store in dir until the test ends.
-func open(t testing.TB, dir string) *store.SQLite {
+func open(t testing.TB, dir string) store.Database {
 	t.Helper()
 	st, err := store.Open(dir, store.Options{Version: "0.1.0"})
 	if err != nil {

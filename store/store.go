@@ -6,7 +6,7 @@
 //
 // The store does not interpret events: that is package run.
 //
-// [SQLite] is the store of one machine: a folder with one database file. The store of many is
+// [Open] opens the store of one machine: a folder with one database file, in SQLite. The store of many is
 // in package postgres.
 //
 //	pawl.db             events, summaries, inboxes, submissions (with its -wal and -shm files)
@@ -20,7 +20,7 @@
 // ([ChainError]). With a key ([Options].Key) only its owner can compute all of this again, so a log from elsewhere is
 // read and not continued; without one, such a change is not detected.
 //
-// A run can be removed as a whole ([SQLite.Remove], [SQLite.Prune]); its events are never
+// A run can be removed as a whole ([Database].Remove, [Database].Prune); its events are never
 // removed singly. A store that is opened for reading ([Options].ReadOnly) creates and locks
 // nothing.
 //
@@ -125,12 +125,24 @@ type Database interface {
 	Prune(ctx context.Context, olderThan time.Duration, now time.Time, dry bool) (removed []run.ID, err error)
 	UsageOf(ctx context.Context, ids ...run.ID) (Usage, error)
 	TaskCounts(ctx context.Context) (map[string]int, error)
-	// Remove deletes a run and the runs below it; see [SQLite.Remove].
+	// Remove deletes a run and the runs below it: logs, inboxes, summaries and lock files. It
+	// returns the runs that were removed, the given one first. When it returns without an
+	// error, this is durable; the room in the database is used for other runs until
+	// Compact gives it back.
+	//
+	// The run may be unfinished, but must not be in use: if one of the runs has an owner, the
+	// error is an [*OwnedError] that names the run; for a run that has forks, or a parent, it
+	// is a [*NeededError]; if there is no such run, ErrNotFound. After these nothing was
+	// removed. A process that is killed while it removes a run has removed all of it or none;
+	// it may leave lock files, which Tidy removes.
 	Remove(ctx context.Context, id run.ID) (removed []run.ID, err error)
-	// End, Unit and Import move runs and tasks from one store to another: see [Tables.Unit] and [SQLite.Import].
+	// End, TaskRuns and Unit are those of [Tables]: what is moved to another store.
 	End(ctx context.Context, id run.ID) (seq int64, hash []byte, err error)
 	TaskRuns(ctx context.Context, id string) ([]run.ID, error)
 	Unit(ctx context.Context, task string, roots ...run.ID) (Unit, error)
+	// Import adds runs with the events that they have in another store, and a task unless it is nil, in one transaction: all of it
+	// is durable when it returns nil, and none of it is written after an error. The caller owns the runs. The error is
+	// ErrConflict if one of them is there.
 	Import(ctx context.Context, runs []Moved, t *TaskAppend) error
 	// SetServed notes that a server of a machine drives a run, so that the next one continues it when that has died;
 	// host "": none has to. The run may be one that has no event yet. Served returns those runs with their machines.

@@ -20,23 +20,26 @@ import (
 // An act is a use of the store.
 type act struct {
 	name string
-	do   func(ctx context.Context, s *SQLite) (found any, err error)
+	do   func(ctx context.Context, s *fileStore) (found any, err error)
 }
 
 // acts are uses of a store that [withTask] has made, those that only look first.
 var acts = []act{
-	{"Run", func(ctx context.Context, s *SQLite) (any, error) { sum, err := s.Run(ctx, "r"); return sum.Seq, err }},
-	{"Runs", func(ctx context.Context, s *SQLite) (any, error) { all, err := s.Runs(ctx, 0); return len(all), err }},
-	{"Children", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Run", func(ctx context.Context, s *fileStore) (any, error) { sum, err := s.Run(ctx, "r"); return sum.Seq, err }},
+	{"Runs", func(ctx context.Context, s *fileStore) (any, error) { all, err := s.Runs(ctx, 0); return len(all), err }},
+	{"Children", func(ctx context.Context, s *fileStore) (any, error) {
 		all, err := s.Children(ctx, "r")
 		return len(all), err
 	}},
-	{"Conversation", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Conversation", func(ctx context.Context, s *fileStore) (any, error) {
 		all, err := s.Conversation(ctx, "r")
 		return len(all), err
 	}},
-	{"Said", func(ctx context.Context, s *SQLite) (any, error) { all, err := s.Said(ctx, "r"); return len(all), err }},
-	{"Events", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Said", func(ctx context.Context, s *fileStore) (any, error) {
+		all, err := s.Said(ctx, "r")
+		return len(all), err
+	}},
+	{"Events", func(ctx context.Context, s *fileStore) (any, error) {
 		n := 0
 		for _, err := range s.Events(ctx, "r", 0) {
 			if err != nil {
@@ -46,44 +49,47 @@ var acts = []act{
 		}
 		return n, nil
 	}},
-	{"Verify", func(ctx context.Context, s *SQLite) (any, error) { return "", s.Verify(ctx, "r") }},
-	{"Owner", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Verify", func(ctx context.Context, s *fileStore) (any, error) { return "", s.Verify(ctx, "r") }},
+	{"Owner", func(ctx context.Context, s *fileStore) (any, error) {
 		_, owned, err := s.Owner(ctx, "r")
 		return owned, err
 	}},
-	{"Owned", func(ctx context.Context, s *SQLite) (any, error) { all, err := s.Owned(ctx); return len(all), err }},
-	{"Live", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Owned", func(ctx context.Context, s *fileStore) (any, error) { all, err := s.Owned(ctx); return len(all), err }},
+	{"Live", func(ctx context.Context, s *fileStore) (any, error) {
 		exists, live, err := s.Live(ctx, "r")
 		return fmt.Sprint(exists, live), err
 	}},
-	{"Inbox", func(ctx context.Context, s *SQLite) (any, error) { all, err := s.Inbox(ctx, "r"); return len(all), err }},
-	{"Inboxes", func(ctx context.Context, s *SQLite) (any, error) { all, err := s.Inboxes(ctx); return len(all), err }},
-	{"Answer", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Inbox", func(ctx context.Context, s *fileStore) (any, error) {
+		all, err := s.Inbox(ctx, "r")
+		return len(all), err
+	}},
+	{"Inboxes", func(ctx context.Context, s *fileStore) (any, error) { all, err := s.Inboxes(ctx); return len(all), err }},
+	{"Answer", func(ctx context.Context, s *fileStore) (any, error) {
 		_, taken, err := s.Answer(ctx, "r", "k0")
 		return taken, err
 	}},
-	{"Usage", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Usage", func(ctx context.Context, s *fileStore) (any, error) {
 		u, err := s.Usage(ctx)
 		return fmt.Sprint(u.Log > 0, u.Locks > 0), err
 	}},
-	{"UsageOf", func(ctx context.Context, s *SQLite) (any, error) {
+	{"UsageOf", func(ctx context.Context, s *fileStore) (any, error) {
 		u, err := s.UsageOf(ctx, "r")
 		return err == nil && u.Log > 0, err // before an error a part of it is counted
 	}},
-	{"Task", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Task", func(ctx context.Context, s *fileStore) (any, error) {
 		row, err := s.Task(ctx, "t1")
 		return row.Labels, err
 	}},
-	{"Tasks", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Tasks", func(ctx context.Context, s *fileStore) (any, error) {
 		rows, _, err := s.Tasks(ctx, TaskQuery{})
 		return len(rows), err
 	}},
-	{"Tasks with a label", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Tasks with a label", func(ctx context.Context, s *fileStore) (any, error) {
 		rows, _, err := s.Tasks(ctx, TaskQuery{Label: "l"})
 		return len(rows), err
 	}},
-	{"TaskCounts", func(ctx context.Context, s *SQLite) (any, error) { return s.TaskCounts(ctx) }},
-	{"TaskEvents", func(ctx context.Context, s *SQLite) (any, error) {
+	{"TaskCounts", func(ctx context.Context, s *fileStore) (any, error) { return s.TaskCounts(ctx) }},
+	{"TaskEvents", func(ctx context.Context, s *fileStore) (any, error) {
 		n := 0
 		for _, err := range s.TaskEvents(ctx, "t1", 0) {
 			if err != nil {
@@ -93,90 +99,96 @@ var acts = []act{
 		}
 		return n, nil
 	}},
-	{"TaskFeed", func(ctx context.Context, s *SQLite) (any, error) {
+	{"TaskFeed", func(ctx context.Context, s *fileStore) (any, error) {
 		feed, err := s.TaskFeed(ctx, 0, 10)
 		return len(feed), err
 	}},
-	{"TaskFeedEnd", func(ctx context.Context, s *SQLite) (any, error) { return s.TaskFeedEnd(ctx) }},
-	{"TaskOf", func(ctx context.Context, s *SQLite) (any, error) { return s.TaskOf(ctx, "r") }},
-	{"Submitted", func(ctx context.Context, s *SQLite) (any, error) {
+	{"TaskFeedEnd", func(ctx context.Context, s *fileStore) (any, error) { return s.TaskFeedEnd(ctx) }},
+	{"TaskOf", func(ctx context.Context, s *fileStore) (any, error) { return s.TaskOf(ctx, "r") }},
+	{"Submitted", func(ctx context.Context, s *fileStore) (any, error) {
 		_, ok, err := s.Submitted(ctx, "r", "x", 1)
 		return ok, err
 	}},
-	{"Submitted last", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Submitted last", func(ctx context.Context, s *fileStore) (any, error) {
 		sub, ok, err := s.Submitted(ctx, "r", "x", 0)
 		return fmt.Sprint(ok, sub.Assignment), err
 	}},
-	{"Removable", func(ctx context.Context, s *SQLite) (any, error) { return s.Removable(ctx, "r") }},
-	{"Prune, dry", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Removable", func(ctx context.Context, s *fileStore) (any, error) { return s.Removable(ctx, "r") }},
+	{"Prune, dry", func(ctx context.Context, s *fileStore) (any, error) {
 		return s.Prune(ctx, time.Hour, testTime.Add(24*time.Hour), true)
 	}},
 
-	{"Own", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Own", func(ctx context.Context, s *fileStore) (any, error) {
 		l, err := s.Own(ctx, "other", "")
 		if err != nil {
 			return "", err
 		}
 		return "", l.Release()
 	}},
-	{"Put", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Put", func(ctx context.Context, s *fileStore) (any, error) {
 		return "", s.Put(ctx, "r", Row{Key: "k", Kind: "x", Payload: "{}", At: testTime})
 	}},
-	{"Append", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Append", func(ctx context.Context, s *fileStore) (any, error) {
 		return "", s.Append(ctx, "r", 5, []run.Event{{At: testTime, Payload: run.Synthesized{Text: "five"}}})
 	}},
-	{"Append, takes", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Append, takes", func(ctx context.Context, s *fileStore) (any, error) {
 		return "", s.Append(ctx, "r", 6, []run.Event{{At: testTime, Payload: run.Synthesized{Text: "six"}}}, Taken{ID: 1, Answer: "yes"})
 	}},
-	{"Append, out of order", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Append, out of order", func(ctx context.Context, s *fileStore) (any, error) {
 		return "", s.Append(ctx, "r", 5, []run.Event{{At: testTime, Payload: run.Synthesized{Text: "six"}}})
 	}},
-	{"AppendTask", func(ctx context.Context, s *SQLite) (any, error) {
+	{"AppendTask", func(ctx context.Context, s *fileStore) (any, error) {
 		return "", s.AppendTask(ctx, TaskAppend{Task: "t1", After: 2, Events: []TaskEvent{{At: testTime, Type: "x", Version: 1, Data: "{}"}},
 			Row: TaskRow{Status: "waiting", Run: "r", Labels: []string{"l", "m"}}, Runs: []run.ID{"c"},
 			Check: func(row func(string) (TaskRow, error)) error { _, err := row("t1"); return err }})
 	}},
-	{"AppendTask, out of order", func(ctx context.Context, s *SQLite) (any, error) {
+	{"AppendTask, out of order", func(ctx context.Context, s *fileStore) (any, error) {
 		return "", s.AppendTask(ctx, TaskAppend{Task: "t1", After: 2, Events: []TaskEvent{{At: testTime, Type: "x", Version: 1, Data: "{}"}}})
 	}},
-	{"AppendWithTask", func(ctx context.Context, s *SQLite) (any, error) {
+	{"AppendWithTask", func(ctx context.Context, s *fileStore) (any, error) {
 		return "", s.AppendWithTask(ctx, "r", 7, []run.Event{{At: testTime, Payload: run.Synthesized{Text: "seven"}}}, TaskAppend{Task: "t1", After: 3,
 			Events: []TaskEvent{{At: testTime, Type: "y", Version: 1, Data: "{}"}}, Row: TaskRow{Status: "failed"}, Submission: &Submission{Run: "r", Tool: "x", Assignment: 2, Task: "t1", At: testTime}})
 	}},
-	{"AppendTask, submitted already", func(ctx context.Context, s *SQLite) (any, error) {
+	{"AppendTask, submitted already", func(ctx context.Context, s *fileStore) (any, error) {
 		return "", s.AppendTask(ctx, TaskAppend{Task: "t1", After: 4, Events: []TaskEvent{{At: testTime, Type: "y", Version: 1, Data: "{}"}},
 			Submission: &Submission{Run: "r", Tool: "x", Assignment: 2, At: testTime}})
 	}},
-	{"SetServed", func(ctx context.Context, s *SQLite) (any, error) { return "", s.SetServed(ctx, "r", "here") }},
-	{"Served", func(ctx context.Context, s *SQLite) (any, error) { return s.Served(ctx) }},
-	{"SetServed to none", func(ctx context.Context, s *SQLite) (any, error) { return "", s.SetServed(ctx, "r", "") }},
-	{"SetServed of none", func(ctx context.Context, s *SQLite) (any, error) { return "", s.SetServed(ctx, "none", "here") }},
-	{"Tidy", func(ctx context.Context, s *SQLite) (any, error) {
+	{"SetServed", func(ctx context.Context, s *fileStore) (any, error) { return "", s.SetServed(ctx, "r", "here") }},
+	{"Served", func(ctx context.Context, s *fileStore) (any, error) { return s.Served(ctx) }},
+	{"SetServed to none", func(ctx context.Context, s *fileStore) (any, error) { return "", s.SetServed(ctx, "r", "") }},
+	{"SetServed of none", func(ctx context.Context, s *fileStore) (any, error) { return "", s.SetServed(ctx, "none", "here") }},
+	{"Tidy", func(ctx context.Context, s *fileStore) (any, error) {
 		freed, err := s.Tidy(ctx, 0, time.Now())
 		return freed > 0, err
 	}},
-	{"Compact", func(ctx context.Context, s *SQLite) (any, error) { return "", s.Compact(ctx) }},
-	{"Prune", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Compact", func(ctx context.Context, s *fileStore) (any, error) { return "", s.Compact(ctx) }},
+	{"Prune", func(ctx context.Context, s *fileStore) (any, error) {
 		return s.Prune(ctx, time.Hour, testTime.Add(24*time.Hour), false)
 	}},
-	{"Remove", func(ctx context.Context, s *SQLite) (any, error) { return s.Remove(ctx, "r") }},
-	{"RemoveTask", func(ctx context.Context, s *SQLite) (any, error) { return "", s.RemoveTask(ctx, "t1") }},
-	{"RemoveTask again", func(ctx context.Context, s *SQLite) (any, error) { return "", s.RemoveTask(ctx, "t1") }},
-	{"Run of none", func(ctx context.Context, s *SQLite) (any, error) { sum, err := s.Run(ctx, "none"); return sum.Seq, err }},
-	{"Events of none", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Remove", func(ctx context.Context, s *fileStore) (any, error) { return s.Remove(ctx, "r") }},
+	{"RemoveTask", func(ctx context.Context, s *fileStore) (any, error) { return "", s.RemoveTask(ctx, "t1") }},
+	{"RemoveTask again", func(ctx context.Context, s *fileStore) (any, error) { return "", s.RemoveTask(ctx, "t1") }},
+	{"Run of none", func(ctx context.Context, s *fileStore) (any, error) {
+		sum, err := s.Run(ctx, "none")
+		return sum.Seq, err
+	}},
+	{"Events of none", func(ctx context.Context, s *fileStore) (any, error) {
 		for _, err := range s.Events(ctx, "none", 0) {
 			return "", err
 		}
 		return 0, nil
 	}},
-	{"Task of none", func(ctx context.Context, s *SQLite) (any, error) { row, err := s.Task(ctx, "none"); return row.ID, err }},
-	{"TaskEvents of none", func(ctx context.Context, s *SQLite) (any, error) {
+	{"Task of none", func(ctx context.Context, s *fileStore) (any, error) {
+		row, err := s.Task(ctx, "none")
+		return row.ID, err
+	}},
+	{"TaskEvents of none", func(ctx context.Context, s *fileStore) (any, error) {
 		for _, err := range s.TaskEvents(ctx, "none", 0) {
 			return "", err
 		}
 		return 0, nil
 	}},
-	{"Remove of none", func(ctx context.Context, s *SQLite) (any, error) { return s.Remove(ctx, "none") }},
+	{"Remove of none", func(ctx context.Context, s *fileStore) (any, error) { return s.Remove(ctx, "none") }},
 }
 
 // Each use of a store that is whole, that has lost a table, refuses a change or has a word where a
@@ -188,7 +200,7 @@ func TestWhatALostTableTakesAway(t *testing.T) {
 		tables = append(tables, match[1])
 	}
 	found := map[string]string{}
-	tell := func(ctx context.Context, s *SQLite) string {
+	tell := func(ctx context.Context, s *fileStore) string {
 		var b strings.Builder
 		for _, a := range acts {
 			got, err := a.do(ctx, s)
@@ -204,7 +216,7 @@ func TestWhatALostTableTakesAway(t *testing.T) {
 		}
 		return b.String()
 	}
-	prepared := func() *SQLite {
+	prepared := func() *fileStore {
 		s := withTask(t)
 		if err := s.Put(t.Context(), "r", Row{Key: "k0", Kind: "x", Payload: "{}", At: testTime}); err != nil {
 			t.Fatal(err)

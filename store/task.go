@@ -151,7 +151,7 @@ func checkTaskID(id string) error {
 func TaskLease(id string) run.ID { return run.ID("task-" + id) }
 
 // AppendTask implements [Tasks].
-func (s *SQLite) AppendTask(ctx context.Context, t TaskAppend) error {
+func (s *fileStore) AppendTask(ctx context.Context, t TaskAppend) error {
 	if err := s.check(ctx, anyRun); err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (s *SQLite) AppendTask(ctx context.Context, t TaskAppend) error {
 }
 
 // AppendWithTask implements [Tasks].
-func (s *SQLite) AppendWithTask(ctx context.Context, id run.ID, after int64, events []run.Event, t TaskAppend, taken ...Taken) error {
+func (s *fileStore) AppendWithTask(ctx context.Context, id run.ID, after int64, events []run.Event, t TaskAppend, taken ...Taken) error {
 	if err := checkTaskID(t.Task); err != nil {
 		return err
 	}
@@ -583,7 +583,7 @@ func (s *Tables) Submitted(ctx context.Context, id run.ID, tool string, assignme
 }
 
 // RemoveTask implements [Tasks].
-func (s *SQLite) RemoveTask(ctx context.Context, id string) error {
+func (s *fileStore) RemoveTask(ctx context.Context, id string) error {
 	if err := s.check(ctx, anyRun); err != nil {
 		return err
 	}

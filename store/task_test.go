@@ -10,7 +10,7 @@ import (
 )
 
 // withTask makes a store with a run and a task that has it as its agent.
-func withTask(t *testing.T) *SQLite {
+func withTask(t *testing.T) *fileStore {
 	t.Helper()
 	s := withRun(t, Options{})
 	events := []TaskEvent{{At: testTime, Type: "task_created", Version: 1, Data: "{}"}, {At: testTime, Type: "agent_started", Version: 1, Run: "r", Data: `{"n":1}`}}

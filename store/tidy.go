@@ -14,7 +14,7 @@ import (
 // Tidy removes what killed processes have left and no run needs: lock files without a run,
 // and the folders of a recovery. It removes only what is older than age, and returns how
 // many bytes that has freed.
-func (s *SQLite) Tidy(ctx context.Context, age time.Duration, now time.Time) (freed int64, err error) {
+func (s *fileStore) Tidy(ctx context.Context, age time.Duration, now time.Time) (freed int64, err error) {
 	if s.writer == nil {
 		return 0, ErrForReading
 	}
@@ -54,7 +54,7 @@ func (s *SQLite) Tidy(ctx context.Context, age time.Duration, now time.Time) (fr
 }
 
 // removeLock removes a lock file that is older than age and that no process has locked. It
-// is removed while it is locked: see [SQLite.own].
+// is removed while it is locked: see [fileStore.own].
 func removeLock(path string, age time.Duration, now time.Time) (freed int64, err error) {
 	info, err := os.Lstat(path)
 	if err != nil || now.Sub(info.ModTime()) <= age {

@@ -18,7 +18,7 @@ type Usage struct {
 }
 
 // UsageOf returns what runs occupy: what removing them would free.
-func (s *SQLite) UsageOf(ctx context.Context, ids ...run.ID) (Usage, error) {
+func (s *fileStore) UsageOf(ctx context.Context, ids ...run.ID) (Usage, error) {
 	u, err := s.Tables.UsageOf(ctx, ids...)
 	if err != nil {
 		return u, err
@@ -52,7 +52,7 @@ func (s *Tables) UsageOf(ctx context.Context, ids ...run.ID) (u Usage, err error
 }
 
 // Usage returns what the store occupies.
-func (s *SQLite) Usage(ctx context.Context) (u Usage, err error) {
+func (s *fileStore) Usage(ctx context.Context) (u Usage, err error) {
 	if err := s.check(ctx, anyRun); err != nil {
 		return u, err
 	}
@@ -77,7 +77,7 @@ const compactPages = 2000
 // and write meanwhile; the file becomes shorter when no process reads an older state. It
 // does nothing to a database created by a pawl without Remove: there the room is used for
 // new runs.
-func (s *SQLite) Compact(ctx context.Context) error {
+func (s *fileStore) Compact(ctx context.Context) error {
 	for {
 		var before, after int64
 		err := s.write(ctx, func(w *writer) error {

@@ -34,7 +34,7 @@ func (r rejection) Unwrap() error { return r.error }
 // When ctx is done, the job is removed from the queue unless a transaction has it. If
 // Options.Waiting was called because another process holds the lock, the error is a
 // [*LockedError] that wraps the context's.
-func (s *SQLite) write(ctx context.Context, do func(*writer) error) error {
+func (s *fileStore) write(ctx context.Context, do func(*writer) error) error {
 	if s.writer == nil {
 		return ErrForReading
 	}
@@ -82,7 +82,7 @@ func (s *SQLite) write(ctx context.Context, do func(*writer) error) error {
 }
 
 // whileLocked runs do while no process writes, outside of a transaction.
-func (s *SQLite) whileLocked(ctx context.Context, do func(*writer) error) error {
+func (s *fileStore) whileLocked(ctx context.Context, do func(*writer) error) error {
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -108,7 +108,7 @@ func isDone(j *job) bool {
 }
 
 // takeBack takes j out of the queue; false if a leader has it.
-func (s *SQLite) takeBack(j *job) bool {
+func (s *fileStore) takeBack(j *job) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, q := range s.queue {
@@ -122,7 +122,7 @@ func (s *SQLite) takeBack(j *job) bool {
 
 // writeQueue is the leader: it takes the file lock, writes the jobs in the queue at that
 // time, and releases the turn. When the store is closed it stops waiting for the lock.
-func (s *SQLite) writeQueue() {
+func (s *fileStore) writeQueue() {
 	defer func() { <-s.turn }()
 	unlock, err := s.writer.lock.Acquire(s.closed, s.opt.patience, func(locked *LockedError) {
 		s.locked.Store(locked)
@@ -152,7 +152,7 @@ func (s *SQLite) writeQueue() {
 // commit runs the jobs in one transaction and sets their errors. If that fails
 // for a reason that may be one job's alone (a value too big for a row), each
 // gets a transaction of its own.
-func (s *SQLite) commit(jobs []*job) {
+func (s *fileStore) commit(jobs []*job) {
 	var live []*job
 	for _, j := range jobs {
 		if j.err = j.ctx.Err(); j.err == nil {

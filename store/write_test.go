@@ -17,7 +17,7 @@ import (
 )
 
 // otherWriter holds the write lock as another process would.
-func otherWriter(t *testing.T, s *SQLite) *fileLock {
+func otherWriter(t *testing.T, s *fileStore) *fileLock {
 	t.Helper()
 	lock, err := openLock(filepath.Join(s.dir, "write.lock"))
 	if err != nil {
@@ -31,7 +31,7 @@ func otherWriter(t *testing.T, s *SQLite) *fileLock {
 }
 
 // untilQueued waits until n writes wait in the queue of s.
-func untilQueued(s *SQLite, n int) {
+func untilQueued(s *fileStore, n int) {
 	for {
 		s.mu.Lock()
 		have := len(s.queue)

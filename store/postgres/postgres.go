@@ -1,6 +1,6 @@
 // Package postgres keeps runs and tasks in a PostgreSQL database, which many machines share.
 //
-// It is a [store.Store] with the rows of [store.SQLite], hash for hash, and its guarantees: when
+// It is a [store.Database] with the rows of the one that [store.Open] opens, hash for hash, and its guarantees: when
 // Append returns, its events are durable, as far as the server's setting synchronous_commit says.
 // What is known by the lock of a file there is a lease here, by the clock of the database: the
 // owner renews it, and when the owner dies it ends after [Options].Lease. The transaction that

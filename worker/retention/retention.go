@@ -94,7 +94,7 @@ type Removed struct {
 }
 
 // Remove removes a run, and the runs below it, with all that belongs to them. The errors
-// are those of [store.SQLite.Remove]: an [*store.OwnedError], an [*store.NeededError] and
+// are those of [store.Database].Remove: an [*store.OwnedError], an [*store.NeededError] and
 // [store.ErrNotFound], after which nothing was removed. After another error, Runs that are
 // not empty are removed, and Prune removes what is left of them. If dry, nothing is
 // removed.
