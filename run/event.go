@@ -430,23 +430,6 @@ type FileChange struct {
 	Git string `json:"git,omitempty"`
 }
 
-// ChangesOf returns what an event says that a call has changed.
-func ChangesOf(p Payload) []FileChange {
-	switch p := p.(type) {
-	case CallSettled:
-		return p.Files
-	case Observed:
-		var all []FileChange
-		for _, part := range p.Parts {
-			if part.Result != nil {
-				all = append(all, part.Result.Files...)
-			}
-		}
-		return all
-	}
-	return nil
-}
-
 // A ToolState is what the tools of a run remember between calls. It is part of the log, so
 // that a resumed run behaves as one that never stopped. In a [CallSettled] it is a change:
 // empty fields are unchanged.
