@@ -2,12 +2,61 @@ package judge
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
 	"pawl/permission"
+	"pawl/run"
 	"pawl/tool"
 )
+
+// Nothing says where programs for all folders are installed.
+func init() {
+	os.Unsetenv("GOBIN")
+	os.Unsetenv("npm_config_prefix")
+	os.Unsetenv("NPM_CONFIG_PREFIX")
+	os.Unsetenv("PNPM_HOME")
+}
+
+// What installs a program for all folders asks once, for the network and for where that is; beside another command, or where
+// its words say a folder, it asks for the network as ever.
+func TestInstallingForAllFoldersAsksOnce(t *testing.T) {
+	t.Parallel()
+	env := sandboxed(t)
+	for command, outside := range map[string]bool{
+		"go install golang.org/x/tools/cmd/goimports@latest": true,
+		"npm install -g prettier":                            true,
+		"cd sub && npm i --global a b 2>&1 | tail -3":        true,
+		"npm -g install prettier":                            true,
+		"pnpm add -g prettier":                               true,
+		"go install ./cmd/x && go test ./...":                false,
+		"npm install -g prettier && npm test":                false,
+		"GOBIN=$PWD/bin go install ./cmd/x":                  false,
+		"npm install -g --prefix tools prettier":             false,
+		"npm install -g $NAME":                               false,
+		"npm install prettier":                               false,
+		"npm ls -g":                                          false,
+		"go build ./...":                                     false,
+	} {
+		args, err := json.Marshal(map[string]string{"command": command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := tool.Shell().Inspect(env, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := (&Judge{Rules: Fixed{}}).Of(Call{Mode: permission.Default, Tool: "shell", Class: in.Class, Intent: in, Args: args, Env: env})
+		d := j.Decision()
+		if got := j.Request.Sandbox == run.Unconfined; got != outside {
+			t.Errorf("%s: asks for %q (%s)", command, j.Request.Sandbox, d.Reason)
+		}
+		if said := strings.Contains(d.Reason, "it needs the network, and to write where programs for all folders are, outside of the sandbox"); said != outside || outside && d.Verdict != permission.Ask {
+			t.Errorf("%s: %s: %s", command, d.Verdict, d.Reason)
+		}
+	}
+}
 
 // A question names the hosts that a command is known to ask, what is answered for good is stored with them, and a person
 // grants no more than was shown and what the settings open to every command.

@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"pawl/permission"
@@ -109,12 +110,19 @@ func (j *Judge) Of(c Call) *Judgement {
 	if r.Sandbox != run.Confined || of.Decision().Verdict != permission.Ask {
 		return of
 	}
-	if hosts := permission.HostsOf(r.Command); len(hosts) > 0 && r.ByHost {
+	if permission.InstallsForAll(r.Command) && !installsElsewhere() {
+		r.Sandbox, of.decision = run.Unconfined, nil // with the network alone it would fail, and ask again
+	} else if hosts := permission.HostsOf(r.Command); len(hosts) > 0 && r.ByHost {
 		r.Sandbox, of.decision = run.ToHosts(hosts...), nil
 	} else if permission.NeedsNetwork(r.Command) {
 		r.Sandbox, of.decision = run.WithNetwork, nil
 	}
 	return of
+}
+
+// installsElsewhere reports whether variables say where programs for all folders are installed: perhaps in the workspace.
+func installsElsewhere() bool {
+	return slices.ContainsFunc([]string{"GOBIN", "npm_config_prefix", "NPM_CONFIG_PREFIX", "PNPM_HOME"}, func(name string) bool { return os.Getenv(name) != "" })
 }
 
 // Decision returns whether the call may run.

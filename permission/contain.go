@@ -39,6 +39,9 @@ func (t *evaluation) contain(s *script) {
 		level, at, reason = run.Inside, atEdits, string(AcceptEdits)+" mode: it runs where it can change files of the workspace and nothing else"
 	}
 	// With the network, or some of it, nothing runs unasked: it is only said what it needs.
+	if t.r.Contains && t.r.Sandbox == run.Unconfined && s.installsForAll() {
+		t.sayNeeds(needsBoth, func(p Part) bool { return p.Kind != kindSandbox })
+	}
 	hosts := t.r.Sandbox.Hosts()
 	networked := t.r.Sandbox == run.WithNetwork || hosts != nil
 	if !t.r.Contains || t.r.Writes || t.m != Default && t.m != AcceptEdits || t.r.Sandbox != run.Confined && !networked {
@@ -60,11 +63,7 @@ func (t *evaluation) contain(s *script) {
 		if hosts != nil && what == needsNetwork {
 			what += ", limited to " + network.Limit(hosts)
 		}
-		for i := range t.parts {
-			if p := &t.parts[i]; p.Verdict == Ask && (!networked || p.Kind != kindSandbox) {
-				p.Reason = "it needs " + what + ": " + p.Reason
-			}
-		}
+		t.sayNeeds(what, func(p Part) bool { return !networked || p.Kind != kindSandbox })
 		return
 	}
 	if !asks || networked || t.mayBeRuled(s) {
@@ -176,6 +175,15 @@ func (t *evaluation) boundsRedirect(rd redirect, at stage) bool {
 	}) && (len(rd.places) > 0 || t.m == AcceptEdits || !rd.writes)
 }
 
+// sayNeeds puts what a command needs before why parts of it ask.
+func (t *evaluation) sayNeeds(what string, of func(Part) bool) {
+	for i := range t.parts {
+		if p := &t.parts[i]; p.Verdict == Ask && of(*p) {
+			p.Reason = "it needs " + what + ": " + p.Reason
+		}
+	}
+}
+
 // isTemporary reports whether a path is in the temporary folder that the commands of a workspace have of their own.
 func isTemporary(p string) bool {
 	return p == "/tmp" || strings.HasPrefix(p, "/tmp/") || strings.HasPrefix(p, "/var/tmp/")
@@ -216,12 +224,45 @@ const (
 	needsLoopback = "127.0.0.1 of the sandbox, where only commands of this workspace listen"
 	needsOutside  = "what is outside of the sandbox"
 	needsWriting  = "to write"
+	needsBoth     = "the network, and to write where programs for all folders are, outside of the sandbox"
 	needsDeleting = "to delete"
 )
 
 // NeedsNetwork reports whether a command is known to need the network, and not that of the sandbox itself.
 func NeedsNetwork(command string) bool {
 	return (&evaluation{r: &Request{}}).needsMore(read(command)) == needsNetwork
+}
+
+// InstallsForAll reports whether a command does nothing but fetch programs and install them for all folders, outside of
+// what the sandbox lets it change. A variable in its own words may say another folder.
+func InstallsForAll(command string) bool { return read(command).installsForAll() }
+
+func (s *script) installsForAll() (installs bool) {
+	for _, p := range s.parts {
+		if p.speculative || idles(p, p.info()) {
+			continue
+		}
+		if !p.installsForAll() {
+			return false
+		}
+		installs = true
+	}
+	return installs && len(s.unknown)+len(s.unsure) == 0
+}
+
+func (p *simpleCommand) installsForAll() bool {
+	if slices.ContainsFunc(p.words, func(w word) bool { return w.kind != static }) {
+		return false
+	}
+	switch path.Base(p.program()) {
+	case "go":
+		return p.isListed(map[string]bool{"go/install": true})
+	case "npm", "pnpm":
+		return p.isListed(map[string]bool{"npm/install": true, "npm/i": true, "npm/add": true, "pnpm/add": true}) &&
+			p.isListed(map[string]bool{"npm/-g": true, "npm/--global": true, "pnpm/-g": true, "pnpm/--global": true}) &&
+			!slices.ContainsFunc(p.words, func(w word) bool { return strings.HasPrefix(w.text, "--prefix") || w.text == "-C" })
+	}
+	return false
 }
 
 // needsMore says what a command is known to need that it would not have; empty if nothing is known.
