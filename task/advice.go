@@ -29,13 +29,16 @@ func (s State) Advice() string {
 }
 
 // NextStep says what a person can do with a task at rest, in words and commands. It is empty if the task continues by
-// itself or nothing is left to do.
-func (s State) NextStep() string {
+// itself or nothing is left to do. fleet says that workers of other machines take tasks.
+func (s State) NextStep(fleet bool) string {
 	id := string(s.Created.Task)
 	if s.Starts() {
 		when := ""
 		if len(s.DependsOn) > 0 {
 			when = " when the tasks that it depends on are completed,"
+		}
+		if fleet {
+			return "it starts by itself" + when + " with a worker: `pawl-fleet fleet status`"
 		}
 		return "it starts by itself" + when + " in a process that watches all tasks: `pawl task watch`"
 	}

@@ -14,6 +14,11 @@ func TestATaskThatStartsByItself(t *testing.T) {
 	if !k.s.Starts() || !k.s.Summary().Starts || k.s.Owes() {
 		t.Fatalf("the task is %+v", k.s.Summary())
 	}
+	for fleet, want := range map[bool]string{false: "in a process that watches all tasks: `pawl task watch`", true: "with a worker: `pawl-fleet fleet status`"} {
+		if next := k.s.NextStep(fleet); next != "it starts by itself "+want {
+			t.Errorf("in a fleet: %v; next: %s", fleet, next)
+		}
+	}
 	k.must("", Proceed{From: Planned, Run: "w", Agent: "developer"}) // seen in another status
 	k.must("", Proceed{From: Planned, Cannot: "no model"})
 	k.wantStatus(Pending)

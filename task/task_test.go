@@ -561,21 +561,21 @@ func TestATaskHasOneCopyAtATime(t *testing.T) {
 		t.Errorf("discarded while a run waits in it: %v", err)
 	}
 	k.must("anna", Complete{})
-	if next := k.s.NextStep(); !strings.Contains(next, "pawl task merge") {
+	if next := k.s.NextStep(false); !strings.Contains(next, "pawl task merge") {
 		t.Errorf("what was done is not merged, and the next step is %q", next)
 	}
 	k.must("anna", CopyMerged{"pawl/t", "def"})
 	if k.s.Copy.Merged != "def" {
 		t.Errorf("%+v", k.s.Copy)
 	}
-	if next := k.s.NextStep(); strings.Contains(next, "merge") {
+	if next := k.s.NextStep(false); strings.Contains(next, "merge") {
 		t.Errorf("what was done is merged, and the next step is %q", next)
 	}
 	k.must("anna", Say{ID: "m1", Text: "Once more."})
 	k.must("", Prompt{"w", 2, 2, ""})
 	k.must("developer", submit("w", 2, aReport))
 	k.must("", ended("w", run.Completed))
-	if next := k.s.NextStep(); !strings.Contains(next, "pawl task merge") {
+	if next := k.s.NextStep(false); !strings.Contains(next, "pawl task merge") {
 		t.Errorf("more was done after the merge, and the next step is %q", next)
 	}
 	k.must("anna", CopyDiscarded{})

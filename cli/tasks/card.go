@@ -125,7 +125,7 @@ process that watches all tasks. The flags for models, permissions and limits hol
 			fmt.Fprintln(inv.Stderr, "task", id)
 		}
 		if *start && *w.detach && !*w.json {
-			inv.Hint(s.NextStep())
+			inv.Hint(s.NextStep(inv.Carry != nil))
 		}
 		if !*start || *w.detach {
 			return inv.Print(*w.json, forms.TaskFormOf(s), "%s\n", id)
@@ -549,7 +549,7 @@ func taskShowCommand(inv *command.Invocation) *cobra.Command {
 			}
 			return inv.Encode(f)
 		}
-		_, err = fmt.Fprint(inv.Stdout, command.Visible(taskPage(s, sum[0].Live, stored)))
+		_, err = fmt.Fprint(inv.Stdout, command.Visible(taskPage(s, sum[0].Live, stored, inv.Carry != nil)))
 		return err
 	})
 }
@@ -563,8 +563,9 @@ func firstLine(s string) string {
 	return line
 }
 
-// taskPage is a task as people read it. stored are the answers to its calls that no process has taken yet.
-func taskPage(s tasks.State, live tasks.Live, stored map[tasks.Permission]*request.Decide) string {
+// taskPage is a task as people read it. stored are the answers to its calls that no process has taken yet. fleet is as in
+// [tasks.State.NextStep].
+func taskPage(s tasks.State, live tasks.Live, stored map[tasks.Permission]*request.Decide, fleet bool) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	status := s.Status.Name.Words()
@@ -575,7 +576,10 @@ func taskPage(s tasks.State, live tasks.Live, stored map[tasks.Permission]*reque
 	if d := s.Summary().Detail; d != "" {
 		line("%s", hang(d))
 	}
-	if live.Undriven {
+	switch {
+	case live.Undriven && fleet:
+		line("no worker has it: `pawl-fleet fleet status`")
+	case live.Undriven:
 		line("no process drives it: `pawl task watch %s`", s.Created.Task)
 	}
 	if live.Queued != "" {
@@ -587,7 +591,7 @@ func taskPage(s tasks.State, live tasks.Live, stored map[tasks.Permission]*reque
 	if at := s.Status.Until; !at.IsZero() {
 		line("%s by itself, in a process that drives it (`pawl serve`, `pawl task watch`); `pawl task resume %s` does not wait", report.ContinuesAt(at, time.Now()), s.Created.Task)
 	}
-	if next := s.NextStep(); next != "" && s.Status.Until.IsZero() {
+	if next := s.NextStep(fleet); next != "" && s.Status.Until.IsZero() {
 		line("%s", next)
 	}
 	if len(s.Labels) > 0 {

@@ -148,6 +148,6 @@ func printTask(inv *command.Invocation, s tasks.State, asJSON bool) error {
 		line += ": " + command.OneLine(d, 3*command.MaxTitle)
 	}
 	_, err := fmt.Fprintln(inv.Stdout, line)
-	inv.Hint(s.NextStep())
+	inv.Hint(s.NextStep(inv.Carry != nil))
 	return err
 }

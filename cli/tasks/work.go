@@ -475,7 +475,7 @@ func taskResult(inv *command.Invocation, s tasks.State, asJSON bool) error {
 			return err
 		}
 	}
-	inv.Hint(s.NextStep())
+	inv.Hint(s.NextStep(inv.Carry != nil))
 	return command.Exit{Code: code}
 }
 

@@ -489,8 +489,12 @@ func TestALabelSendsATaskToAQueue(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, pgtest.Shared(t).Address(t))
 	s.worker("any", planned)
+	cmd := s.command("desk", "", "task", "add", "look", "--start", "--detach", "--label", "queue:other")
+	if said, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(said), "it starts by itself with a worker: `pawl-fleet fleet status`") {
+		t.Errorf("added: %v\n%s", err, said)
+	}
 	id := s.add("write both files", "--label", "queue:big")
-	until(t, "it waits for a worker of its queue", func() bool { return slices.Equal(s.fleet().Unattended, []string{"big"}) })
+	until(t, "it waits for a worker of its queue", func() bool { return slices.Equal(s.fleet().Unattended, []string{"big", "other"}) })
 	if out := s.pawl("fleet", "status"); !strings.Contains(out, "No worker takes tasks of the queue big") {
 		t.Errorf("the status is\n%s", out)
 	}
