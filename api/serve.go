@@ -6,12 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -124,8 +125,8 @@ func Serve(ctx context.Context, ws *app.Workspace, o ServeOptions) error {
 	}
 	go func() { served <- h.Serve(listener) }()
 	go server.driver.takeUp()
-	running := filepath.Join(ws.State, runningFile)
-	if err := writeRunning(running, server.guard.origins[0]); err != nil {
+	running, err := writeRunning(ws.State, server.guard.origins[0], o.Carry == nil)
+	if err != nil {
 		return errors.Join(err, h.Close())
 	}
 	defer os.Remove(running) // one that stays names a process that has ended
@@ -193,14 +194,19 @@ func servedElsewhere(ctx context.Context, ws *app.Workspace) error {
 	if !owned {
 		return nil
 	}
-	if r, ok := Running(ws.State); ok && r.PID == owner.PID {
-		return fmt.Errorf("this folder is served already, by process %d at %s", r.PID, r.URL)
+	for _, r := range Running(ws.State) {
+		if r.PID == owner.PID {
+			return fmt.Errorf("this folder is served already, by process %d at %s", r.PID, r.URL)
+		}
 	}
 	return fmt.Errorf("the tasks of this folder are driven by process %d: stop that one first", owner.PID)
 }
 
-// runningFile has the address of the server while it serves.
-const runningFile = "serve.json"
+// runningFile returns the file that has the address of a server while it serves. Each has one of its own: several
+// servers may use a state folder if others carry the tasks.
+func runningFile(state string, pid int) string {
+	return filepath.Join(state, fmt.Sprintf("serve-%d.json", pid))
+}
 
 // A RunningServer is a server as it has written down.
 type RunningServer struct {
@@ -209,20 +215,42 @@ type RunningServer struct {
 	Started time.Time `json:"started_at"`
 }
 
-func writeRunning(file, url string) error {
-	b, err := json.Marshal(RunningServer{os.Getpid(), url, time.Now().UTC().Round(0)})
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(file, b, atomicfile.NoSync)
+// Lives reports whether there is a process of its number.
+func (r RunningServer) Lives() bool {
+	p, err := os.FindProcess(r.PID)
+	return err == nil && p.Signal(syscall.Signal(0)) == nil
 }
 
-// Running returns the server of a workspace, from its state folder. A process that was
-// killed may have left it: the owner of the board says whether it lives.
-func Running(state string) (r RunningServer, ok bool) {
-	b, err := atomicfile.Read(filepath.Join(state, runningFile))
-	if errors.Is(err, fs.ErrNotExist) || err != nil {
-		return r, false
+// writeRunning writes down that this process serves, and removes what servers have left that were killed. alone says that
+// no other can be serving.
+func writeRunning(state, url string, alone bool) (file string, err error) {
+	for _, r := range Running(state) {
+		if alone || !r.Lives() {
+			_ = os.Remove(runningFile(state, r.PID))
+		}
 	}
-	return r, json.Unmarshal(b, &r) == nil
+	b, err := json.Marshal(RunningServer{os.Getpid(), url, time.Now().UTC().Round(0)})
+	if err != nil {
+		return "", err
+	}
+	file = runningFile(state, os.Getpid())
+	return file, atomicfile.Write(file, b, atomicfile.NoSync)
+}
+
+// Running returns the servers of a workspace, from its state folder, the newest first. A process that was killed may have
+// left one: of a folder whose tasks one process drives, the owner of the board says whether it lives.
+func Running(state string) (all []RunningServer) {
+	entries, _ := os.ReadDir(state) // without one there is no server
+	for _, e := range entries {
+		var r RunningServer
+		if pid, ok := strings.CutPrefix(e.Name(), "serve-"); !ok || !strings.HasSuffix(pid, ".json") {
+			continue
+		}
+		b, err := atomicfile.Read(filepath.Join(state, e.Name()))
+		if err == nil && json.Unmarshal(b, &r) == nil && runningFile(state, r.PID) == filepath.Join(state, e.Name()) {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b RunningServer) int { return b.Started.Compare(a.Started) })
+	return all
 }

@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
+	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -140,15 +139,18 @@ nothing serves the folder it does so itself, as pawl serve, until it is interrup
 	return cmd
 }
 
-// servedAt returns the address of the server of a folder, if one is running.
+// servedAt returns the address of a server of a folder, the newest of those that are running.
 func servedAt(ctx context.Context, inv *command.Invocation, ws *app.Workspace) (url string, ok bool) {
-	r, ok := api.Running(ws.State)
-	if inv.Carry != nil { // then no server owns the tasks
-		p, err := os.FindProcess(r.PID)
-		return r.URL, ok && err == nil && p.Signal(syscall.Signal(0)) == nil
+	all := api.Running(ws.State)
+	lives := api.RunningServer.Lives
+	if inv.Carry == nil { // then the server owns the tasks
+		owner, owned, err := board.Of(ws).Owner(ctx)
+		lives = func(r api.RunningServer) bool { return err == nil && owned && owner.PID == r.PID }
 	}
-	owner, owned, err := board.Of(ws).Owner(ctx)
-	return r.URL, ok && err == nil && owned && owner.PID == r.PID
+	if i := slices.IndexFunc(all, lives); i >= 0 {
+		return all[i].URL, true
+	}
+	return "", false
 }
 
 // printLink prints an address of the board. It is not handed to a browser: other users of the machine can read the

@@ -713,6 +713,38 @@ func TestARunOfAServerGoesOnWithAnother(t *testing.T) {
 	s.pawl("runs", "verify", started.Run)
 }
 
+// Two servers use the state folder of one machine. A browser is sent to the newest, and to the other one when that has ended
+// or was killed.
+func TestServersOfOneFolderAreFoundBesideEachOther(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, pgtest.Shared(t).Address(t))
+	start := func() (*machine, string) {
+		t.Helper()
+		m := &machine{cmd: s.command("desk", "", "serve", "--address", "127.0.0.1:0")}
+		t.Cleanup(func() { m.end(syscall.SIGKILL) })
+		return m, strings.TrimSuffix(m.serve(t), "/api/v1")
+	}
+	first, firstURL := start()
+	second, secondURL := start()
+	leads := func(to string) {
+		t.Helper()
+		if link := s.pawl("serve", "link"); !strings.HasPrefix(link, to) {
+			t.Errorf("the link is %s, want one of %s", link, to)
+		}
+	}
+	leads(secondURL)
+	second.end(syscall.SIGTERM)
+	leads(firstURL)
+	third, thirdURL := start()
+	leads(thirdURL)
+	third.end(syscall.SIGKILL)
+	leads(firstURL)
+	first.end(syscall.SIGTERM)
+	if said, err := s.command("desk", "", "serve", "link").CombinedOutput(); err == nil || !strings.Contains(string(said), "no server of this folder is running") {
+		t.Errorf("without a server: %v\n%s", err, said)
+	}
+}
+
 // An office adds tasks over the API of a server, which is killed, and asks again until it knows that a task was added.
 type office struct {
 	s     *site
