@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -18,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +29,10 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"pawl/api"
+	"pawl/forms"
 	"pawl/run"
+	"pawl/task"
 	"pawl/web"
 )
 
@@ -596,6 +601,38 @@ func TestWhatABrowserKeepsEndsWithTheServer(t *testing.T) {
 	}
 	b.do(chromedp.Navigate(s.url))
 	b.sees("pawl serve link")
+}
+
+// The board of a server whose tasks workers carry has a page of them: what each holds, and what waits in vain.
+func TestTheBoardShowsTheWorkers(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	id := s.add("Count the files")
+	plain := s.browse(1400)
+	plain.sees("Count the files")
+	if plain.value(seen("a", "Workers")+".length") != 0. {
+		t.Error("the board of a server without workers has a page of them")
+	}
+	s.stop()
+	var away atomic.Bool
+	s.startWith(api.Options{Rate: 1 << 20, Workers: func(context.Context) (forms.FleetForm, error) {
+		if away.Load() {
+			return forms.FleetForm{}, errors.New("Temporal does not answer")
+		}
+		return forms.FleetForm{Unattended: []string{"big"}, Workers: []forms.WorkerForm{{Name: "process 4112 on node-3", Queue: "pawl", Seen: time.Now().Add(-90 * time.Minute), Holds: 1}},
+			Tasks: []forms.HeldForm{{ID: task.ID(id), Title: "Count the files", Status: task.Active, Queue: "pawl", By: "process 4112 on node-3"}, {ID: "t-2", Title: "Sort them", Status: task.Pending, Queue: "big"}}}, nil
+	}})
+	b := s.browse(1400)
+	b.click("Workers")
+	b.sees("No process gives new tasks to workers.")
+	b.sees("No worker takes tasks of the queue big.")
+	b.until(seen("tr", "process 4112 on node-3pawl11h") + `.length === 1`)
+	b.until(seen("tr", "Sort them") + `[0]?.innerText.includes("no worker: it waits for one, or for a person")`)
+	b.click("Count the files")
+	b.until("location.hash === " + strconv.Quote("#/tasks/"+id))
+	away.Store(true)
+	b.do(chromedp.Evaluate[chromedp.Void](`location.hash = "#/workers"`))
+	b.sees("what the workers do is not known: Temporal does not answer")
 }
 
 // Such a program can also leave a service worker, which answers for every server that has the address later. The
