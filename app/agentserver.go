@@ -25,10 +25,6 @@ import (
 	"pawl/tool"
 )
 
-// AgentPatience is how long an external agent waits for a person to decide about a permission.
-// After it the agent is told to end its turn; the later decision begins another.
-const AgentPatience = 10 * time.Minute
-
 // offered are the tools that external agents have beside those granted by name: the others do
 // what their own tools do.
 var offered = []string{"ask", "handoff", "agent", "tool_outputs."}
@@ -77,7 +73,7 @@ func (w *Workspace) agentTools(s *settings, state run.State) (tools []agentTool,
 
 // AgentServer returns the MCP server with the tools of a run of an external agent. Each
 // request is checked anew: the token must be that of the turn which is at work. patience is
-// AgentPatience, or less in tests.
+// [external.DecisionPatience], or less in tests.
 func (w *Workspace) AgentServer(id run.ID, token string, patience time.Duration) (*mcp.Server, error) {
 	if err := w.checkToken(id, token); err != nil {
 		return nil, err

@@ -187,7 +187,7 @@ func open(dir string, opt Options) *Workspace {
 		logger:   sync.OnceValue(func() *slog.Logger { return newLogger(opt.Env) }),
 		programs: sync.OnceValues(func() (external.Registry, error) { return external.Load(opt.Env.ProgramsDir()) })}
 	w.plugins = sync.OnceValue(w.findPlugins)
-	w.Reader = runlog.NewReader(w.reading, w.RunsAbove)
+	w.Reader = runlog.NewReader(w.reading, w.runsAbove)
 	return w
 }
 

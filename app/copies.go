@@ -28,23 +28,6 @@ func (w *Workspace) Copy(id task.ID) gitcopy.Copy {
 // it; empty: they share a folder, or there is one machine.
 func (w *Workspace) Repository() string { return w.env.Get(config.RepositoryVariable) }
 
-// CloneEmpty makes the workspace's folder, if it is empty, a clone of the shared repository.
-func (w *Workspace) CloneEmpty(ctx context.Context) error {
-	if w.Repository() == "" {
-		return nil
-	}
-	// Two workers of a machine may be started at once.
-	return inside.Locked(w.State, "cloning", func() error { return gitcopy.Clone(ctx, w.Repository(), w.Dir) })
-}
-
-// CheckRepository returns why tasks cannot work in copies of the shared repository; nil too if there is none.
-func (w *Workspace) CheckRepository(ctx context.Context) error {
-	if w.Repository() == "" {
-		return nil
-	}
-	return gitcopy.Check(ctx, w.Repository())
-}
-
 // saveCopy saves the copy of a task that a run works in for other machines.
 func (w *Workspace) saveCopy(ctx context.Context, dir string) error {
 	if c, ok := w.copyAt(dir); ok {
@@ -88,9 +71,4 @@ func (w *Workspace) tidyCopies(ctx context.Context) error {
 		l, err := tasklog.Load(ctx, st, task.ID(name))
 		return !errors.Is(err, store.ErrNoTask) && (err != nil || l.State.Copy != nil || l.State.Owes())
 	})
-}
-
-// TaskFiles returns the folder with the files that are attached to a task.
-func (w *Workspace) TaskFiles(id task.ID) string {
-	return filepath.Join(w.State, "attachments", string(id))
 }

@@ -267,7 +267,7 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, notices []
 		if err != nil {
 			return turn, nil, nil, err
 		}
-		address, stop, err := mcp.Offer(func(token string) (*mcp.Server, error) { return w.AgentServer(t.Run, token, AgentPatience) })
+		address, stop, err := mcp.Offer(func(token string) (*mcp.Server, error) { return w.AgentServer(t.Run, token, external.DecisionPatience) })
 		if err != nil {
 			open()
 			return turn, nil, nil, err

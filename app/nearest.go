@@ -56,9 +56,9 @@ func (w *Workspace) repository() string {
 	return instructions.Root(w.Dir, w.home())
 }
 
-// RunsAbove says which folder above the workspace has runs, and how to list them; empty if
+// runsAbove says which folder above the workspace has runs, and how to list them; empty if
 // none has.
-func (w *Workspace) RunsAbove() string {
+func (w *Workspace) runsAbove() string {
 	for dir := filepath.Dir(w.Dir); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		above := w.at(dir)
 		n, err := above.runs(0)

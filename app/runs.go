@@ -259,7 +259,7 @@ func (w *Workspace) undo(ctx context.Context, id run.ID, to int64, dry bool) (to
 	if to < 0 || to > s.Seq {
 		return tool.UndoReport{}, config.Errorf("run %s has the events 1 to %d, and none with number %d", id, s.Seq, to)
 	}
-	env := w.ToolEnv(s)
+	env := w.toolEnvOf(s)
 	// Changes that a fork has copied belong to the run that it was forked from.
 	changed := changes.By(w.State, id, events, max(to, s.Created.ForkedAt), true)
 	report := tool.UndoReport{}
@@ -276,8 +276,8 @@ func (w *Workspace) undo(ctx context.Context, id run.ID, to int64, dry bool) (to
 	return report, nil
 }
 
-// ToolEnv returns where a run's changes of files are.
-func (w *Workspace) ToolEnv(s run.State) tool.Env {
+// toolEnvOf returns where a run's changes of files are.
+func (w *Workspace) toolEnvOf(s run.State) tool.Env {
 	return tool.Env{Workspace: s.Created.Workspace, Dirs: s.Config.Dirs, StateDir: w.State, Run: s.Created.Run, Session: &tool.Session{}}
 }
 

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"pawl/agent"
 	"pawl/config"
@@ -53,8 +54,11 @@ func (w *Workspace) ReadTasks() (*tasklog.Tasks, error) {
 	return w.tasks(st), nil
 }
 
+// attachments returns the folder of the files that are attached to tasks.
+func (w *Workspace) attachments() string { return filepath.Join(w.State, "attachments") }
+
 func (w *Workspace) tasks(st store.Store) *tasklog.Tasks {
-	return &tasklog.Tasks{Store: st, Check: w.checkOutput, Changed: w.taskChanged, Log: w.logger(), Metrics: w.opt.Metrics}
+	return &tasklog.Tasks{Store: st, Files: w.attachments(), Check: w.checkOutput, Changed: w.taskChanged, Log: w.logger(), Metrics: w.opt.Metrics}
 }
 
 // CallTool makes a call for the agent of a run from outside; see [inbox.Call].

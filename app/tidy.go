@@ -93,7 +93,7 @@ func (w *Workspace) Prune(ctx context.Context, age time.Duration, dry bool) (ret
 // tidyAttachments removes the files of tasks that are not there any more: of those whose removal
 // was cut short.
 func (w *Workspace) tidyAttachments(ctx context.Context) error {
-	folders, err := os.ReadDir(filepath.Dir(w.TaskFiles("any")))
+	folders, err := os.ReadDir(w.attachments())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (w *Workspace) tidyAttachments(ctx context.Context) error {
 		// A task that is imported is owned and has its files, until it is in the log: the order of these two questions matters.
 		_, owned, oerr := st.Owner(ctx, store.TaskLease(f.Name()))
 		if _, terr := st.Task(ctx, f.Name()); errors.Is(terr, store.ErrNoTask) && !owned && oerr == nil {
-			err = errors.Join(err, os.RemoveAll(w.TaskFiles(task.ID(f.Name()))))
+			err = errors.Join(err, w.tasks(st).RemoveFolder(task.ID(f.Name())))
 		}
 	}
 	return err

@@ -19,7 +19,7 @@ func TestPruneRemovesTheFilesOfTasksThatAreGone(t *testing.T) {
 	id := s.Created.Task
 	s, err = board.Of(ws).Attach(t.Context(), id, "anna", "a.txt", strings.NewReader("a"))
 	ok(t, err)
-	left := filepath.Join(ws.TaskFiles("t-gone"), "f-1", "a.txt")
+	left := filepath.Join(ws.State, "attachments", "t-gone", "f-1", "a.txt")
 	ok(t, os.MkdirAll(left, 0o700))
 	_, err = ws.Prune(t.Context(), 0, false)
 	ok(t, err)

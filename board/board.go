@@ -342,7 +342,7 @@ func (b Board) Remove(ctx context.Context, id task.ID) (held []task.ID, err erro
 	if err := tasks.Store.RemoveTask(ctx, string(id)); err != nil {
 		return held, err
 	}
-	problems := []error{os.RemoveAll(b.ws.TaskFiles(id))}
+	problems := []error{tasks.RemoveFolder(id)}
 	if s.Copy != nil {
 		problems = append(problems, b.ws.RemoveCopy(ctx, id, s.Copy.Dir))
 	}

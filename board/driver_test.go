@@ -621,7 +621,7 @@ func TestTheAgentIsGivenWhatIsAttached(t *testing.T) {
 	if a.Name != "odd_name_.txt" || a.Size != 13 || !strings.HasPrefix(a.Type, "text/plain") {
 		t.Errorf("attached %+v", a)
 	}
-	file := filepath.Join(ws.TaskFiles(id), a.ID, a.Name)
+	file := filepath.Join(ws.State, "attachments", string(id), a.ID, a.Name)
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}

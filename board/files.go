@@ -52,19 +52,27 @@ func (b Board) Attach(ctx context.Context, id task.ID, by, name string, content 
 	if _, err := b.Load(ctx, id); err != nil {
 		return task.State{}, err
 	}
-	if err := b.ws.KeepTaskFile(ctx, id, a, data); err != nil {
-		return task.State{}, errors.Join(err, b.ws.DropTaskFile(ctx, id, a.ID))
+	tasks, err := b.ws.Tasks()
+	if err != nil {
+		return task.State{}, err
+	}
+	if err := tasks.PutFile(ctx, id, a, data); err != nil {
+		return task.State{}, errors.Join(err, tasks.RemoveFile(ctx, id, a.ID))
 	}
 	s, err := b.Do(ctx, id, by, task.AttachmentAdded{Attachment: a})
 	if err != nil {
-		return s, errors.Join(err, b.ws.DropTaskFile(ctx, id, a.ID))
+		return s, errors.Join(err, tasks.RemoveFile(ctx, id, a.ID))
 	}
 	return s, nil
 }
 
 // Content returns the content of an attachment.
 func (b Board) Content(ctx context.Context, id task.ID, a task.Attachment) ([]byte, error) {
-	return b.ws.TaskFile(ctx, id, a)
+	tasks, err := b.ws.ReadTasks()
+	if err != nil {
+		return nil, err
+	}
+	return tasks.File(ctx, id, a)
 }
 
 // Detach removes an attachment.
@@ -73,7 +81,11 @@ func (b Board) Detach(ctx context.Context, id task.ID, by, attachment string) (t
 	if err != nil {
 		return s, err
 	}
-	return s, b.ws.DropTaskFile(ctx, id, attachment)
+	tasks, err := b.ws.Tasks()
+	if err != nil {
+		return s, err
+	}
+	return s, tasks.RemoveFile(ctx, id, attachment)
 }
 
 // Input returns what a run is told at an assignment: the words, and the files that were

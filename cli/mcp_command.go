@@ -56,13 +56,13 @@ if need be, and exit code 1 says that the tool must not be used, and standard er
 		Args:    cobra.NoArgs,
 	}
 	return inRun(inv, cmd, "the id of the run whose rules hold", func(ctx context.Context, ws *app.Workspace, id run.ID) error {
-		ctx, cancel := context.WithTimeout(ctx, app.AgentPatience+hookPatience)
+		ctx, cancel := context.WithTimeout(ctx, external.DecisionPatience+hookPatience)
 		defer cancel()
 		input, err := io.ReadAll(io.LimitReader(inv.Stdin, maxHookInput))
 		if err != nil {
 			return err
 		}
-		answer, err := ws.AgentHook(ctx, id, input, app.AgentPatience)
+		answer, err := ws.AgentHook(ctx, id, input, external.DecisionPatience)
 		if err == nil && len(answer) > 0 {
 			_, err = fmt.Fprintf(inv.Stdout, "%s\n", answer)
 		}
@@ -100,7 +100,7 @@ themselves, with the token of their turn in PAWL_RUN_TOKEN: any other run, and o
 			return tasks.Serve(ctx, inv, ws)
 		}
 		token, _ := inv.Env(external.TokenVariable)
-		server, err := ws.AgentServer(run.ID(*id), token, app.AgentPatience)
+		server, err := ws.AgentServer(run.ID(*id), token, external.DecisionPatience)
 		if err != nil {
 			return err
 		}

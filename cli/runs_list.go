@@ -109,7 +109,7 @@ func nameAndTitle(r runlog.Run) string {
 
 // noRunsHere says that a folder has no runs, and what to do.
 func noRunsHere(ws *app.Workspace) string {
-	if above := ws.RunsAbove(); above != "" {
+	if above := ws.Elsewhere(); above != "" {
 		return "no runs in this folder yet; " + above
 	}
 	return "no runs in this folder yet: start one with `pawl run \"…\"`"

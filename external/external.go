@@ -502,6 +502,10 @@ type Turn struct {
 // DefaultPatience is between the signals that stop an agent.
 const DefaultPatience = 5 * time.Second
 
+// DecisionPatience is how long an external agent waits for a person to decide about a permission.
+// After it the agent is told to end its turn; the later decision begins another.
+const DecisionPatience = 10 * time.Minute
+
 // DefaultSilence is how long an agent may print nothing. A command that it runs prints
 // nothing either, and agents bound these by themselves, mostly to minutes.
 const DefaultSilence = 30 * time.Minute

@@ -3,7 +3,7 @@ package forms
 import (
 	"cmp"
 
-	"pawl/app"
+	"pawl/archive"
 	"pawl/run"
 	"pawl/task"
 )
@@ -22,7 +22,7 @@ type ImportedForm struct {
 }
 
 // ImportedFormOf returns what became of a part of an archive.
-func ImportedFormOf(i app.Imported) ImportedForm {
+func ImportedFormOf(i archive.Imported) ImportedForm {
 	f := ImportedForm{Task: i.Unit.Task, Run: i.Unit.Run, Title: i.Card.Title(), Runs: []run.ID{}, Outputs: i.Outputs, Bytes: i.Bytes, State: i.State}
 	for _, r := range i.Runs {
 		f.Runs = append(f.Runs, r.Run)

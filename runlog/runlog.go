@@ -36,6 +36,9 @@ func NewReader(open func() (store.Database, error), elsewhere func() string) Rea
 	return Reader{open, elsewhere}
 }
 
+// Elsewhere says where there are runs, to a person who looks for one where there is none; "": nowhere.
+func (r Reader) Elsewhere() string { return r.elsewhere() }
+
 // ErrNoRun says that there is no run in the workspace yet.
 var ErrNoRun = config.Errorf("there is no run in this folder yet: start one with `pawl run \"…\"`")
 

@@ -15,6 +15,8 @@ import (
 // Tasks are the tasks of a store for those who drive their runs, or submit results for them.
 type Tasks struct {
 	Store store.Store
+	// Files is the folder of the files that are attached to tasks, with one for each task, unless the store is [SharedFiles].
+	Files string
 	// Check returns an error for the agent if what it submits for a task cannot be used here
 	// (an agent that does not exist); nil: all can.
 	Check func(task.Output) error

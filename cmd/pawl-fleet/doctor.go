@@ -14,6 +14,7 @@ import (
 	"pawl/cli/command"
 	"pawl/fleet"
 	"pawl/forms"
+	"pawl/gitcopy"
 )
 
 // A finding is what came of a check, as JSON.
@@ -97,7 +98,7 @@ func examine(ctx context.Context, inv *command.Invocation, ws *app.Workspace) (f
 		}
 	}
 	if address := ws.Repository(); address != "" {
-		check("repository", func() (string, error) { return "", ws.CheckRepository(ctx) })
+		check("repository", func() (string, error) { return "", gitcopy.Check(ctx, address) })
 		check("folder", func() (string, error) { return ws.Dir + ", its state in " + ws.State, nil })
 	}
 	return found

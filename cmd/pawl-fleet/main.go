@@ -23,6 +23,8 @@ import (
 	"pawl/config"
 	"pawl/fleet"
 	"pawl/forms"
+	"pawl/gitcopy"
+	"pawl/internal/inside"
 	"pawl/internal/visible"
 	"pawl/store"
 	"pawl/store/postgres"
@@ -57,7 +59,7 @@ func main() {
 			}
 			defer c.Close()
 			temporal.Store(c)
-			if err := ws.CloneEmpty(ctx); err != nil {
+			if err := cloneEmpty(ctx, ws); err != nil {
 				return err
 			}
 			fleet.Watch(ctx, ws, c)
@@ -100,6 +102,15 @@ func checkRepository(env config.Env) error {
 		return config.Errorf("--repository is for machines that share a database: give --store postgres://… too, or set %s", config.StoreVariable)
 	}
 	return nil
+}
+
+// cloneEmpty makes the workspace's folder, if it is empty, a clone of the shared repository, if there is one.
+func cloneEmpty(ctx context.Context, ws *app.Workspace) error {
+	if ws.Repository() == "" {
+		return nil
+	}
+	// Two workers of a machine may be started at once.
+	return inside.Locked(ws.State, "cloning", func() error { return gitcopy.Clone(ctx, ws.Repository(), ws.Dir) })
 }
 
 // takeFlag takes a flag that all commands have out of the arguments before "--".

@@ -50,7 +50,7 @@ workers continue them.`,
 			return err
 		}
 		defer ws.Close() // what counts is durable
-		if err := ws.CloneEmpty(cmd.Context()); err != nil {
+		if err := cloneEmpty(cmd.Context(), ws); err != nil {
 			return err
 		}
 		if _, err := ws.Tasks(); err != nil { // it would wait for a database that it cannot use

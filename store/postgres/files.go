@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// PutTaskFile implements app.SharedFiles.
+// PutTaskFile implements tasklog.SharedFiles.
 func (s *Store) PutTaskFile(ctx context.Context, task, file string, content []byte) error {
 	if err := s.checkWrite(ctx, anyRun); err != nil {
 		return err
@@ -22,7 +22,7 @@ func (s *Store) PutTaskFile(ctx context.Context, task, file string, content []by
 	})
 }
 
-// TaskFile implements app.SharedFiles.
+// TaskFile implements tasklog.SharedFiles.
 func (s *Store) TaskFile(ctx context.Context, task, file string) (content []byte, err error) {
 	if err := s.check(ctx, anyRun); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (s *Store) TaskFile(ctx context.Context, task, file string) (content []byte
 	return content, s.fault(err)
 }
 
-// RemoveTaskFile implements app.SharedFiles.
+// RemoveTaskFile implements tasklog.SharedFiles.
 func (s *Store) RemoveTaskFile(ctx context.Context, task, file string) error {
 	if err := s.checkWrite(ctx, anyRun); err != nil {
 		return err

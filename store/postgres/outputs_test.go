@@ -16,7 +16,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"pawl/app"
 	"pawl/board"
 	"pawl/output"
 	"pawl/output/outputtest"
@@ -24,12 +23,13 @@ import (
 	"pawl/store"
 	"pawl/store/postgres"
 	"pawl/store/postgres/pgtest"
+	"pawl/tasklog"
 )
 
 var (
-	_ output.Shared   = (*postgres.Store)(nil)
-	_ app.SharedFiles = (*postgres.Store)(nil)
-	_ policy.Shared   = (*postgres.Store)(nil)
+	_ output.Shared       = (*postgres.Store)(nil)
+	_ tasklog.SharedFiles = (*postgres.Store)(nil)
+	_ policy.Shared       = (*postgres.Store)(nil)
 )
 
 // The rules of a run are read on other machines, and go with the run.
