@@ -150,7 +150,7 @@ func showPlan(ctx context.Context, inv *command.Invocation, ws *app.Workspace, i
 		if s.Thought != "" {
 			fmt.Fprintln(&out, command.Prefixed(command.Visible(s.Thought), "     "))
 		}
-		for _, c := range s.Shown() {
+		for _, c := range s.Shown {
 			fmt.Fprintf(&out, "     %s · %s\n", report.CallLine(c), command.Visible(string(c.ID)))
 		}
 	}

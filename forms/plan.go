@@ -20,11 +20,8 @@ type StepForm struct {
 	Thought     string      `json:"thought,omitempty"` // why, a line for each of task, facts, decisions, risks, confidence
 	Calls       []*CallForm `json:"calls"`
 
-	shown []*view.Call
+	Shown []*view.Call `json:"-"` // the calls as transcripts show them
 }
-
-// Shown returns the calls of the step as transcripts show them.
-func (s StepForm) Shown() []*view.Call { return s.shown }
 
 // PlanOf returns the steps that the events of a run have.
 func PlanOf(id run.ID, events []run.Event) PlanForm {
@@ -43,7 +40,7 @@ func PlanOf(id run.ID, events []run.Event) PlanForm {
 			f.Steps = append(f.Steps, step)
 		case i.Kind == view.KindCall && n > 0 && f.Steps[n-1].Turn == i.Turn:
 			last := &f.Steps[n-1]
-			last.Calls, last.shown = append(last.Calls, callFormOf(i.Call, false)), append(last.shown, i.Call)
+			last.Calls, last.Shown = append(last.Calls, callFormOf(i.Call, false)), append(last.Shown, i.Call)
 		}
 	}
 	return f

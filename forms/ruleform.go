@@ -26,7 +26,7 @@ type RuleForm struct {
 
 // RuleFormOf returns the rule with number n in the list.
 func RuleFormOf(n int, l policy.Listed) RuleForm {
-	return RuleForm{N: n, Effect: l.Effect, Rule: l.Rule.String(), Scope: l.Scope, Source: PlaceOf(l), Run: l.Run,
+	return RuleForm{N: n, Effect: l.Effect, Rule: l.Rule.String(), Scope: l.Scope, Source: l.Place(), Run: l.Run,
 		By: l.By, At: l.When, Why: l.Why, Sandbox: l.Sandbox, Counts: l.Idle == "", Idle: l.Idle}
 }
 
@@ -37,14 +37,6 @@ func RuleForms(list []policy.Listed) []RuleForm {
 		forms[i] = RuleFormOf(i+1, l)
 	}
 	return forms
-}
-
-// PlaceOf says where a rule stands.
-func PlaceOf(l policy.Listed) string {
-	if l.File != "" {
-		return l.File
-	}
-	return l.Source
 }
 
 // A RuleChange is a rule that was StoredOutput or removed, as JSON. The number is the one in the
@@ -103,17 +95,6 @@ func TrustRecords(records []policy.Record) []TrustRecord {
 		forms = append(forms, f)
 	}
 	return forms
-}
-
-// Trustable returns the changes that can be trusted.
-func Trustable(changes []policy.Change) []policy.Change {
-	var some []policy.Change
-	for _, c := range changes {
-		if c.Problem == "" {
-			some = append(some, c)
-		}
-	}
-	return some
 }
 
 // TrustFormOf returns changes that wait for trust in that form.

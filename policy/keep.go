@@ -203,6 +203,14 @@ type Listed struct {
 	Idle string
 }
 
+// Place says where the rule stands.
+func (l Listed) Place() string {
+	if l.File != "" {
+		return l.File
+	}
+	return l.Source
+}
+
 // List returns the rules of all scopes and runs, the strongest scope first, those that
 // wait for trust too.
 func (p *Policy) List() []Listed {

@@ -43,6 +43,17 @@ func (c Change) Kind() string {
 	return "new"
 }
 
+// Trustable returns the changes that can be trusted.
+func Trustable(changes []Change) []Change {
+	var some []Change
+	for _, c := range changes {
+		if c.Problem == "" {
+			some = append(some, c)
+		}
+	}
+	return some
+}
+
 // Pending returns what is not as it was trusted, by name. Each call reads all of its
 // configuration.
 func (p *Policy) Pending() ([]Change, error) {

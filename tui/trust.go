@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"pawl/forms"
 	"pawl/internal/text"
 	"pawl/policy"
 	"pawl/render"
@@ -53,7 +52,7 @@ func (m *model) trust(string) []effect {
 			lines = append(lines, wrapped(style, shown, width)...)
 		}
 		b.post(printed{lines})
-		switch some := forms.Trustable(changes); {
+		switch some := policy.Trustable(changes); {
 		case !whole:
 			b.post(notice{"not all of it was shown, so nothing can be trusted here: use `pawl trust --full` in a shell"})
 		case len(some) == 0:

@@ -100,9 +100,9 @@ func listRules(inv *command.Invocation, rules []policy.Listed) {
 	}
 	under := ""
 	for i, l := range rules {
-		heading := strings.TrimSpace(string(l.Scope) + " · " + forms.PlaceOf(l))
+		heading := strings.TrimSpace(string(l.Scope) + " · " + l.Place())
 		if l.Scope == "" {
-			heading = "given · " + forms.PlaceOf(l)
+			heading = "given · " + l.Place()
 		}
 		if heading != under {
 			fmt.Fprintln(inv.Stdout, command.Visible(heading))
@@ -207,7 +207,7 @@ Scopes:
 		}
 		for _, other := range before {
 			if other.Effect == permission.Deny && rule.Effect != permission.Deny && other.Rule.String() == rule.String() {
-				inv.Notice("a deny rule says the same of these calls and wins (" + forms.PlaceOf(other) + ")")
+				inv.Notice("a deny rule says the same of these calls and wins (" + other.Place() + ")")
 			}
 		}
 		return h.policy.Check()

@@ -95,7 +95,7 @@ func askTrust(inv *command.Invocation, p *policy.Policy, workspace string, chang
 	if err != nil {
 		return err
 	}
-	some := forms.Trustable(changes)
+	some := policy.Trustable(changes)
 	wait := command.Exit{Code: command.ExitPerson}
 	switch {
 	case len(some) == 0:
@@ -148,7 +148,7 @@ func showChanges(inv *command.Invocation, changes []policy.Change, full bool) (w
 
 func trustJSON(inv *command.Invocation, p *policy.Policy, changes []policy.Change, yes bool) error {
 	if yes {
-		if err := p.Trust(forms.Trustable(changes)); err != nil {
+		if err := p.Trust(policy.Trustable(changes)); err != nil {
 			return err
 		}
 		var err error
