@@ -220,12 +220,7 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, notices []
 	if remains != "" {
 		return turn, nil, nil, config.Errorf("the git of %s would run what the repository names: %s. Remove it, or check it and put it into your own configuration of git", k.Title, policy.Visible(remains))
 	}
-	shell := s.shellOptions()
-	kept := slices.Clone(shell.KeyEnv)
-	for _, n := range shell.Named {
-		kept = append(kept, n.Env)
-	}
-	turn = external.Turn{Kind: k, Program: program, Env: append(os.Environ(), git...), Keys: kept, Run: t.Run, Workspace: t.Workspace,
+	turn = external.Turn{Kind: k, Program: program, Env: append(os.Environ(), git...), Keys: s.shellOptions().Keys(), Run: t.Run, Workspace: t.Workspace,
 		State: w.externalState(), Model: model, Mode: t.Mode, System: t.System, Message: t.Message, Conversation: t.Conversation, Summary: t.Summary,
 		Server: external.Server{Command: []string{ownProgram(), "-C", w.Dir, "mcp", "serve", "--run", string(t.Run)}, Env: map[string]string{external.TokenVariable: token}}}
 	// Not all programs pass their environment on to servers.
@@ -276,18 +271,7 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, notices []
 		done = func() { stop(); open(); _ = os.Remove(w.tokenFile(t.Run)) }
 	}
 	if t.Conversation == "" && t.Summary == "" {
-		notices = append(notices, k.Bounds(turn.Mode))
-		if files := k.OwnHooks(w.env.Get); len(files) > 0 {
-			notices = append(notices, fmt.Sprintf("%s runs your hooks in %s in this folder, outside of pawl's sandbox: "+
-				"one that runs what a repository brings, such as npx or make, does so without a question", k.Title, strings.Join(files, " and ")))
-		}
-		if ids := k.PluginServers(w.env.Get); len(ids) > 0 {
-			notices = append(notices, fmt.Sprintf("%s does not start the MCP servers of your plugins %s, as it would do so in this folder, where a repository decides what npx or uvx run; "+
-				"`claude mcp add` gives it a server that works elsewhere", k.Title, policy.Visible(strings.Join(ids, ", "))))
-		}
-		if untested := k.Untested(k.Installed(program)); untested != "" {
-			notices = append(notices, untested)
-		}
+		notices = w.ownWays(k, turn.Mode, program)
 	}
 	notices = append(notices, omitted...)
 	for _, tool := range tools {
@@ -297,6 +281,23 @@ func (x externalAgents) turn(t worker.AgentTurn) (turn external.Turn, notices []
 		}
 	}
 	return turn, notices, done, nil
+}
+
+// ownWays returns what a person is told before a first turn: what the program does in its own way, not in pawl's.
+func (w *Workspace) ownWays(k external.Kind, mode, program string) []string {
+	notices := []string{k.Bounds(mode)}
+	if files := k.OwnHooks(w.env.Get); len(files) > 0 {
+		notices = append(notices, fmt.Sprintf("%s runs your hooks in %s in this folder, outside of pawl's sandbox: "+
+			"one that runs what a repository brings, such as npx or make, does so without a question", k.Title, strings.Join(files, " and ")))
+	}
+	if ids := k.PluginServers(w.env.Get); len(ids) > 0 {
+		notices = append(notices, fmt.Sprintf("%s does not start the MCP servers of your plugins %s, as it would do so in this folder, where a repository decides what npx or uvx run; "+
+			"`claude mcp add` gives it a server that works elsewhere", k.Title, policy.Visible(strings.Join(ids, ", "))))
+	}
+	if untested := k.Untested(k.Installed(program)); untested != "" {
+		notices = append(notices, untested)
+	}
+	return notices
 }
 
 func (w *Workspace) externalState() string { return external.State(w.State) }

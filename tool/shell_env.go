@@ -181,6 +181,15 @@ func (o ShellOptions) makeEnv(environ []string) []string {
 	return append(env, quietEnv...)
 }
 
+// Keys returns the variables that hold keys of providers, or secrets that have a name.
+func (o ShellOptions) Keys() []string {
+	keys := slices.Clone(o.KeyEnv)
+	for _, s := range o.Named {
+		keys = append(keys, s.Env)
+	}
+	return keys
+}
+
 // withholds reports whether a variable is kept from commands. The keys of providers
 // always are, and what is pawl's own: they are no business of a command's.
 func (o ShellOptions) withholds(name, value string) bool {
@@ -192,7 +201,7 @@ func (o ShellOptions) withholds(name, value string) bool {
 		})
 	}
 	switch {
-	case slices.Contains(o.KeyEnv, name), slices.ContainsFunc(o.Named, func(s Secret) bool { return s.Env == name }), slices.Contains(providerKeys, upper):
+	case slices.Contains(o.Keys(), name), slices.Contains(providerKeys, upper):
 		return true
 	case slices.Contains(o.PassEnv, name) && !strings.HasPrefix(upper, "PAWL_"):
 		return false
