@@ -99,9 +99,14 @@ func TestAnOutputIsExploredOnTheBoard(t *testing.T) {
 	b := s.browse(1000)
 	b.open("#/tasks/" + id)
 	b.click("● shell cat data.json")
+	letGo := b.late(`"paths":["$"]`)
 	b.click("look into the whole result")
 	b.click("$.items[*]")
 	b.until(`document.querySelector(".result tbody tr")?.innerText === "<b>0</b>\topen" && document.querySelectorAll(".result th").length === 2`)
+	letGo() // what was asked before comes after it
+	if n := b.value(`document.querySelectorAll(".result th").length`); n != 2. {
+		t.Errorf("the answer to an earlier question replaces that to the last: %v columns", n)
+	}
 	b.click("Count")
 	b.sees("2,000 selected")
 	b.click("Sample")

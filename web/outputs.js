@@ -2,6 +2,7 @@
 
 import { get, send } from "./client.js";
 import { bars, button, bytes, code, count, dots, fill, h, link, plural, pre, submits, trying, wide } from "./dom.js";
+import { newest } from "./timing.js";
 
 /** outputPage shows one output. @param {HTMLElement} place @param {string} run @param {string} id */
 export async function outputPage(place, run, id) {
@@ -10,10 +11,11 @@ export async function outputPage(place, run, id) {
 	const result = h("div", "result"), shape = h("div", "shape");
 	const title = h("p", "status");
 	const command = code();
+	const answered = newest();
 	const run1 = (/** @type {string} */ op, /** @type {() => any} */ body, /** @type {(r: any) => any} */ view) => trying(async () => {
 		const sent = body();
 		command.textContent = `pawl outputs ${op} ${run} ${id} '${path.value.replaceAll("'", "'\\''")}'`;
-		fill(result, view(await ask(op, sent)));
+		await answered(ask(op, sent), (r) => fill(result, view(r)));
 	});
 	const extract = () => run1("extract", () => ({ paths: [path.value], limit: 200 }), (r) => table(Array.isArray(r.extracted) ? r.extracted : Object.values(r.extracted || {})[0]));
 	const group = h("input", { placeholder: "$.status", size: 20, spellcheck: false, "aria-label": "group by" });
@@ -31,6 +33,7 @@ export async function outputPage(place, run, id) {
 		fill(shape, h("h2", null, "Shape"), h("ul", "plain",
 			(s.arrays || []).map((a) => h("li", null, choose(a.path + "[*]"), h("small", "quiet", ` ${plural(a.length, "item")}`))),
 			(s.objects || []).map((o) => h("li", null, choose(o.path), h("small", "quiet", " " + (o.keys || []).slice(0, 8).join(", "))))));
+		if (command.textContent) return; // a person has asked meanwhile
 		if (s.structure.root_type === "array" || s.structure.root_type === "object") extract();
 		else run1("read", () => ({ limit: 20000 }), (r) => pre(r.text));
 	});

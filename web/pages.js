@@ -5,6 +5,7 @@ import { standing } from "./dialog.js";
 import { ago, ask, bars, button, code, count, dots, fill, h, link, money, plural, pre, put, said, submits, trying, wide } from "./dom.js";
 import { logOut, may } from "./session.js";
 import { line } from "./task.js";
+import { newest } from "./timing.js";
 import { transcript } from "./transcript.js";
 
 /** rows makes a table. @param {string[]} head @param {any[][]} lines */
@@ -13,12 +14,12 @@ const rows = (head, lines) => lines.length === 0 ? h("p", "quiet", "There is not
 
 /** @type {Page} */
 export async function runs(place, signal) {
-	const list = h("div");
-	const load = async () => {
-		const { items } = await get("/runs", { limit: 200, all: all.checked }, signal);
-		const here = (/** @type {any} */ r) => !all.checked || r.workspace === folder.textContent;
-		fill(list, rows(["run", ...(all.checked ? ["folder"] : []), "what", "model", "state", "steps", "cost", "used"], items.map((r) => [
-			here(r) ? link("#/runs/" + r.run, code(r.run)) : code(r.run), ...(all.checked ? [r.workspace || ""] : []), h("p", null, r.name || r.title || ""), code(r.model || ""), dots(r.state, r.end), r.steps, money(r.usage?.cost), ago(r.updated_at)])));
+	const list = h("div"), answered = newest();
+	const load = () => {
+		const every = all.checked;
+		const here = (/** @type {any} */ r) => !every || r.workspace === folder.textContent;
+		return answered(get("/runs", { limit: 200, all: every }, signal), ({ items }) => fill(list, rows(["run", ...(every ? ["folder"] : []), "what", "model", "state", "steps", "cost", "used"], items.map((r) => [
+			here(r) ? link("#/runs/" + r.run, code(r.run)) : code(r.run), ...(every ? [r.workspace || ""] : []), h("p", null, r.name || r.title || ""), code(r.model || ""), dots(r.state, r.end), r.steps, money(r.usage?.cost), ago(r.updated_at)]))));
 	};
 	const all = h("input", { type: "checkbox", onchange: () => trying(load) });
 	const folder = code((await get("/workspaces", {}, signal)).items[0].path);
@@ -104,13 +105,12 @@ export async function models(place, signal) {
 
 /** @type {Page} */
 export async function rules(place, signal) {
-	const list = h("div"), found = h("div");
-	const load = async () => {
-		const { items } = await get("/permissions", {}, signal);
+	const list = h("div"), found = h("div"), answered = newest();
+	const load = () => answered(get("/permissions", {}, signal), ({ items }) => {
 		fill(list, rows(["", "rule", "where", ""], items.map((r) => [
 			h("b", { allow: "", ask: "warn", deny: "need failed" }[/** @type {string} */ (r.effect)], r.effect), [code(r.rule), r.sandbox === "none" && h("p", "warn", "without the sandbox"), h("p", "quiet", dots(r.why, r.at && ago(r.at) + (r.by ? " by " + r.by : ""), r.idle))], r.scope || r.source || "",
 			r.scope && may("administer") && button("Remove", async () => { await send("DELETE", `/permissions?${new URLSearchParams({ rule: r.rule, effect: r.effect, scope: r.scope })}`); said("Removed."); load(); })])));
-	};
+	});
 	const call = h("input", { size: 50, placeholder: "npm install", "aria-label": "a command" });
 	put(place, h("h1", null, "Rules"), h("p", null, "A rule says what agents may do without a question, and what they may never do. Without one an agent asks, unless a call only reads or the sandbox confines it. ", h("i", null, "Always…"), " and ", h("i", null, "Never…"), " in a question store one."), h("form", { class: "ask", onsubmit: submits(async () => {
 		const x = await post("/permissions/explain", { call: call.value });
@@ -138,9 +138,8 @@ export async function trust(place, signal) {
 
 /** @type {Page} */
 export async function usage(place, signal) {
-	const list = h("div");
-	const load = (/** @type {string} */ since) => trying(async () => {
-		const u = await get("/usage", { since }, signal);
+	const list = h("div"), answered = newest();
+	const load = (/** @type {string} */ since) => trying(() => answered(get("/usage", { since }, signal), (u) => {
 		fill(list,
 			h("p", "figures", [[plural(Number(u.runs), "run"), ""], [plural(u.turns, "turn"), ""], [plural(u.calls, "call"), ""], [money(u.cost) || "–", "cost"], [String(u.reminders), "reminders"], [u.steps_per_turn.mean.toFixed(1), "steps a turn"]].map(([n, what]) => h("span", null, h("b", null, n), " ", what))),
 			u.days.length > 0 && [h("h2", null, "By day"), h("div", "plots", /** @type {Plot[]} */ ([
@@ -150,7 +149,7 @@ export async function usage(place, signal) {
 			h("h2", null, "How turns ended"), bars(Object.entries(u.ends)),
 			h("h2", null, "Models"), rows(["model", "requests", "tokens in", "tokens out", "cost"], (u.models || []).map((m) => [code(m.model), m.requests, count(m.usage.input_tokens + m.usage.cache_read_tokens), count(m.usage.output_tokens), money(m.usage.cost)])),
 			u.denials?.length > 0 && [h("h2", null, "Refused"), rows(["tool", "rule", "count"], u.denials.map((d) => [d.tool, d.rule || d.source || "", d.count]))]);
-	});
+	}));
 	const since = h("select", { "aria-label": "since", onchange: () => load(since.value) }, [["", "ever"], ["24h", "the last day"], ["168h", "the last week"], ["720h", "the last month"]].map(([value, name]) => h("option", { value }, name)));
 	put(place, h("h1", null, "Usage"), h("p", null, since), list);
 	await load("");
@@ -192,13 +191,12 @@ function plot(name, days, of, say) {
 
 /** @type {Page} */
 export async function workers(place, signal) {
-	const list = h("div");
-	const load = async () => {
-		const f = await get("/workers", {}, signal);
+	const list = h("div"), answered = newest();
+	const load = () => answered(get("/workers", {}, signal), (f) => {
 		fill(list, !f.watcher && h("p", "warn", "No process gives new tasks to workers."), (f.unattended || []).map((/** @type {string} */ q) => h("p", "warn", "No worker takes tasks of the queue ", code(q), ".")),
 			rows(["worker", "queue", "tasks", "asked for tasks"], f.workers.map((/** @type {any} */ w) => [w.name, code(w.queue), w.holds, ago(w.seen_at)])),
 			h("h2", null, "Tasks in work"), rows(["task", "status", "queue", "held by"], f.tasks.map((t) => [link("#/tasks/" + t.id, t.title), dots(t.status), code(t.queue), t.by || h("span", "quiet", "no worker: it waits for one, or for a person")])));
-	};
+	});
 	put(place, h("h1", null, "Workers"), list);
 	await load();
 	const again = setInterval(() => { if (!document.hidden) trying(load); }, 5000);
@@ -207,12 +205,11 @@ export async function workers(place, signal) {
 
 /** @type {Page} */
 export async function doctor(place, signal) {
-	const list = h("div");
-	const load = async (/** @type {boolean} */ online) => {
+	const list = h("div"), answered = newest();
+	const load = (/** @type {boolean} */ online) => {
 		fill(list, h("p", "quiet", "It looks…"));
-		const r = await get("/doctor", { online }, signal);
-		fill(list, h("p", "status", h("b", r.usable ? "" : "need failed", r.usable ? "A run could begin" : "No run could begin"), r.model && [" with ", code(r.model)], r.source && `, ${r.source}`),
-			rows(["", "what there is, and what to do"], r.checks.map((c) => [h("b", { class: c.state === "wrong" ? "need failed" : c.state === "ok" ? "" : "quiet" }, { ok: "● ok", missing: "○ missing", unasked: "– not asked", wrong: "✕ wrong" }[/** @type {string} */ (c.state)]), [h("b", null, c.topic), " · ", c.name, h("p", "quiet", c.detail), c.next && h("p", null, code(c.next))]])));
+		return answered(get("/doctor", { online }, signal), (r) => fill(list, h("p", "status", h("b", r.usable ? "" : "need failed", r.usable ? "A run could begin" : "No run could begin"), r.model && [" with ", code(r.model)], r.source && `, ${r.source}`),
+			rows(["", "what there is, and what to do"], r.checks.map((c) => [h("b", { class: c.state === "wrong" ? "need failed" : c.state === "ok" ? "" : "quiet" }, { ok: "● ok", missing: "○ missing", unasked: "– not asked", wrong: "✕ wrong" }[/** @type {string} */ (c.state)]), [h("b", null, c.topic), " · ", c.name, h("p", "quiet", c.detail), c.next && h("p", null, code(c.next))]]))));
 	};
 	place.append(h("h1", null, "Doctor"), h("p", null, button("Ask the providers too", () => load(true))), list);
 	await load(false);

@@ -99,15 +99,21 @@ function take(card) {
 	else waiting.delete(card.id);
 }
 
-/** look loads what a task waits for. @param {Card} card */
-export async function look(card) {
+/** The look at each task that was begun last. @type {Map<string, object>} */
+const looks = new Map();
+
+/** look loads what a task waits for. What an earlier look brings after a later one was begun, or after the task waits no more, counts nothing. @param {{id: string}} of */
+export async function look({ id }) {
+	const mine = {};
+	looks.set(id, mine);
 	try {
-		const [task, calls] = await Promise.all([get(`/tasks/${card.id}`), get(`/tasks/${card.id}/approvals`)]);
-		if (!cards.has(card.id)) return;
-		waiting.set(card.id, { task, calls: calls.items });
+		const [task, calls] = await Promise.all([get(`/tasks/${id}`), get(`/tasks/${id}/approvals`)]);
+		const card = cards.get(id);
+		if (!card || !asks(card) || looks.get(id) !== mine) return;
+		waiting.set(id, { task, calls: calls.items });
 		// The run may just be taken up again: then its call is there in a moment.
-		if (card.waits_for === "permission" && calls.items.length === 0 && cards.get(card.id)?.waits_for === "permission") setTimeout(look, 500, card);
-		changed(card.id);
+		if (card.waits_for === "permission" && calls.items.length === 0) setTimeout(look, 500, card);
+		changed(id);
 	} catch { /* the task is gone, or the next event looks again */ }
 }
 
@@ -124,17 +130,24 @@ export async function answer(task, path, body) {
 	}
 }
 
+/** What was removed since the last listing began. @type {Set<string>} */
+let removed = new Set();
+
 async function list() {
-	const seen = new Set();
+	const gone = removed = new Set(), before = [...cards.keys()], seen = new Set();
 	let from = "";
 	do {
 		const page = await get("/tasks", { limit: 500, from });
-		for (const c of page.items) { take(c); seen.add(c.id); }
+		if (gone !== removed) return; // another listing has begun
+		for (const c of page.items) {
+			seen.add(c.id);
+			if (!gone.has(c.id)) take(c);
+		}
 		from = page.next;
 		loaded = true;
 		changed(null);
 	} while (from);
-	for (const id of cards.keys()) if (!seen.has(id)) forget(id);
+	for (const id of before) if (!seen.has(id)) forget(id); // what an event has brought meanwhile may stand on no page
 	changed(null);
 }
 
@@ -154,7 +167,7 @@ export const refresh = once(async () => {
 });
 
 /** @param {string} id */
-function forget(id) { for (const m of [cards, doing, waiting]) m.delete(id); }
+function forget(id) { for (const m of [cards, doing, waiting, looks]) m.delete(id); }
 
 /** begin keeps the tasks current. */
 export function begin() {
@@ -163,7 +176,10 @@ export function begin() {
 			list();
 			return;
 		}
-		if (event.type === "task_removed") forget(event.task);
+		if (event.type === "task_removed") {
+			forget(event.task);
+			removed.add(event.task);
+		}
 		if ((event.type === "permission_decided" && event.data.answer || event.type === "answers_submitted") && event.by && waiting.has(event.task) && !answering.delete(event.task)) {
 			said(`${cards.get(event.task)?.title}: answered elsewhere by ${event.by}: ${event.data.answer || event.data.answers.join(", ")}`);
 		}

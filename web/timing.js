@@ -45,3 +45,21 @@ export function oneAtATime(f, ms, signal) {
 	};
 	return run;
 }
+
+/**
+ * newest returns a function that shows what was asked for, unless something else was asked for meanwhile: answers come
+ * in any order, and what a person sees is the answer to the last question.
+ */
+export function newest() {
+	let last = 0;
+	/** @template X @param {Promise<X>} answer @param {(answer: X) => void} show */
+	return async (answer, show) => {
+		const mine = ++last;
+		try {
+			const a = await answer;
+			if (mine === last) show(a);
+		} catch (error) {
+			if (mine === last) throw error;
+		}
+	};
+}
