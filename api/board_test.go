@@ -45,6 +45,14 @@ type browser struct {
 // browse opens a page that is logged in to the board. width is that of the window.
 func (s *served) browse(width int64) browser {
 	s.t.Helper()
+	b := s.browser(width)
+	b.do(chromedp.Navigate(s.do("POST", "/login-links", "").is(201).text("url")))
+	return b
+}
+
+// browser starts a browser with an empty page.
+func (s *served) browser(width int64) browser {
+	s.t.Helper()
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
 		s.t.Skip("needs chromium")
@@ -60,7 +68,7 @@ func (s *served) browse(width int64) browser {
 	if width < 600 {
 		size = append(size, chromedp.EmulateMobile)
 	}
-	b.do(chromedp.EmulateViewport(width, 800, size...), chromedp.Navigate(s.do("POST", "/login-links", "").is(201).text("url")))
+	b.do(chromedp.EmulateViewport(width, 800, size...))
 	return b
 }
 
@@ -208,9 +216,11 @@ func TestATaskIsCarriedOutInTheBrowserAlone(t *testing.T) {
 			b.click("Keep")
 			b.sees("2 comments")
 			b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector(".file .seen input").click()`))
+			letGo := b.late("/reviews") // the agent is quicker than the answer
 			b.click("Send to the agent")
 			b.sees("● changed It has three.")
 			b.sees("◐ answered Because it is a list.")
+			letGo()
 			b.sees("changed since you looked")
 			b.until(`document.querySelectorAll(".added").length === 1`) // since the review
 			b.do(chromedp.Evaluate[chromedp.Void](`const from = document.querySelector(".how select"); from.value = ""; from.dispatchEvent(new Event("change"))`))
@@ -488,6 +498,18 @@ func (b browser) tab(address string) (page browser, shut func()) {
 	page = browser{b.t, ctx}
 	page.do(chromedp.Navigate(address))
 	return page, shut
+}
+
+// A page that was opened before the browser was logged in shows the board once another page is.
+func TestALoginIsOfAllPagesOfABrowser(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	b := s.browser(1000)
+	b.do(chromedp.Navigate(s.url))
+	b.sees("To log this browser in")
+	other, _ := b.tab(s.do("POST", "/login-links", "").is(201).text("url"))
+	other.sees("Backlog")
+	b.sees("Backlog")
 }
 
 // A browser has six connections to a server for all its pages. More pages than that are current all the same, also when

@@ -8,7 +8,7 @@ import { strip } from "./needs.js";
 import { outputPage } from "./outputs.js";
 import { palette } from "./palette.js";
 import { reviewPage } from "./review.js";
-import { end, loggedIn, login, logOut, may, hasWorkers } from "./session.js";
+import { end, loggedIn, login, logOut, may, hasWorkers, waitForLogin } from "./session.js";
 import { taskPage } from "./task.js";
 import { begin, cards, onChange } from "./tasks.js";
 
@@ -107,6 +107,7 @@ addEventListener("keydown", (e) => {
 
 function loginPage(/** @type {string} */ failed) {
 	nav.hidden = true;
+	waitForLogin();
 	fill(main, h("div", "page login", h("h1", null, "pawl"),
 		failed && h("p", "warn", "The browser is not logged in: " + failed),
 		h("p", null, "This is the board of one folder. To log this browser in, run ", code("pawl serve link"), " in that folder and open the address that it prints.")));

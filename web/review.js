@@ -151,10 +151,10 @@ export async function reviewPage(place, id, signal) {
 	const foot = () => fill(bar,
 		h("span", null, comments.length ? plural(comments.length, "comment") : may("answer") && "Click a line's number to comment on it."), h("span", "space"),
 		may("answer") && button("Send to the agent", async () => {
-			const sent = [...comments];
-			await post(`/tasks/${id}/reviews`, { comments: sent, ...(diff ? { tree: diff.tree } : {}) });
+			const sent = [...comments], tree = diff?.tree; // the agent may have changed more before the answer is here
+			await post(`/tasks/${id}/reviews`, { comments: sent, tree });
 			comments = comments.filter((c) => !sent.includes(c)); // others may have been written meanwhile
-			since = diff?.tree || "";
+			since = tree || "";
 			chosen = true;
 			keep();
 			await load();

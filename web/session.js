@@ -43,6 +43,11 @@ export async function logOut() {
 }
 addEventListener("storage", (e) => { if (e.key === name && !e.newValue) location.reload(); });
 
+/** waitForLogin loads this page again when another page of the browser was logged in. */
+export function waitForLogin() {
+	addEventListener("storage", (e) => { if (e.key === name && e.newValue) location.reload(); });
+}
+
 const bytes = (/** @type {string} */ text) => new TextEncoder().encode(text);
 const hex = (/** @type {ArrayBuffer | Uint8Array} */ buffer) => Array.from(new Uint8Array(buffer), (b) => b.toString(16).padStart(2, "0")).join("");
 
