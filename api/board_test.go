@@ -90,9 +90,10 @@ func (b browser) until(expression string) {
 	}
 }
 
-// seen is a JavaScript expression of the elements in sight that begin with a text.
+// seen is a JavaScript expression of the elements in sight that begin with a text: with a dialog above the page, those of
+// the dialog.
 func seen(selector, text string) string {
-	return fmt.Sprintf(`[...document.querySelectorAll(%q)].filter((e) => e.textContent.trim().startsWith(%q) && e.checkVisibility() && !e.closest("fieldset:disabled"))`, selector, text)
+	return fmt.Sprintf(`[...document.querySelectorAll(%q)].filter((e) => e.textContent.trim().startsWith(%q) && e.checkVisibility() && !e.closest("fieldset:disabled") && (!document.querySelector(":modal") || e.closest(":modal")))`, selector, text)
 }
 
 // sees waits until a text is in sight.

@@ -137,7 +137,7 @@ export function board(place, signal) {
 		if (!empty.hidden && empty.childElementCount === 0) fillEmpty(empty);
 	}, signal);
 	onChange(draw, signal);
-	clock(() => { draw(); refresh(null); }, signal);
+	clock(() => { draw(); refresh(); }, signal);
 	draw();
 	return {
 		/** @param {string} text */

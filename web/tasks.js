@@ -2,7 +2,8 @@
 // wait for a person wait for.
 
 import { get, send, together } from "./client.js";
-import { bytes, once, said } from "./dom.js";
+import { bytes, said } from "./dom.js";
+import { oneAtATime } from "./timing.js";
 
 /** @type {Map<string, Card>} */
 export const cards = new Map();
@@ -155,7 +156,7 @@ async function list() {
 const working = (c) => c.status === "active" || c.status === "planning";
 
 /** refresh asks what no event tells of tasks at work: what their agents wait for, and their memory. */
-export const refresh = once(async () => {
+export const refresh = oneAtATime(async () => {
 	if (![...cards.values()].some(working)) return;
 	try {
 		for (const { id, queued, memory_bytes, undriven } of (await get("/tasks", { status: ["active", "planning"], limit: 500 })).items) {
@@ -164,7 +165,7 @@ export const refresh = once(async () => {
 		}
 		changed(null);
 	} catch { /* it is asked again */ }
-});
+}, 0, new AbortController().signal);
 
 /** @param {string} id */
 function forget(id) { for (const m of [cards, doing, waiting, looks]) m.delete(id); }
