@@ -112,18 +112,8 @@ func TestWhatACommandStartsEndsWithItsTimeLimit(t *testing.T) {
 					env = confinedEnv(t)
 				}
 				beat := filepath.Join(env.Workspace, "beat")
-				var r tool.Result
-				for _, limit := range []int{1, 10, 60} { // a busy machine may not get to it in a second
-					var err error
-					if r, err = tool.Shell().Run(t.Context(), env, tool.Call{Run: env.Run, ID: "c_1", Sandbox: level,
-						Args: tooltest.Args(map[string]any{"command": c.command, "timeout_seconds": limit})}); err != nil {
-						t.Fatal(err)
-					}
-					if _, err = os.Lstat(beat); err == nil {
-						break
-					}
-				}
-				if text := run.PlainText(r.Content); !r.IsError || !strings.Contains(text, "all it had started is ended") {
+				text, r, _ := limited(t, env, level, c.command, "beat")
+				if !r.IsError || !strings.Contains(text, "all it had started is ended") {
 					t.Errorf("%s: %q", c.id, text)
 				}
 				if err := os.Remove(beat); err != nil {

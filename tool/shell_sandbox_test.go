@@ -211,8 +211,8 @@ func TestClosingTheSessionUndoesWhatAJobMustNotHaveMade(t *testing.T) {
 func TestInTheSandboxWhatIsStoppedEndsAsEverywhere(t *testing.T) {
 	t.Parallel()
 	env := confinedEnv(t)
-	text, r := invoke(t, t.Context(), env, tool.Shell(), map[string]any{
-		"command": "trap '' TERM; (setsid sh -c 'trap \"\" TERM; while :; do : >> beat; sleep 0.001; done' &); until [ -s beat ] || [ -e beat ]; do sleep 0.01; done; echo begun; exec sleep 300", "timeout_seconds": 1})
+	text, r, _ := limited(t, env, run.Confined,
+		"trap '' TERM; (setsid sh -c 'trap \"\" TERM; while :; do : >> beat; sleep 0.001; done' &); until [ -e beat ]; do sleep 0.01; done; echo begun; : > told; exec sleep 300", "told")
 	if !r.IsError || !strings.HasPrefix(text, "begun\n[stopped: its time limit") {
 		t.Errorf("got %q", text)
 	}
