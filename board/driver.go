@@ -114,7 +114,10 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 		if o, ok := errors.AsType[*store.OwnedError](err); ok {
 			return fmt.Errorf("the tasks of this folder are driven by %s: stop that one first", o.By())
 		}
-		if err != nil {
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil // it was stopped before it began
+		case err != nil:
 			return err
 		}
 		defer lease.Release()

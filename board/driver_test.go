@@ -199,6 +199,21 @@ func TestATaskIsPlannedAskedStartedAndCompleted(t *testing.T) {
 	}
 }
 
+// The process may be interrupted as soon as it is there.
+func TestADriverThatIsStoppedBeforeItBeginsHasNoError(t *testing.T) {
+	t.Parallel()
+	ws := newPlace(t, "").open()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := board.NewDriver(ws, board.Options{}).Drive(ctx); err != nil {
+		t.Error(err)
+	}
+	next, stop := context.WithCancel(t.Context()) // and it holds nothing
+	if err := board.NewDriver(ws, board.Options{Driving: stop}).Drive(next); err != nil || next.Err() == nil {
+		t.Errorf("the next one: %v", err)
+	}
+}
+
 // What a run needs that the agent of a task has started is answered from another process too.
 func TestACallOfAChildRunOfATaskIsAllowedFromElsewhere(t *testing.T) {
 	t.Parallel()
