@@ -46,9 +46,14 @@ func newTemporal(t testing.TB) *temporal {
 	if err != nil {
 		t.Skip("Temporal's command line is not installed: go install github.com/temporalio/cli/cmd/temporal@v1.5.1")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") // free a moment later
+	// A port below the ephemeral range: no connection of this machine has it when the server starts, or starts again.
+	var l net.Listener
+	for range 100 {
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))); err == nil {
+			break
+		}
+	}
 	ok(t, err)
-	defer l.Close()
 	s := &temporal{t: t, program: program, address: l.Addr().String(), file: filepath.Join(t.TempDir(), "temporal.db")}
 	l.Close()
 	s.up()
