@@ -352,6 +352,14 @@ func TestThePaletteAndThePagesBesideTheBoard(t *testing.T) {
 	b.until(`document.querySelector(".palette [aria-selected=true]")?.textContent.startsWith("Another one")`)
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.until(`location.hash === "#/tasks/` + id + `"`)
+	letGo := b.late("/status") // what can be done with the task is known after the pages
+	find("")
+	const chosen = `document.querySelector(".palette [aria-selected=true]")?.textContent`
+	b.until(chosen + ` === "Board"`)
+	letGo()
+	b.until(seen(".palette li", "Plan") + ".length === 1 && " + chosen + ` === "Board"`)
+	b.do(chromedp.KeyEvent(kb.Escape))
+	b.until(`document.querySelector(".palette") === null`)
 	find("plan this")
 	b.until(`document.querySelector(".palette [aria-selected=true]")?.textContent.startsWith("Plan")`)
 	b.do(chromedp.KeyEvent(kb.Enter))

@@ -2,10 +2,13 @@ package api_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"pawl/api"
 )
 
 // late keeps back the first answer to what the page asks from now on with a text in its address or its body. letGo waits
@@ -77,5 +80,29 @@ func TestALateQuestionIsNotShown(t *testing.T) {
 	letGo()
 	if text := b.value("document.body.innerText").(string); !strings.Contains(text, "touch two") || strings.Contains(text, "touch one") {
 		t.Errorf("what was asked before is shown again:\n%s", text)
+	}
+}
+
+// On the page of the API the answer to what was sent last stands alone: a stream that was asked for before has ended.
+func TestAStreamDoesNotGoOnInTheNextAnswer(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "")
+	b := s.browse(1000)
+	b.sees("No task yet")
+	b.do(chromedp.Navigate(s.url + api.Prefix + "/docs"))
+	const events = `[...document.querySelectorAll("details:has(summary)")].find((d) => d.querySelector("summary > code")?.textContent === "/events" && !d.querySelector("details"))`
+	b.until("Boolean(" + events + ")")
+	shown := func(text string) string {
+		return events + `.querySelector("pre").textContent.split(` + strconv.Quote(text) + `).length - 1`
+	}
+	for range 2 {
+		b.do(chromedp.Evaluate[chromedp.Void](events + `.open = true; ` + events + `.querySelector("form button").click()`))
+		b.until(shown("position") + " === 1")
+	}
+	s.add("The first")
+	s.add("The second")
+	b.until(shown("The second") + " > 0")
+	if n := b.value(shown("task_created")); n != 2. {
+		t.Errorf("of two tasks there are %v events:\n%s", n, b.value(events+`.querySelector("pre").textContent`))
 	}
 }

@@ -39,8 +39,8 @@ func RuleForms(list []policy.Listed) []RuleForm {
 	return forms
 }
 
-// A RuleChange is a rule that was StoredOutput or removed, as JSON. The number is the one in the
-// list after it was StoredOutput, or before it was removed.
+// A RuleChange is a rule that was stored or removed, as JSON. The number is the one in the
+// list after it was stored, or before it was removed.
 type RuleChange struct {
 	Rule    RuleForm `json:"rule"`
 	Changed bool     `json:"changed"` // false: the rule was there already

@@ -54,9 +54,12 @@ function operation(path, method, op) {
     form.append(element("label", {}, "body", body));
   }
   const output = element("pre", { hidden: true });
+  let stop = new AbortController();
   form.append(element("button", { textContent: "Send" }), output);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
+    stop.abort(); // an event stream that was asked for before does not go on in this answer
+    const { signal } = (stop = new AbortController());
     output.hidden = false;
     output.textContent = "…";
     let url = path;
@@ -70,11 +73,11 @@ function operation(path, method, op) {
     }
     const address = spec.servers[0].url + url + (query.size ? "?" + query : "");
     try {
-      const answer = await fetch(address, { method: method.toUpperCase(), headers: sent, body: body ? body.value : undefined });
+      const answer = await fetch(address, { method: method.toUpperCase(), headers: sent, body: body ? body.value : undefined, signal });
       output.textContent = `${answer.status} ${answer.statusText}\n\n`;
       await read(answer, output);
     } catch (error) {
-      output.textContent += String(error);
+      if (!signal.aborted) output.textContent += String(error);
     }
   });
   const title = element("summary", {}, element("b", { textContent: method.toUpperCase() }), element("code", { textContent: path }), op.summary || "");

@@ -38,5 +38,11 @@ export function palette(entries, actions) {
 	modal(dialog);
 	draw();
 	const [, id] = location.hash.match(/^#\/tasks\/([^/]+)/) || [];
-	if (id) actions(id).then((of) => { from = [...of, ...all()]; draw(); }, () => {}); // without them it still goes to pages
+	if (id) actions(id).then((of) => {
+		const was = found[at];
+		from = [...of, ...all()];
+		draw();
+		at = Math.max(0, found.findIndex((e) => e.name === was?.name && e.about === was.about)); // what has come up is not what is chosen
+		mark();
+	}, () => {}); // without them it still goes to pages
 }
