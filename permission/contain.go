@@ -20,7 +20,7 @@ var needsText string
 // needs are the names in needs.txt, by section.
 var needs = lazy.Value(func() map[string]map[string]bool {
 	all := map[string]map[string]bool{}
-	for _, section := range []string{"network", "outside", "deletes", "writes"} {
+	for _, section := range []string{"network", "outside", "deletes", "writes", "installs", "everywhere"} {
 		all[section] = map[string]bool{}
 		for _, name := range text.Section(needsText, section) {
 			all[section][name] = true
@@ -251,18 +251,10 @@ func (s *script) installsForAll() (installs bool) {
 }
 
 func (p *simpleCommand) installsForAll() bool {
-	if slices.ContainsFunc(p.words, func(w word) bool { return w.kind != static }) {
-		return false
-	}
-	switch path.Base(p.program()) {
-	case "go":
-		return p.isListed(map[string]bool{"go/install": true})
-	case "npm", "pnpm":
-		return p.isListed(map[string]bool{"npm/install": true, "npm/i": true, "npm/add": true, "pnpm/add": true}) &&
-			p.isListed(map[string]bool{"npm/-g": true, "npm/--global": true, "pnpm/-g": true, "pnpm/--global": true}) &&
-			!slices.ContainsFunc(p.words, func(w word) bool { return strings.HasPrefix(w.text, "--prefix") || w.text == "-C" })
-	}
-	return false
+	saysWhere := has("npm pnpm", path.Base(p.program()))
+	return p.isIn("installs") && p.isIn("everywhere") && !slices.ContainsFunc(p.words, func(w word) bool {
+		return w.kind != static || saysWhere && (strings.HasPrefix(w.text, "--prefix") || w.text == "-C")
+	})
 }
 
 // needsMore says what a command is known to need that it would not have; empty if nothing is known.
