@@ -3,7 +3,7 @@
 
 import { get, send, together } from "./client.js";
 import { bytes, said } from "./dom.js";
-import { oneAtATime } from "./timing.js";
+import { newest, oneAtATime } from "./timing.js";
 
 /** @type {Map<string, Card>} */
 export const cards = new Map();
@@ -100,21 +100,22 @@ function take(card) {
 	else waiting.delete(card.id);
 }
 
-/** The look at each task that was begun last. @type {Map<string, object>} */
+/** What shows the newest look at each task. @type {Map<string, ReturnType<typeof newest>>} */
 const looks = new Map();
 
 /** look loads what a task waits for. What an earlier look brings after a later one was begun, or after the task waits no more, counts nothing. @param {{id: string}} of */
 export async function look({ id }) {
-	const mine = {};
-	looks.set(id, mine);
+	const looked = looks.get(id) || newest();
+	looks.set(id, looked);
 	try {
-		const [task, calls] = await Promise.all([get(`/tasks/${id}`), get(`/tasks/${id}/approvals`)]);
-		const card = cards.get(id);
-		if (!card || !asks(card) || looks.get(id) !== mine) return;
-		waiting.set(id, { task, calls: calls.items });
-		// The run may just be taken up again: then its call is there in a moment.
-		if (card.waits_for === "permission" && calls.items.length === 0) setTimeout(look, 500, card);
-		changed(id);
+		await looked(Promise.all([get(`/tasks/${id}`), get(`/tasks/${id}/approvals`)]), ([task, calls]) => {
+			const card = cards.get(id);
+			if (!card || !asks(card)) return;
+			waiting.set(id, { task, calls: calls.items });
+			// The run may just be taken up again: then its call is there in a moment.
+			if (card.waits_for === "permission" && calls.items.length === 0) setTimeout(look, 500, card);
+			changed(id);
+		});
 	} catch { /* the task is gone, or the next event looks again */ }
 }
 
