@@ -95,7 +95,8 @@ func (d *Driver) wakeUp() {
 // none of them owes anything or waits for a limit of a provider to end, or this process has no model to drive one with: the task stays as it is then, because
 // another process may have one. What was left by a process that was killed is continued. When
 // ctx is done, runs are interrupted as by a shutdown: the next driver continues them. Drive
-// returns when all runs have stopped. Its error says why tasks cannot be read or driven.
+// returns when all runs have stopped. Its error says why tasks cannot be read or driven. A shared database that is away is none:
+// Drive waits until it answers.
 func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 	if repository := d.board.ws.Repository(); repository != "" {
 		return config.Errorf("tasks work in copies of %s, and workers carry them: start one with `pawl-fleet worker`", visible.Escape(repository))
@@ -109,18 +110,16 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 		defer listener.Close()
 		socket = listener.Addr()
 	}
-	if len(ids) == 0 {
-		lease, err := d.board.OwnAll(ctx, socket)
-		if o, ok := errors.AsType[*store.OwnedError](err); ok {
-			return fmt.Errorf("the tasks of this folder are driven by %s: stop that one first", o.By())
-		}
+	all := rights{board: d.board, socket: socket}
+	defer all.release()
+	if !d.some {
+		err := all.renew(ctx)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil // it was stopped before it began
 		case err != nil:
 			return err
 		}
-		defer lease.Release()
 		if d.opt.Driving != nil {
 			d.opt.Driving()
 		}
@@ -131,11 +130,26 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 	var drivers sync.WaitGroup
 	defer drivers.Wait()
 	b := &backlog{board: d.board, only: ids}
-	for ctx.Err() == nil {
+	for away := false; ctx.Err() == nil; d.sleep(ctx, listener) {
 		ended := d.takeEnded()
 		changed, err := b.read(ctx, d.opt.Now(), ended, d.drives)
-		if err != nil && ctx.Err() == nil {
+		if err == nil && !d.some {
+			err = all.renew(ctx)
+		}
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil
+		case errors.Is(err, store.ErrAway): // of a shared database: it is started again, or the network is
+			if !away {
+				d.board.ws.Log().Warn("tasks wait", "error", err)
+			}
+			away = true
+			continue
+		case err != nil:
 			return err
+		case away:
+			d.kicks.kickAll() // what has changed meanwhile is not known
+			away = false
 		}
 		for _, id := range append(changed, ended...) {
 			d.kicks.kick(id)
@@ -152,9 +166,42 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 			return nil
 		}
 		d.board.ws.CloseGone()
-		d.sleep(ctx, listener)
 	}
 	return nil
+}
+
+// rights are those of a driver to drive all tasks of the workspace.
+type rights struct {
+	board  Board
+	socket string
+	lease  store.Lease // nil: it has none
+}
+
+// renew gets the rights, unless the driver has them. They end while the database is away for long.
+func (r *rights) renew(ctx context.Context) error {
+	if r.lease != nil {
+		select {
+		case <-r.lease.Lost():
+			r.release()
+		default:
+			return nil
+		}
+	}
+	lease, err := r.board.OwnAll(ctx, r.socket)
+	if o, ok := errors.AsType[*store.OwnedError](err); ok {
+		return fmt.Errorf("the tasks of this folder are driven by %s: stop that one first", o.By())
+	}
+	if err == nil {
+		r.lease = lease
+	}
+	return err
+}
+
+func (r *rights) release() {
+	if r.lease != nil {
+		_ = r.lease.Release() // it ends by itself
+		r.lease = nil
+	}
 }
 
 // shutdownWith returns a context that ends with ctx, as a shutdown whatever the cause of that is: a

@@ -165,3 +165,13 @@ func (k *kicks) kick(id task.ID) {
 		delete(k.one, id)
 	}
 }
+
+// kickAll says that any task may have changed.
+func (k *kicks) kickAll() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, c := range k.one {
+		close(c)
+	}
+	clear(k.one)
+}
