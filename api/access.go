@@ -16,8 +16,9 @@ func (s *Server) accessOperations() {
 	handle(s, operation{method: http.MethodPost, path: "/sessions", id: "create-session", tag: "access", status: http.StatusCreated,
 		summary: "Exchange the code of a login link for a session", more: "It needs no token. What it returns is sent as Authorization: Bearer; it ends after seven days. What is to be kept of a session, and its token, are codes as well: what they are exchanged for ends when that one does."},
 		func(ctx context.Context, in *struct{ Body loginCode }) (Session, error) {
-			if session, ok := s.enter(ctx, in.Body.Code, s.guard.now()); ok {
-				return session, nil
+			session, err := s.enter(ctx, in.Body.Code, s.guard.now())
+			if err != errNobody {
+				return session, err
 			}
 			if !s.guard.failures.take(s.guard.now()) {
 				return Session{}, tooMany("there are too many codes that do not count: wait a moment")

@@ -137,9 +137,13 @@ func (g *guard) authenticate(s *Server, r *http.Request) *Problem {
 	switch {
 	case len(r.Header["Authorization"]) > 1:
 	case strings.EqualFold(scheme, "Bearer"):
-		if c, ok := s.person(r.Context(), token, g.now()); ok {
+		c, err := s.person(r.Context(), token, g.now())
+		if err == nil {
 			req.caller = c
 			return nil
+		}
+		if err != errNobody { // a page would log out, and a program give its token up
+			return s.problem(r.Context(), err)
 		}
 		if c, ok := s.callerOfRun(token); ok {
 			req.caller = c

@@ -250,7 +250,7 @@ func (p *pushes) tell(ctx context.Context, all []subscriber, m pushMessage) {
 	var sending sync.WaitGroup
 	places := make(chan struct{}, 8)
 	for _, to := range all {
-		if c, ok := p.s.named(ctx, to.User, true); !ok || !c.role.may(Answer) {
+		if c, err := p.s.named(ctx, to.User); err != nil || !c.role.may(Answer) {
 			continue
 		}
 		places <- struct{}{}

@@ -193,24 +193,26 @@ func (s *Server) newSession(of caller, expires time.Time) Session {
 const userMark = "~"
 
 // enter returns the session that a code is good for: that of a link, what a browser keeps, or the token of a session or
-// of a user.
-func (s *Server) enter(ctx context.Context, code string, now time.Time) (Session, bool) {
+// of a user. If it is good for none, the error is errNobody.
+func (s *Server) enter(ctx context.Context, code string, now time.Time) (Session, error) {
 	name, until, ok := s.signed(code, keptPrefix, now, "kept", s.process)
 	if !ok {
 		name, until, ok = s.signed(code, sessionPrefix, now, "session")
 	}
-	c, ok := s.named(ctx, name, ok)
-	if !ok && strings.HasPrefix(code, userPrefix) {
+	c, err := caller{}, errNobody
+	switch {
+	case ok:
+		c, err = s.named(ctx, name)
+	case strings.HasPrefix(code, userPrefix):
 		until = now.Add(sessionLife)
-		c, ok = s.person(ctx, code, now)
+		c, err = s.person(ctx, code, now)
+	case takeLink(s.ws.State, code, now):
+		c, until, err = owner, now.Add(sessionLife), nil
 	}
-	if !ok {
-		c, until, ok = owner, now.Add(sessionLife), takeLink(s.ws.State, code, now)
+	if err != nil {
+		return Session{}, err
 	}
-	if !ok {
-		return Session{}, false
-	}
-	return s.newSession(c, until), true
+	return s.newSession(c, until), nil
 }
 
 // signed returns whose a token is that [Server.newSession] has made, and how long it counts, if it does.

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -91,23 +92,26 @@ type users struct {
 // UsersAge is for how long what was read of users counts: one who was removed is let in for so long.
 const UsersAge = 2 * time.Second
 
-// user returns the user that is asked for.
-func (s *Server) user(ctx context.Context, is func(store.User) bool) (u store.User, ok bool) {
+// errNobody says that a token, or a name, is nobody's. Other errors say that whose it is cannot be known now.
+var errNobody = errors.New("nobody has this token")
+
+// user returns the user that is asked for as a caller, or errNobody.
+func (s *Server) user(ctx context.Context, is func(store.User) bool) (caller, error) {
 	s.users.mu.Lock()
 	defer s.users.mu.Unlock()
 	if now := time.Now(); now.Sub(s.users.read) >= UsersAge {
 		all, err := s.readUsers(ctx)
 		if err != nil {
-			s.log.Error("the users of the database cannot be read", "error", err)
-			return u, false // who was a user before may not be one now
+			return caller{}, err // who was a user before may not be one now
 		}
 		s.users.all, s.users.read = all, now
 	}
 	i := slices.IndexFunc(s.users.all, is)
 	if i < 0 {
-		return u, false
+		return caller{}, errNobody
 	}
-	return s.users.all[i], true
+	u := s.users.all[i]
+	return caller{person: true, name: u.Name, role: Role(u.Role)}, nil
 }
 
 func (s *Server) readUsers(ctx context.Context) ([]store.User, error) {
@@ -122,32 +126,32 @@ func (s *Server) readUsers(ctx context.Context) ([]store.User, error) {
 	return shared.Users(ctx)
 }
 
-// person returns who has a token: the owner of the server's, a user, or who has the session of one.
-func (s *Server) person(ctx context.Context, token string, now time.Time) (caller, bool) {
+// person returns who has a token: the owner of the server's, a user, or who has the session of one. Without one the error is
+// errNobody.
+func (s *Server) person(ctx context.Context, token string, now time.Time) (caller, error) {
 	if equal(token, s.opt.Token) {
-		return owner, true
+		return owner, nil
 	}
 	if strings.HasPrefix(token, userPrefix) {
 		given := hash(token)
-		u, ok := s.user(ctx, func(u store.User) bool { return equal(u.Token, given) })
-		return callerOf(u), ok
+		return s.user(ctx, func(u store.User) bool { return equal(u.Token, given) })
 	}
 	name, until, ok := s.signed(token, sessionPrefix, now, "session")
-	c, ok := s.named(ctx, name, ok)
+	if !ok {
+		return caller{}, errNobody
+	}
+	c, err := s.named(ctx, name)
 	c.until = until
-	return c, ok
+	return c, err
 }
 
-// named returns the caller that a session is of; without a name it is the owner's.
-func (s *Server) named(ctx context.Context, name string, ok bool) (caller, bool) {
-	if !ok || name == "" {
-		return owner, ok
+// named returns the caller with the name of a session; without a name it is the owner's.
+func (s *Server) named(ctx context.Context, name string) (caller, error) {
+	if name == "" {
+		return owner, nil
 	}
-	u, ok := s.user(ctx, func(u store.User) bool { return u.Name == name })
-	return callerOf(u), ok
+	return s.user(ctx, func(u store.User) bool { return u.Name == name })
 }
 
 // owner is who has the token of the server.
 var owner = caller{person: true, role: Administer}
-
-func callerOf(u store.User) caller { return caller{person: true, name: u.Name, role: Role(u.Role)} }

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"pawl/store/postgres/pgtest"
 )
 
@@ -28,10 +30,10 @@ type desk struct {
 
 var served = regexp.MustCompile(`at (http://\S+)`)
 
-// serve starts a server whose model answers with a script.
-func serve(t *testing.T, script string) *desk {
+// serve starts a server of a database whose model answers with a script.
+func serve(t *testing.T, database, script string) *desk {
 	t.Helper()
-	database, dir := pgtest.Shared(t).Address(t), t.TempDir()
+	dir := t.TempDir()
 	ok(t, os.WriteFile(filepath.Join(dir, "model.jsonl"), []byte(script), 0o600))
 	ok(t, os.Mkdir(filepath.Join(dir, "work"), 0o700))
 	command := func(args ...string) *exec.Cmd {
@@ -103,7 +105,7 @@ func ask(ctx context.Context, token, method, url, body, key string) (status int,
 // Users see, answer, start or administer, and the log says who did what.
 func TestUsersMayDoWhatTheirRoleSays(t *testing.T) {
 	t.Parallel()
-	d := serve(t, planned+`{"when":{"first":"Carry out this task"},"calls":[{"tool":"shell","args":{"command":"curl -s http://127.0.0.1:9/x"}}]}
+	d := serve(t, pgtest.Shared(t).Address(t), planned+`{"when":{"first":"Carry out this task"},"calls":[{"tool":"shell","args":{"command":"curl -s http://127.0.0.1:9/x"}}]}
 {"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Done."}}]}
 `)
 	token := map[string]string{}
@@ -182,4 +184,54 @@ func TestUsersMayDoWhatTheirRoleSays(t *testing.T) {
 	if status, _ := d.ask("", "POST", "/sessions", `{"code":"`+session.Kept+`"}`); status != http.StatusUnauthorized {
 		t.Errorf("what ben's browser keeps is good for a session: %d", status)
 	}
+}
+
+// The database of a server is killed. Whose a token is cannot be known then: who has one is told that, and not that it does not
+// count, as a page would log out, and a program give the token up. The server goes on when the database is back.
+func TestAServerOutlivesItsDatabase(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	database := server.Address(t)
+	d := serve(t, database, planned+`{"when":{"first":"Carry out this task"},"calls":[{"tool":"completion-report","args":{"status":"complete","summary":"Done."}}]}`)
+	token := d.pawl("users", "add", "anna", "--role", "start")
+	enter := func() (session struct{ Token string }, status int) {
+		status, answer := d.ask("", "POST", "/sessions", `{"code":"`+token+`"}`)
+		ok(t, json.Unmarshal([]byte(answer), &session))
+		return session, status
+	}
+	session, status := enter()
+	if status != http.StatusCreated {
+		t.Fatalf("anna logs in: %d", status)
+	}
+	ok(t, server.Kill())
+	until(t, "the database is missed", func() bool {
+		_, status = enter()
+		return status != http.StatusCreated
+	})
+	if status != http.StatusServiceUnavailable {
+		t.Errorf("anna logs in without a database: %d", status)
+	}
+	for what, token := range map[string]string{"her token": token, "her session": session.Token} {
+		status, answer := d.ask(token, "GET", "/tasks", "")
+		if status != http.StatusServiceUnavailable || !strings.Contains(answer, "cannot be reached") {
+			t.Errorf("%s without a database: %d %s", what, status, answer)
+		}
+	}
+
+	ok(t, server.Up())
+	conn, err := pgx.Connect(t.Context(), database)
+	ok(t, err)
+	defer conn.Close(t.Context())
+	_, err = conn.Exec(t.Context(), `DELETE FROM leases`) // as it was away for longer than they last
+	ok(t, err)
+	until(t, "the server has the right to drive all tasks again", func() (again bool) {
+		ok(t, conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT 1 FROM leases)`).Scan(&again))
+		return again
+	})
+	var added struct{ ID string }
+	until(t, "a task is added", func() bool {
+		status, answer := d.ask(session.Token, "POST", "/tasks", `{"description":"do it","start":true}`)
+		return status == http.StatusCreated && json.Unmarshal([]byte(answer), &added) == nil
+	})
+	until(t, "it is completed", func() bool { return strings.Contains(d.pawl("task", "show", added.ID), "completed") })
 }
