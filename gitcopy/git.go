@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -24,6 +26,7 @@ type git struct {
 	// name filters and other programs, is not read.
 	own     bool
 	network bool     // of a call to another machine
+	alone   bool     // dir is the repository, and nobody but pawl writes to it
 	env     []string // further variables
 	not     []string // folders in which agents write: a git there is not run
 }
@@ -72,7 +75,7 @@ func (g git) input(ctx context.Context, input string, args ...string) (string, e
 		return "", stateError("a copy of the repository needs git, which is not installed")
 	}
 	var said bytes.Buffer
-	out := text.Head{Room: maxOutput}
+	var out text.Head
 	call := func(ctx context.Context) error {
 		cmd := owngit.Call{Program: program, Dir: g.dir, Own: g.own, Network: g.network, Env: g.env}.Command(ctx, args...)
 		cmd.Stdin, cmd.WaitDelay = strings.NewReader(input), 5*time.Second
@@ -85,10 +88,16 @@ func (g git) input(ctx context.Context, input string, args ...string) (string, e
 		cmd.Stdout, cmd.Stderr = &out, &said
 		return cmd.Run()
 	}
-	if g.network { // it reads no files of a work tree
-		err = call(ctx)
-	} else {
-		err = owngit.Bounded(ctx, g.dir, call)
+	try := func() error {
+		said.Reset()
+		out = text.Head{Room: maxOutput}
+		if g.network { // it reads no files of a work tree
+			return call(ctx)
+		}
+		return owngit.Bounded(ctx, g.dir, call)
+	}
+	if err = try(); err != nil && g.alone && removeLocks(g.dir) {
+		err = try()
 	}
 	if pipe, ok := errors.AsType[*owngit.PipeError](err); ok {
 		return "", stateError("%w", pipe)
@@ -103,6 +112,29 @@ func (g git) input(ctx context.Context, input string, args ...string) (string, e
 		return out.String(), &Error{args[0], firstLine(said.String()), err}
 	}
 	return strings.TrimSuffix(out.String(), "\n"), nil
+}
+
+// lockLife is how long git may have a lock in a repository of pawl's own: it has them for milliseconds.
+const lockLife = 10 * time.Second
+
+// removeLocks removes the locks that a git has left in a repository when the machine or its container was stopped, after which
+// no other could change what they lock. It reports whether there were any.
+func removeLocks(dir string) (some bool) {
+	remove := func(path string) {
+		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > lockLife && os.Remove(path) == nil {
+			some = true
+		}
+	}
+	for _, name := range []string{"config", "HEAD", "index", "packed-refs", "shallow"} {
+		remove(filepath.Join(dir, name+".lock"))
+	}
+	_ = filepath.WalkDir(filepath.Join(dir, "refs"), func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".lock") { // no ref has such a name
+			remove(path)
+		}
+		return nil
+	})
+	return some
 }
 
 // maxOutput bounds what is kept of what git prints, in bytes. The lists of files of very large

@@ -66,11 +66,17 @@ func (e *UnsuitableError) Error() string {
 
 func (c Copy) name() string      { return filepath.Base(c.Dir) }
 func (c Copy) work() string      { return filepath.Join(c.Dir, "work") }
-func (c Copy) own() git          { return c.at(filepath.Join(c.Dir, "git")) }
 func (c Copy) person() git       { return git{dir: c.Repository, not: []string{c.Repository, c.Dir}} }
 func (c Copy) keep() string      { return "refs/pawl/copies/" + c.name() }
 func (c Copy) branch() string    { return "pawl/" + c.name() }
 func heads(branch string) string { return "refs/heads/" + branch }
+
+// own returns what calls git in the repository of pawl's own.
+func (c Copy) own() git {
+	g := c.at(filepath.Join(c.Dir, "git"))
+	g.alone = true
+	return g
+}
 
 // at returns what calls git in a repository of pawl's.
 func (c Copy) at(dir string) git {

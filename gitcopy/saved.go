@@ -71,7 +71,7 @@ func (e *TakenError) Error() string {
 func (c Copy) network() git {
 	g := c.own()
 	if !isThere(g.dir, "HEAD") {
-		g.dir = string(filepath.Separator) // ls-remote needs no repository
+		g.dir, g.alone = string(filepath.Separator), false // ls-remote needs no repository
 	}
 	g.own, g.network = false, true
 	return g

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A shop is a repository that machines share, and a clone of it on each.
@@ -345,4 +346,33 @@ func s2(s shop, away string) Copy {
 	c := there.machine("t-two")
 	c.Remote = s.remote
 	return c
+}
+
+// A machine that is stopped in the middle leaves locks in the repository of pawl's own, which nothing would ever remove.
+func TestLocksOfAStoppedMachineAreRemoved(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"refs/pawl/saving", "refs/pawl/saved", "refs/pawl/head", "refs/pawl/heads/pawl/x", "config"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t)
+			c := s.made("x")
+			s.write(c.work(), "new.txt", "new\n")
+			s.in(c.work(), "add", ".")
+			s.in(c.work(), "commit", "--quiet", "-m", "third")
+			lock := filepath.Join(c.own().dir, name+".lock")
+			s.ok(os.MkdirAll(filepath.Dir(lock), 0o700))
+			s.ok(os.WriteFile(lock, nil, 0o600))
+			if c.Save(t.Context()) == nil && c.Take(t.Context()) == nil {
+				t.Error("a lock that git may have was removed")
+			}
+			long := time.Now().Add(-time.Minute)
+			s.ok(os.Chtimes(lock, long, long))
+			s.write(c.work(), "more.txt", "more\n")
+			s.ok(c.Take(t.Context()))
+			s.ok(c.Save(t.Context()))
+			if files := s.in(s.remote, "ls-tree", "--name-only", c.remoteRef()); !strings.Contains(files, "more.txt") {
+				t.Errorf("saved are %q", files)
+			}
+		})
+	}
 }
