@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"strings"
 
-	"pawl/board"
 	"pawl/forms"
 	"pawl/task"
+	"pawl/tasklog"
 )
 
 const (
@@ -37,7 +37,7 @@ func (s *Server) attachmentOperations() {
 		Type    string `header:"Content-Type"`
 		RawBody []byte `contentType:"application/octet-stream"`
 	}
-	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/attachments", id: attachID, tag: tagTasks, status: http.StatusCreated, raw: true, maxBody: board.MaxAttachment + maxForm,
+	handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/attachments", id: attachID, tag: tagTasks, status: http.StatusCreated, raw: true, maxBody: tasklog.MaxAttachment + maxForm,
 		summary: "Attach a file to a task", more: "The body is the content of the file, whose name is a parameter, or a form (multipart/form-data) with files. A file has at most 10 MB."},
 		func(ctx context.Context, in *attachInput) (forms.TaskForm, error) {
 			kind, params, err := mime.ParseMediaType(in.Type)

@@ -33,7 +33,7 @@ func BenchmarkAChangeReachesFiftyStreams(b *testing.B) {
 				began := time.Now()
 				if who == "server" {
 					s.do("PATCH", "/tasks/"+id, fmt.Sprintf(`{"priority":%d}`, n)).is(200)
-				} else if _, err := board.Of(other).Do(b.Context(), task.ID(id), "anna", task.Edit{Edited: task.Edited{Priority: &n}}); err != nil {
+				} else if _, err := board.Of(other).Do(b.Context(), task.ID(id), "anna", task.Edited{Priority: &n}); err != nil {
 					b.Fatal(err)
 				}
 				for _, stream := range streams {

@@ -85,7 +85,7 @@ func (s *served) worksOutside(id run.ID) (finish func()) {
 	output, _ := submission.Worker.Output()
 	r, err := w.Create(context.Background(), run.Created{Run: id, Workspace: s.dir, Agent: "developer", External: true, Config: run.Config{Model: "claude-code/default", Output: output, Tools: run.Grant()}}, nil)
 	must(s.t, err)
-	assigned := r.PostForTask([]task.Action{task.Prompt{Run: id, Number: 1}},
+	assigned := r.PostForTask([]task.Action{task.Note{Run: id, Fact: task.AgentPrompted{Number: 1}}},
 		request.Say{ID: "assignment", Parts: []run.Part{run.Text("Carry it out.")}})
 	ended := make(chan error, 1)
 	go func() {

@@ -24,6 +24,7 @@ import (
 	"pawl/runlog"
 	"pawl/store"
 	"pawl/task"
+	"pawl/tasklog"
 	"pawl/worker"
 )
 
@@ -257,7 +258,7 @@ func rank(f FieldProblem) int {
 func (e *endpoint) tooLarge() *Problem {
 	p := &Problem{Status: http.StatusRequestEntityTooLarge, Code: "BODY_TOO_LARGE", Message: "the body of the request is too large"}
 	if e.op.OperationID == attachID {
-		p.Code, p.Message = "FILE_TOO_LARGE", "the file is larger than "+text.Size(board.MaxAttachment)+", which is the most that can be attached"
+		p.Code, p.Message = "FILE_TOO_LARGE", "the file is larger than "+text.Size(tasklog.MaxAttachment)+", which is the most that can be attached"
 	}
 	return p
 }

@@ -20,6 +20,7 @@ import (
 	"pawl/report"
 	"pawl/run"
 	"pawl/runlog"
+	"pawl/tasklog"
 	"pawl/tool"
 )
 
@@ -161,13 +162,13 @@ type FileInput struct {
 }
 
 // maxPrompt bounds the body of a request with files, in bytes: Base64 makes them longer by a third.
-const maxPrompt = DefaultBody + board.MaxAttachment/3*4
+const maxPrompt = DefaultBody + tasklog.MaxAttachment/3*4
 
 // files returns the files that are attached.
 func (in FilesInput) files() ([]board.File, error) {
 	var files []board.File
 	for _, f := range in.Attachments {
-		if len(f.Content) > board.MaxAttachment {
+		if len(f.Content) > tasklog.MaxAttachment {
 			return nil, &board.TooLargeError{Name: f.Name}
 		}
 		files = append(files, board.File{Name: f.Name, Content: f.Content})

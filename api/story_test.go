@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"pawl/board"
 	"pawl/run"
+	"pawl/tasklog"
 )
 
 const storyReplies = `
@@ -246,8 +246,8 @@ func TestFilesAreAttachedAndDownloaded(t *testing.T) {
 	if v := s.do("POST", "/tasks/"+id+"/attachments", body.String(), with("Content-Type", f.FormDataContentType())).is(201); v.text("attachments.1.name") != "a_b.txt" || v.at("attachments.1.size") != 5. {
 		t.Errorf("attached %+v", v.at("attachments"))
 	}
-	s.do("POST", "/tasks/"+id+"/attachments?name=big", strings.Repeat("x", board.MaxAttachment), raw).is(201)
-	s.do("POST", "/tasks/"+id+"/attachments?name=big", strings.Repeat("x", board.MaxAttachment+1), raw).problem(413, "FILE_TOO_LARGE")
+	s.do("POST", "/tasks/"+id+"/attachments?name=big", strings.Repeat("x", tasklog.MaxAttachment), raw).is(201)
+	s.do("POST", "/tasks/"+id+"/attachments?name=big", strings.Repeat("x", tasklog.MaxAttachment+1), raw).problem(413, "FILE_TOO_LARGE")
 	s.do("POST", "/tasks/"+id+"/attachments?name=big", strings.Repeat("x", 11<<20), raw).problem(413, "FILE_TOO_LARGE")
 	s.do("POST", "/tasks/"+id+"/attachments", "x", raw).problem(422, "INVALID_INPUT")
 	s.do("POST", "/tasks/"+id+"/attachments", "x", with("Content-Type", "multipart/form-data; boundary=b")).problem(422, "INVALID_INPUT")

@@ -42,7 +42,7 @@ func TestTheStreamOfAllTasksLosesAndRepeatsNothing(t *testing.T) {
 		t.Errorf("created: %+v", v.v)
 	}
 	other := s.open() // another process
-	_, err = board.Of(other).Do(t.Context(), task.ID(one), "anna", task.Edit{Edited: task.Edited{Labels: &[]string{"l"}}})
+	_, err = board.Of(other).Do(t.Context(), task.ID(one), "anna", task.Edited{Labels: &[]string{"l"}})
 	must(t, err)
 	e, err = stream.next()
 	if v := line(t, e, err); v.text("type") != "task_edited" || v.text("task") != one || v.text("by") != "anna" || v.text("card.labels.0") != "l" {

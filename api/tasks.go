@@ -123,7 +123,7 @@ type editTaskInput struct {
 }
 
 func (s *Server) editTask(ctx context.Context, in *editTaskInput) (forms.TaskForm, error) {
-	return form(s.board.Do(ctx, in.Task, by(ctx), task.Edit{Edited: in.Body}))
+	return form(s.board.Do(ctx, in.Task, by(ctx), in.Body))
 }
 
 func (s *Server) removeTask(ctx context.Context, in *TaskInput) (forms.TaskRemovedForm, error) {
@@ -205,10 +205,10 @@ func (s *Server) taskActions() {
 		return func(ctx context.Context, id task.ID) (task.State, error) { return s.board.Do(ctx, id, by(ctx), a) }
 	}
 	act("plan", "plan-task", "Let the planner make a plan, or ask", "", func(ctx context.Context, id task.ID) (task.State, error) { return s.board.Plan(ctx, id, by(ctx)) })
-	act("pause", "pause-task", "Stop the agent", "The task can be resumed.", do(task.Pause{}))
-	act("complete", "complete-task", "Say that a task is done", "Its agent is stopped.", do(task.Complete{}))
-	act("retry", "retry-task", "Make a failed task one that can be planned or started again", "", do(task.Retry{}))
-	act("reopen", "reopen-task", "Make a completed task one that can be started again", "", do(task.Reopen{}))
+	act("pause", "pause-task", "Stop the agent", "The task can be resumed.", do(task.Move{On: task.OnPause}))
+	act("complete", "complete-task", "Say that a task is done", "Its agent is stopped.", do(task.Move{On: task.OnComplete}))
+	act("retry", "retry-task", "Make a failed task one that can be planned or started again", "", do(task.Move{On: task.OnRetry}))
+	act("reopen", "reopen-task", "Make a completed task one that can be started again", "", do(task.Move{On: task.OnReopen}))
 
 	type startInput struct {
 		TaskInput
@@ -276,16 +276,16 @@ func (s *Server) taskActions() {
 			Why string `json:"why,omitempty" doc:"The reason, for the history"`
 		}
 	}
-	ends := func(verb, summary string, a func(why string) task.Action) {
+	ends := func(verb, summary string, on task.Trigger) {
 		handle(s, operation{method: http.MethodPost, path: "/tasks/{task}/" + verb, id: verb + "-task", tag: tagTasks, summary: summary, more: "Its agent is stopped."},
 			func(ctx context.Context, in *whyInput) (forms.TaskForm, error) {
 				why := ""
 				if in.Body != nil {
 					why = strings.TrimSpace(in.Body.Why)
 				}
-				return form(s.board.Do(ctx, in.Task, by(ctx), a(why)))
+				return form(s.board.Do(ctx, in.Task, by(ctx), task.Move{On: on, Why: why}))
 			})
 	}
-	ends("fail", "Say that a task has failed", func(why string) task.Action { return task.Fail{Why: why} })
-	ends("cancel", "Give a task up", func(why string) task.Action { return task.Cancel{Why: why} })
+	ends("fail", "Say that a task has failed", task.OnFail)
+	ends("cancel", "Give a task up", task.OnCancel)
 }

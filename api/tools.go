@@ -37,8 +37,8 @@ func (in ToolRunInput) of(ctx context.Context, state task.State) (task.Run, int,
 		}
 		id = c.run
 	}
-	if w, ok := state.Work(); ok && id == "" {
-		id = w.Run
+	if id == "" {
+		id = state.Status.Run
 	}
 	if n := len(state.Chain); n > 0 && id == "" {
 		id = state.Chain[n-1].ID
@@ -285,7 +285,7 @@ func (s *Server) takes(ctx context.Context, t task.State, id run.ID, name string
 }
 
 // notExternal is the code of a call for a run that makes its calls itself.
-const notExternal task.Refused = "run_not_external"
+const notExternal = "run_not_external"
 
 // toolCall returns the tool and the arguments of the body of a call.
 func toolCall(body []byte) (name string, arguments json.RawMessage, err error) {

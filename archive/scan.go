@@ -289,8 +289,8 @@ func (s *scanner) endUnit() {
 // checkFile returns an error for an attachment that is too large, or whose names are more than the names of a folder and of a
 // file in it.
 func checkFile(a task.Attachment) error {
-	if a.Size > task.MaxAttachment {
-		return fmt.Errorf("the file %.100q is larger than %s", a.Name, text.Size(task.MaxAttachment))
+	if a.Size > tasklog.MaxAttachment {
+		return fmt.Errorf("the file %.100q is larger than %s", a.Name, text.Size(tasklog.MaxAttachment))
 	}
 	for _, name := range []string{a.ID, a.Name} {
 		if name == "" || name == "." || name == ".." || len(name) > 255 || filepath.Base(name) != name || filepath.VolumeName(name) != "" {

@@ -77,7 +77,7 @@ func TestABacklogReadsWhatHasChanged(t *testing.T) {
 	changed("when one is not driven any more", read(urgent))
 	is("when one is not driven any more", urgent, idle)
 
-	for _, a := range []task.Action{task.Pause{}, task.End{Run: mustWork(t, ws, idle), Begun: false}} {
+	for _, a := range []task.Action{task.Move{On: task.OnPause}, task.End{Run: mustWork(t, ws, idle), Begun: false}} {
 		_, err = Of(ws).Do(t.Context(), idle, "anna", a)
 		ok(err)
 	}
@@ -98,6 +98,6 @@ func mustWork(t *testing.T, ws *app.Workspace, id task.ID) (r run.ID) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, _ := s.Work()
+	w := s.Status
 	return w.Run
 }

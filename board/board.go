@@ -62,7 +62,7 @@ func (b Board) Add(ctx context.Context, by string, c task.Created) (task.State, 
 	if c.Hooks, err = b.ws.TaskHooks(ctx, c); err != nil {
 		return task.State{}, err
 	}
-	return tasks.Do(ctx, c.Task, by, task.Create{Created: c})
+	return tasks.Do(ctx, c.Task, by, c)
 }
 
 // List returns the summaries of the tasks that q selects and where the next page begins.
@@ -137,7 +137,7 @@ func (b Board) Do(ctx context.Context, id task.ID, by string, a task.Action) (ta
 	if err != nil {
 		return task.State{}, err
 	}
-	if e, ok := a.(task.Edit); ok {
+	if e, ok := a.(task.Edited); ok {
 		if e.Plan != nil && e.Plan.AssignedAgent != "" {
 			if err := b.checkAssigned(ctx, id, e.Plan.AssignedAgent); err != nil {
 				return task.State{}, err
@@ -199,7 +199,8 @@ func assignedAgent(s task.State) string {
 // another task is completed, or a limit has ended.
 func (b Board) Rests(ctx context.Context, s task.State, now time.Time) (bool, error) {
 	if s.Owes() || !s.Starts() {
-		return !s.Owes() && !s.Due(now), nil
+		until := s.Status.Until
+		return !s.Owes() && (until.IsZero() || now.Before(until)), nil
 	}
 	unfinished, err := b.Unfinished(ctx, s.DependsOn)
 	return len(unfinished) > 0, err
@@ -209,8 +210,8 @@ func (b Board) Rests(ctx context.Context, s task.State, now time.Time) (bool, er
 // limit has ended at the time now. If no step is possible the task fails with the reason, except that for a named task
 // a missing model is an error.
 func (b Board) Proceed(ctx context.Context, s task.State, now time.Time, named bool) error {
-	if s.Due(now) {
-		_, err := b.Do(ctx, s.Created.Task, "", task.LimitOver{Now: now})
+	if s.Status.Name == task.Waiting {
+		_, err := b.Do(ctx, s.Created.Task, "", task.Proceed{From: task.Waiting, Now: now})
 		return err
 	}
 	step := task.Proceed{From: s.Status.Name, Run: runlog.NewID(time.Now()), Agent: PlannerAgent}
@@ -254,7 +255,7 @@ func (b Board) HandOn(ctx context.Context, id task.ID, by, agent, words string) 
 	if err := b.checkStart(ctx, agent, task.Worker); err != nil {
 		return s, err
 	}
-	if _, works := s.Work(); works && s.Copy == nil {
+	if s.Status.Run != "" && s.Copy == nil {
 		if s, err = b.isolated(ctx, s, by, agent); err != nil {
 			return s, err
 		}

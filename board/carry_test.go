@@ -49,7 +49,7 @@ func TestACarriedTaskIsLetGoWhileItWaitsForAPerson(t *testing.T) {
 			calls := p.calls()
 			ws := p.open()
 			id := add(t, ws, "write it")
-			_, err := board.Of(ws).Do(t.Context(), id, "anna", task.Edit{Edited: task.Edited{Start: new(true)}})
+			_, err := board.Of(ws).Do(t.Context(), id, "anna", task.Edited{Start: new(true)})
 			ok(t, err)
 			var s task.State
 			for s.WaitsFor() != "permission" {
@@ -99,7 +99,7 @@ func TestATaskIsCarriedByOneAtATime(t *testing.T) {
 	p := newPlace(t, plan+report)
 	ws := p.open()
 	id := add(t, ws, "count")
-	_, err := board.Of(ws).Do(t.Context(), id, "anna", task.Edit{Edited: task.Edited{Start: new(true)}})
+	_, err := board.Of(ws).Do(t.Context(), id, "anna", task.Edited{Start: new(true)})
 	ok(t, err)
 	both := make(chan error)
 	for range 2 {

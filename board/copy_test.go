@@ -147,7 +147,7 @@ func TestACopyIsKeptUntilItIsDiscardedOrItsTaskRemoved(t *testing.T) {
 	s := wait(t, ws, id, task.Failed)
 	where := s.Copy.Dir
 	// A retry continues in the copy, with what is there.
-	_, err = board.Of(ws).Do(t.Context(), id, "anna", task.Retry{})
+	_, err = board.Of(ws).Do(t.Context(), id, "anna", task.Move{On: task.OnRetry})
 	ok(t, err)
 	_, err = board.Of(ws).Start(t.Context(), id, "anna", "writer")
 	ok(t, err)
@@ -170,7 +170,7 @@ func TestACopyIsKeptUntilItIsDiscardedOrItsTaskRemoved(t *testing.T) {
 		t.Errorf("%+v", s.Copy)
 	}
 	// After that the next start makes another one.
-	_, err = board.Of(ws).Do(t.Context(), id, "anna", task.Reopen{})
+	_, err = board.Of(ws).Do(t.Context(), id, "anna", task.Move{On: task.OnReopen})
 	ok(t, err)
 	_, err = board.Of(ws).Start(t.Context(), id, "anna", "writer")
 	ok(t, err)

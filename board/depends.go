@@ -26,7 +26,7 @@ func (b Board) Unfinished(ctx context.Context, on []task.ID) (unfinished []task.
 
 // heldBack returns an edit of a task that starts by itself so that it does not any more, if the edit takes away a
 // dependency that is not completed and does not say whether it starts.
-func (b Board) heldBack(ctx context.Context, id task.ID, e task.Edit) (task.Edit, error) {
+func (b Board) heldBack(ctx context.Context, id task.ID, e task.Edited) (task.Edited, error) {
 	if e.DependsOn == nil || e.Start != nil {
 		return e, nil
 	}
@@ -49,7 +49,7 @@ func (b Board) holdDependents(ctx context.Context, id task.ID) (held []task.ID, 
 		if !sum.Starts || !slices.Contains(sum.DependsOn, id) {
 			continue
 		}
-		_, err := b.Do(ctx, sum.ID, config.Person(), task.Edit{Edited: task.Edited{Start: new(false)}})
+		_, err := b.Do(ctx, sum.ID, config.Person(), task.Edited{Start: new(false)})
 		if errors.Is(err, store.ErrNoTask) {
 			continue
 		}

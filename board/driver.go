@@ -294,7 +294,7 @@ func (c *card) notify(s task.State) {
 		if !ok || c.opt.Notify == nil {
 			continue
 		}
-		if now = fmt.Sprint(n.Key(), "/", assignments(s)); now != c.notified {
+		if now = fmt.Sprint(n, "/", assignments(s)); now != c.notified {
 			c.opt.Notify(n)
 		}
 	}
@@ -474,11 +474,11 @@ func (c *card) say(ctx context.Context, s task.State, cmd task.StartRun) {
 	for _, m := range s.Messages {
 		if m.State == task.MessageWaits {
 			words = append(words, run.TextOf(m.Text, m.Typed))
-			tell = append(tell, task.Tell{Run: cmd.Run, ID: m.ID})
+			tell = append(tell, task.Note{Run: cmd.Run, Fact: task.MessageDelivered{ID: m.ID}})
 		}
 	}
 	err = c.session.ForTask(ctx, fmt.Sprintf("assignment-%d", cmd.Number), words,
-		append([]task.Action{task.Prompt{Run: cmd.Run, Number: cmd.Number}}, tell...))
+		append([]task.Action{task.Note{Run: cmd.Run, Fact: task.AgentPrompted{Number: cmd.Number}}}, tell...))
 	switch {
 	case err == nil || ctx.Err() != nil:
 	case refused(err): // paused, cancelled, or a message withdrawn since
@@ -617,7 +617,7 @@ func (c *card) follow(ctx context.Context, s task.State, cmd task.DriveRun, chan
 // resume lets a run continue that was left by another process or by a shutdown.
 func (c *card) resume(ctx context.Context, s task.State, cmd task.DriveRun) {
 	state := c.session.State()
-	if r, ok := s.Run(cmd.Run); ok && !state.Turn.Open() && (state.Turn.End.End != run.EndInterrupted || state.Turn.End.Reason != task.DriverGone) {
+	if r, ok := s.Run(cmd.Run); ok && !state.Turn.Open() && (state.Turn.End.End != run.EndInterrupted || state.Turn.End.Reason != string(run.ByShutdown)) {
 		c.record(ctx, s, r.ID, state) // it ended when its task could not be told
 		return
 	}
@@ -669,7 +669,7 @@ func (c *card) ended(ctx context.Context, s task.State, id run.ID, state run.Sta
 	if r, ok := now.Run(id); !ok || r.Ended {
 		return
 	}
-	if state.Turn.End.End == run.EndInterrupted && state.Turn.End.Reason == task.DriverGone {
+	if state.Turn.End.End == run.EndInterrupted && state.Turn.End.Reason == string(run.ByShutdown) {
 		c.close() // it is continued with the next step
 		return
 	}
@@ -695,7 +695,7 @@ func (c *card) deliver(ctx context.Context, s task.State) bool {
 		c.told[d.Message.ID] = true
 		state := c.session.State()
 		later := state.Created.External && state.Turn.Open() // an external agent is told nothing in the middle of its turn
-		err := c.session.ForTask(ctx, d.Message.ID, []run.Part{run.TextOf(d.Message.Text, d.Message.Typed)}, []task.Action{task.Tell{Run: d.Run, ID: d.Message.ID, AtTurnEnd: later}})
+		err := c.session.ForTask(ctx, d.Message.ID, []run.Part{run.TextOf(d.Message.Text, d.Message.Typed)}, []task.Action{task.Note{Run: d.Run, Fact: task.MessageDelivered{ID: d.Message.ID, AtTurnEnd: later}}})
 		if err != nil && ctx.Err() == nil && !refused(err) {
 			delete(c.told, d.Message.ID)
 			return false

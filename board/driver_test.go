@@ -233,8 +233,8 @@ func TestACallOfAChildRunOfATaskIsAllowedFromElsewhere(t *testing.T) {
 	ok(t, err)
 	s := until(t, other, id, "waiting for a permission", func(s task.State) bool { return len(s.Permissions) == 1 })
 	ask := s.Permissions[0]
-	if w, _ := s.Work(); ask.Run != run.ChildID(w.Run, "c_1") {
-		t.Errorf("the call of %s waits, not that of the child of %s", ask.Run, w.Run)
+	if ask.Run != run.ChildID(s.Status.Run, "c_1") {
+		t.Errorf("the call of %s waits, not that of the child of %s", ask.Run, s.Status.Run)
 	}
 	taken, err := other.Decide(t.Context(), ask.Run, request.Decide{Call: ask.Call, Answer: run.Allow, By: "ben"})
 	if err != nil || !taken {
@@ -261,7 +261,7 @@ func TestAPauseStopsTheRunAndAResumeContinuesIt(t *testing.T) {
 	_, err = board.Of(ws).Start(t.Context(), id, "anna", "developer")
 	ok(t, err)
 	s := until(t, ws, id, "at work", func(s task.State) bool { return len(s.Chain) == 2 && s.Chain[1].Prompted == 1 })
-	_, err = board.Of(p.open()).Do(t.Context(), id, "anna", task.Pause{})
+	_, err = board.Of(p.open()).Do(t.Context(), id, "anna", task.Move{On: task.OnPause})
 	ok(t, err)
 	s = wait(t, ws, id, task.Waiting)
 	_, state, err := ws.Load(t.Context(), s.Chain[1].ID)
@@ -303,13 +303,13 @@ func TestADriverSeesWhatAnotherProcessDoesToTasksThatWait(t *testing.T) {
 	_, err := board.Of(other).Do(t.Context(), told, "anna", task.Say{ID: "m-1", Text: "be quick"})
 	ok(t, err)
 	until(t, other, told, "told", func(s task.State) bool { return s.Messages[0].State != task.MessageWaits })
-	_, err = board.Of(other).Do(t.Context(), paused, "anna", task.Pause{})
+	_, err = board.Of(other).Do(t.Context(), paused, "anna", task.Move{On: task.OnPause})
 	ok(t, err)
 	wait(t, other, paused, task.Waiting)
 
 	s, err := board.Of(other).Load(t.Context(), allowed)
 	ok(t, err)
-	w, _ := s.Work()
+	w := s.Status
 	calls, err := other.Approvals(t.Context(), w.Run)
 	ok(t, err)
 	_, err = other.Decide(t.Context(), w.Run, request.Decide{Call: calls[0].Call.ID, Answer: run.Allow, Digest: calls[0].Digest, By: "anna"})
@@ -508,14 +508,14 @@ func TestATaskThatLosesADependencyDoesNotStart(t *testing.T) {
 		return s.Created.Task
 	}
 	edit := func(id task.ID, e task.Edited) task.State {
-		s, err := board.Of(ws).Do(t.Context(), id, "anna", task.Edit{Edited: e})
+		s, err := board.Of(ws).Do(t.Context(), id, "anna", e)
 		ok(t, err)
 		return s
 	}
 	failed, done := add(t, ws, "Failed."), depends()
 	ok(t, board.NewDriver(ws, board.Options{}).Drive(t.Context(), done))
 	wait(t, ws, done, task.Completed)
-	_, err := board.Of(ws).Do(t.Context(), failed, "anna", task.Cancel{})
+	_, err := board.Of(ws).Do(t.Context(), failed, "anna", task.Move{On: task.OnCancel})
 	ok(t, err)
 	edited, removed, both, said, after := depends(failed), depends(failed), depends(failed, done), depends(failed), depends(done)
 	edit(edited, task.Edited{DependsOn: &[]task.ID{}})
@@ -564,7 +564,7 @@ func TestATaskStartsWhenItsDependenciesAreCompleted(t *testing.T) {
 	s, err := board.Of(ws).Add(t.Context(), "anna", task.Created{Description: "Second.", DependsOn: []task.ID{first}})
 	ok(t, err)
 	second := s.Created.Task
-	if _, err := board.Of(ws).Do(t.Context(), first, "anna", task.Edit{Edited: task.Edited{DependsOn: &[]task.ID{second}}}); err == nil || !strings.Contains(err.Error(), "cycle") {
+	if _, err := board.Of(ws).Do(t.Context(), first, "anna", task.Edited{DependsOn: &[]task.ID{second}}); err == nil || !strings.Contains(err.Error(), "cycle") {
 		t.Errorf("a cycle: %v", err)
 	}
 	if _, err := board.Of(ws).Add(t.Context(), "anna", task.Created{Description: "x", DependsOn: []task.ID{"t-nowhere"}}); err == nil {
@@ -601,7 +601,7 @@ func TestEditsAtOnceCloseNoCircleOfDependencies(t *testing.T) {
 	for i, id := range ids {
 		wait.Go(func() {
 			next := []task.ID{ids[(i+1)%len(ids)]}
-			_, errs[i] = board.Of(processes[i%2]).Do(context.Background(), id, "anna", task.Edit{Edited: task.Edited{DependsOn: &next}})
+			_, errs[i] = board.Of(processes[i%2]).Do(context.Background(), id, "anna", task.Edited{DependsOn: &next})
 		})
 	}
 	wait.Wait()
@@ -640,7 +640,7 @@ func TestTheAgentIsGivenWhatIsAttached(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if _, err := board.Of(ws).Attach(t.Context(), id, "anna", "big", strings.NewReader(strings.Repeat("x", board.MaxAttachment+1))); !errors.As(err, new(*board.TooLargeError)) {
+	if _, err := board.Of(ws).Attach(t.Context(), id, "anna", "big", strings.NewReader(strings.Repeat("x", tasklog.MaxAttachment+1))); !errors.As(err, new(*board.TooLargeError)) {
 		t.Errorf("too large: %v", err)
 	}
 	var b bytes.Buffer
@@ -767,7 +767,7 @@ func TestAnEditedPlanNamesAWorker(t *testing.T) {
 	for agent, want := range map[string]string{"plumber": `there is no agent "plumber"`, "task-validator": "is not a worker", "writer": ""} {
 		p := *s.Plan
 		p.AssignedAgent = agent
-		_, err := board.Of(ws).Do(t.Context(), id, "anna", task.Edit{Edited: task.Edited{Plan: &p}})
+		_, err := board.Of(ws).Do(t.Context(), id, "anna", task.Edited{Plan: &p})
 		if want == "" {
 			ok(t, err)
 		} else if !errors.As(err, new(*task.InputError)) || !strings.Contains(err.Error(), want) {
@@ -874,7 +874,7 @@ func TestTasksThatWorkInOneFolderAreKnown(t *testing.T) {
 	active := func(description string) task.ID {
 		id := add(t, ws, description)
 		plan, work := run.ID("plan-"+string(id)), run.ID("work-"+string(id))
-		does(id, task.StartPlanning{Run: plan, Agent: board.PlannerAgent}, task.Prompt{Run: plan, Number: 1, Turn: 1},
+		does(id, task.StartPlanning{Run: plan, Agent: board.PlannerAgent}, task.Note{Run: plan, Fact: task.AgentPrompted{Number: 1, Turn: 1}},
 			task.Submit{Run: plan, Submission: task.Submission{Assignment: 1, Call: "c_1"}, Output: task.PlannerOutput{Type: task.OutputPlan, Plan: task.Plan{Summary: "s", Steps: []string{"p"}}}},
 			task.End{Run: plan, Begun: true, End: run.Ended{End: run.Completed}}, task.Start{Run: work, Agent: board.DefaultAgent})
 		return id
@@ -894,7 +894,7 @@ func TestTasksThatWorkInOneFolderAreKnown(t *testing.T) {
 	beside(one)
 	beside(two)
 	three := active("three")
-	does(one, task.Pause{})
+	does(one, task.Move{On: task.OnPause})
 	beside(three)
 	beside(one)
 }

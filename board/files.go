@@ -17,12 +17,10 @@ import (
 	"pawl/internal/text"
 	"pawl/run"
 	"pawl/task"
+	"pawl/tasklog"
 )
 
-// MaxAttachment bounds an attached file.
-const MaxAttachment = task.MaxAttachment
-
-// A TooLargeError says that a file is larger than MaxAttachment. Its code is
+// A TooLargeError says that a file is larger than [tasklog.MaxAttachment]. Its code is
 // FILE_TOO_LARGE.
 type TooLargeError struct{ Name string }
 
@@ -30,17 +28,17 @@ type TooLargeError struct{ Name string }
 func (e *TooLargeError) Code() string { return "FILE_TOO_LARGE" }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("%s is larger than %s, which is the most that can be attached", e.Name, text.Size(MaxAttachment))
+	return fmt.Sprintf("%s is larger than %s, which is the most that can be attached", e.Name, text.Size(tasklog.MaxAttachment))
 }
 
 // Attach adds a file to a task and returns the task when both are durable.
 func (b Board) Attach(ctx context.Context, id task.ID, by, name string, content io.Reader) (task.State, error) {
-	data, err := io.ReadAll(io.LimitReader(content, MaxAttachment+1))
+	data, err := io.ReadAll(io.LimitReader(content, tasklog.MaxAttachment+1))
 	if err != nil {
 		return task.State{}, err
 	}
 	safe := safeName(name)
-	if len(data) > MaxAttachment {
+	if len(data) > tasklog.MaxAttachment {
 		return task.State{}, &TooLargeError{safe}
 	}
 	kind := mime.TypeByExtension(filepath.Ext(safe))

@@ -12,7 +12,7 @@ func (k *card) completed() {
 	k.t.Helper()
 	k.working()
 	k.must("ben", Say{ID: "m1", Text: "Be quick."})
-	k.must("", Tell{Run: "w", ID: "m1"})
+	k.must("", Note{"w", MessageDelivered{ID: "m1"}})
 	k.must("developer", submit("w", 1, aReport))
 	k.must("", ended("w", run.Completed))
 	k.wantStatus(Completed)
@@ -50,7 +50,7 @@ func TestWordsForATaskThatHasEndedContinueItsConversation(t *testing.T) {
 	if k.s.Seq != before || k.s.Messages[1].State != MessageIsDelivered {
 		t.Errorf("said twice: %+v", k.s.Messages)
 	}
-	k.must("", Prompt{"w", 2, 2, ""})
+	k.must("", Note{"w", AgentPrompted{2, 2, ""}})
 	k.must("developer", submit("w", 2, itsFailed))
 	if err := k.try("anna", Say{ID: "m3", Text: "Then not."}); err == nil || !strings.Contains(err.Error(), "still being stopped") {
 		t.Errorf("said while its run ends: %v", err)
@@ -64,11 +64,11 @@ func TestWordsForATaskThatHasEndedContinueItsConversation(t *testing.T) {
 func TestWordsForAFailedPlanGoBackToThePlanner(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
-	k.must("anna", Cancel{})
+	k.must("anna", Move{On: OnCancel})
 	if err := k.try("anna", Say{ID: "m1", Text: "Do it."}); err == nil || !strings.Contains(err.Error(), "no agent has worked on it") {
 		t.Errorf("said to nobody: %v", err)
 	}
-	k.must("anna", Retry{})
+	k.must("anna", Move{On: OnRetry})
 	k.must("anna", StartPlanning{"p", "task-validator"})
 	k.must("", End{Run: "p", End: run.Ended{End: run.EndFailed, Detail: "no key"}})
 	k.must("anna", Say{ID: "m1", Text: "There is a key now."})
@@ -76,7 +76,7 @@ func TestWordsForAFailedPlanGoBackToThePlanner(t *testing.T) {
 	if c := k.start(); !c.New || c.Number != 2 || !strings.HasPrefix(c.Input, "Plan this task.") || !strings.HasSuffix(c.Input, "There is a key now.") {
 		t.Errorf("a run that never began is told %+v", c)
 	}
-	k.must("", Prompt{"p", 2, 1, ""})
+	k.must("", Note{"p", AgentPrompted{2, 1, ""}})
 	k.must("task-validator", submit("p", 1, aRefusal))
 	k.must("", ended("p", run.Completed))
 	k.must("anna", Say{ID: "m2", Text: "There are files."})
@@ -112,14 +112,14 @@ func TestARunThatBeginsAnewIsToldWhatWasDoneAndSaid(t *testing.T) {
 	k = newCard(t, Created{})
 	k.completed()
 	k.must("anna", Say{ID: "m2", Text: "Rename it."})
-	k.must("", Prompt{"w", 2, 2, ""})
+	k.must("", Note{"w", AgentPrompted{2, 2, ""}})
 	k.must("developer", submit("w", 2, itsBlocked))
 	k.must("", ended("w", run.Completed))
 	k.must("anna", Resume{Words: "You have them now."})
-	k.must("", Prompt{"w", 3, 3, ""})
+	k.must("", Note{"w", AgentPrompted{3, 3, ""}})
 	k.must("developer", submit("w", 3, aReport))
 	k.must("", ended("w", run.Completed))
-	k.must("anna", Reopen{})
+	k.must("anna", Move{On: OnReopen})
 	k.must("anna", Start{Run: "w2", Agent: "developer"})
 	told(k.start().Input, append(earlier[:4:4], "- Rename it.\n", "- You have them now.\n", "- Be quick.\n")...)
 	if strings.Contains(k.start().Input, "An earlier attempt") {

@@ -86,10 +86,8 @@ func (p StatusChanged) apply(s *State, _ Event) error {
 	case !legal(p.From, p.To, p.Trigger):
 		return refuse("%s does not lead from %s to %s", p.Trigger, p.From, p.To)
 	}
-	if work, ok := to.atWork(); ok {
-		if r, ok := s.Run(work.Run); !ok || r.Agent != work.Agent || r.Ended {
-			return refuse("status %s with run %s, which has no open assignment", p.To, work.Run)
-		}
+	if r, ok := s.Run(to.Run); to.atWork() && (!ok || r.Agent != to.Agent || r.Ended) {
+		return refuse("status %s with run %s, which has no open assignment", p.To, to.Run)
 	}
 	s.Status = to
 	s.dropPermissions(func(q Permission) bool { // of runs that were paused and are not at it any more

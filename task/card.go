@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-func (a Create) do(State) ([]Event, error) {
-	if err := cmp.Or(a.check(), checkWords("description", a.Description)); err != nil {
+func (p Created) do(State) ([]Event, error) {
+	if err := cmp.Or(p.check(), checkWords("description", p.Description)); err != nil {
 		return nil, err
 	}
-	return []Event{{Payload: a.Created}}, nil
+	return []Event{{Payload: p}}, nil
 }
 
-func (a Edit) do(s State) ([]Event, error) {
+func (p Edited) do(s State) ([]Event, error) {
 	const onEdit Trigger = "edit"
-	switch p := a.Edited; {
+	switch {
 	case p == Edited{}:
 		return nil, invalid("edit", "nothing to change: give a flag")
 	case p.Plan != nil && s.Status.Name != Planned:
@@ -24,15 +24,15 @@ func (a Edit) do(s State) ([]Event, error) {
 	case p.Isolation != nil && s.Copy != nil:
 		return nil, s.not(onEdit, "it has a copy of the repository: merge or discard that first")
 	}
-	if err := a.check(s.Created.Task); err != nil {
+	if err := p.check(s.Created.Task); err != nil {
 		return nil, err
 	}
-	if p := a.Plan; p != nil && p.AssignedAgent == "" && s.Plan != nil { // a plan that names no agent keeps the one before
-		kept := *p
+	if p.Plan != nil && p.Plan.AssignedAgent == "" && s.Plan != nil { // a plan that names no agent keeps the one before
+		kept := *p.Plan
 		kept.AssignedAgent = s.Plan.AssignedAgent
-		a.Plan = &kept
+		p.Plan = &kept
 	}
-	return []Event{{Payload: a.Edited}}, nil
+	return []Event{{Payload: p}}, nil
 }
 
 // check returns what is wrong with the changes of a task.
@@ -110,16 +110,6 @@ func (p MessageWithdrawn) do(s State) ([]Event, error) {
 		return nil, invalid("id", "message %q is not there, or was delivered", p.ID)
 	}
 	return []Event{{Payload: p}}, nil
-}
-
-func (a Tell) do(s State) ([]Event, error) {
-	if !s.isAtWork(a.Run) {
-		return nil, s.not("say", "run "+string(a.Run)+" is not at work")
-	}
-	if i := s.findMessage(a.ID); i < 0 || s.Messages[i].State != MessageWaits {
-		return nil, s.not("say", "message "+a.ID+" is not queued")
-	}
-	return []Event{{Run: a.Run, Payload: MessageDelivered{a.ID, a.AtTurnEnd}}}, nil
 }
 
 func (p MessageDelivered) do(s State) ([]Event, error) {

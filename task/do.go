@@ -7,9 +7,9 @@ import (
 	"pawl/run"
 )
 
-// An Action is what a person, an agent or a run does to a task; see [State.Do]. What is done to messages, files and the
-// copy is an event as it stands: [MessageWithdrawn], [MessageReturned], a second [MessageDelivered], [AttachmentAdded],
-// [AttachmentRemoved], [CopyMade], [CopyMerged] and [CopyDiscarded] are actions.
+// An Action is what a person, an agent or a run does to a task; see [State.Do]. What is done to the card, messages, files
+// and the copy is an event as it stands: [Created], [Edited], [MessageWithdrawn], [MessageReturned], a second
+// [MessageDelivered], [AttachmentAdded], [AttachmentRemoved], [CopyMade], [CopyMerged] and [CopyDiscarded] are actions.
 type Action interface {
 	// do returns the events that follow in s.
 	do(s State) ([]Event, error)
@@ -35,7 +35,7 @@ func (s State) Do(by string, a Action) ([]Event, error) {
 }
 
 // A Batch is actions that are recorded together with events of a run, or not at all: on the task that the run
-// belongs to. The turn of a [Prompt] is the one that begins with the events.
+// belongs to. The turn of an [AgentPrompted] is the one that begins with the events.
 type Batch struct {
 	Actions []Action
 	Refused error // why the task does not take one of them; set when they were about to be recorded
@@ -43,8 +43,6 @@ type Batch struct {
 
 // What a person does.
 type (
-	// Create makes the task.
-	Create struct{ Created }
 	// StartPlanning starts a planner. Run is the id of the run that will be made.
 	StartPlanning struct {
 		Run   run.ID
@@ -57,8 +55,6 @@ type (
 		Questions []string `json:",omitempty"`
 		Typed     string   `json:",omitempty"` // see [AnswersSubmitted]
 	}
-	// Edit changes the card.
-	Edit struct{ Edited }
 	// Start starts a worker. Run is the id of the run that will be made; Unfinished are the
 	// dependencies that are not completed.
 	Start struct {
@@ -73,18 +69,24 @@ type (
 		Agent string
 		Words string
 	}
-	// Proceed is the next step of a task that starts by itself: that of its planner, or of the worker, in
-	// the status From. Cannot says why there can be none: then the task has failed.
+	// Proceed is the next step of a task that continues by itself, in the status From: that of its planner or of the
+	// worker if it starts by itself, and that of its run if it waits for a limit of a provider that has ended at the
+	// time Now. Cannot says why there can be none: then the task has failed.
 	Proceed struct {
 		From   StatusName
 		Run    run.ID
 		Agent  string
 		Cannot string
+		Now    time.Time
 	}
-	// LimitOver lets a task continue that waits for a limit of a provider to end, if that has come at the time Now.
-	LimitOver struct{ Now time.Time }
-	// Pause stops the run; the task can be resumed.
-	Pause struct{}
+	// Move changes the status and asks nothing of an agent. [OnPause] stops the run, and the task can be resumed;
+	// [OnComplete], [OnFail] and [OnCancel], which ends a task that is not final, stop it for good. After [OnRetry] a
+	// failed task can be planned or started again, after [OnReopen] a completed one started again. Why is that of
+	// [OnFail] and [OnCancel].
+	Move struct {
+		On  Trigger
+		Why string
+	}
 	// Resume lets the run of a waiting task continue, with words if there are any and with another budget
 	// if there is one.
 	Resume struct {
@@ -92,16 +94,6 @@ type (
 		Budget *Budget
 		Typed  string `json:",omitempty"` // see [AnswersSubmitted]
 	}
-	// Complete says that the task is done, and stops its run.
-	Complete struct{}
-	// Fail says that the task has failed, and stops its run.
-	Fail struct{ Why string }
-	// Cancel ends a task that is not final.
-	Cancel struct{ Why string }
-	// Retry makes a failed task one that can be planned or started again.
-	Retry struct{}
-	// Reopen makes a completed task one that can be started again.
-	Reopen struct{}
 	// Say queues a message to the agent. A task that has ended continues with it: its last run, in
 	// the same conversation, or Anew, the id of a run that begins with an account, where that one is gone.
 	// Its comments, if it has any, have no ids yet; what the agent is told of them is added to Text.
@@ -115,19 +107,6 @@ type (
 
 // What a run does.
 type (
-	// Prompt says the words of an assignment to its run.
-	Prompt struct {
-		Run    run.ID
-		Number int
-		Turn   int
-		Model  string
-	}
-	// Tell says a queued message to a run.
-	Tell struct {
-		Run       run.ID
-		ID        string
-		AtTurnEnd bool // see [MessageDelivered]
-	}
 	// Submit hands in.
 	Submit struct {
 		Run run.ID
@@ -147,8 +126,9 @@ type (
 		Usage    run.Usage
 		Steps    int
 	}
-	// Note records a fact that changes no status: [AgentHandoffStarted], [AgentHandoffCompleted], [ToolExecuted],
-	// [PermissionRequested], [PermissionDecided], [OutputReminderSent], [Interrupted].
+	// Note records a fact that changes no status: [AgentPrompted] and [MessageDelivered], if they are owed,
+	// [AgentHandoffStarted], [AgentHandoffCompleted], [ToolExecuted], [PermissionRequested], [PermissionDecided],
+	// [OutputReminderSent], [Interrupted].
 	Note struct {
 		Run  run.ID
 		Fact Payload

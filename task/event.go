@@ -321,9 +321,6 @@ type CopyMerged struct {
 // CopyDiscarded says that the copy was removed, with what was not merged.
 type CopyDiscarded struct{}
 
-// MaxAttachment bounds an attached file.
-const MaxAttachment = 10_000_000 // bytes: 10 MB
-
 // An Attachment is a file of a task.
 type Attachment struct {
 	ID     string    `json:"id"`   // unique in the task; the file's name in the state folder

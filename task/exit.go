@@ -17,8 +17,8 @@ const (
 	Broken    Result = "exited_with_error"
 )
 
-// An Exit is what the end of a run's turn means for its task.
-type Exit struct {
+// An exit is what the end of a run's turn means for its task.
+type exit struct {
 	Result Result
 	// Remind: the run is reminded and the task stays where it is. The other fields are empty.
 	Remind bool
@@ -32,28 +32,25 @@ type Exit struct {
 // maxReminders is how often a run is reminded in one assignment; [run] counts them.
 const maxReminders = 2
 
-// DriverGone is the reason of an interrupt that ends a driver and not the work.
-const DriverGone = string(run.ByShutdown)
-
-// OnExit decides what the end of a turn means: of an agent of a kind, with the name that
+// onExit decides what the end of a turn means: of an agent of a kind, with the name that
 // people know it by, whether it has handed in, and how often it was reminded. It is the
 // only place that does. The end of a run that could not be started is [run.EndFailed] with
 // begun false. said is what the agent said last.
-func OnExit(k Kind, agent string, begun bool, end run.Ended, submitted bool, reminders int, said string) Exit {
+func onExit(k Kind, agent string, begun bool, end run.Ended, submitted bool, reminders int, said string) exit {
 	switch {
 	case submitted: // an error after it is a warning on the run
-		return Exit{Result: Submitted}
+		return exit{Result: Submitted}
 	case !begun:
-		return Exit{Result: NotBegun, Trigger: OnRunFailed, Reason: string(NotBegun), Detail: fmt.Sprintf("%s could not be started: %s", agent, end.Detail)}
-	case end.End == run.EndInterrupted && end.Reason == DriverGone:
-		return Exit{Result: Missing}
+		return exit{Result: NotBegun, Trigger: OnRunFailed, Reason: string(NotBegun), Detail: fmt.Sprintf("%s could not be started: %s", agent, end.Detail)}
+	case end.End == run.EndInterrupted && end.Reason == string(run.ByShutdown): // that ends a driver and not the work
+		return exit{Result: Missing}
 	}
 	switch end.End {
 	case run.Asked, run.EndInterrupted, run.LimitReached, run.LoopStopped:
-		return Exit{Result: Missing, Trigger: OnRunHalted, Reason: string(end.End), Detail: detailOf(agent, end)}
+		return exit{Result: Missing, Trigger: OnRunHalted, Reason: string(end.End), Detail: detailOf(agent, end)}
 	case run.Completed:
 		if reminders < maxReminders {
-			return Exit{Result: Missing, Remind: true}
+			return exit{Result: Missing, Remind: true}
 		}
 		return missing(k, agent, reminders, said)
 	case run.EndFailed:
@@ -61,18 +58,18 @@ func OnExit(k Kind, agent string, begun bool, end run.Ended, submitted bool, rem
 		case end.Reason == missingAfterReminder:
 			return missing(k, agent, reminders, said)
 		case !end.LimitEnds.IsZero():
-			return Exit{Result: Missing, Trigger: OnRunHalted, Reason: end.Reason, Detail: detailOf(agent, end) + ", which the task does by itself"}
+			return exit{Result: Missing, Trigger: OnRunHalted, Reason: end.Reason, Detail: detailOf(agent, end) + ", which the task does by itself"}
 		}
 	}
-	return Exit{Result: Broken, Trigger: OnRunFailed, Reason: string(end.End), Detail: detailOf(agent, end)}
+	return exit{Result: Broken, Trigger: OnRunFailed, Reason: string(end.End), Detail: detailOf(agent, end)}
 }
 
-func missing(k Kind, agent string, reminders int, said string) Exit {
+func missing(k Kind, agent string, reminders int, said string) exit {
 	detail := fmt.Sprintf("%s ended without calling %s, after %d reminders", agent, k.Tool(), reminders)
 	if said != "" {
 		detail += `; it said last: "` + text.OneLine(said, maxQuoted) + `"` // on one line; what shows it escapes
 	}
-	return Exit{Result: Missing, Trigger: OnRunFailed, Reason: missingAfterReminder, Detail: detail}
+	return exit{Result: Missing, Trigger: OnRunFailed, Reason: missingAfterReminder, Detail: detail}
 }
 
 // detailOf is a sentence about an end.

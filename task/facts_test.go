@@ -21,7 +21,7 @@ func TestACardHasWhatItWasGiven(t *testing.T) {
 	}
 	k.planned()
 	plan := k.s.Plan
-	k.must("anna", Edit{Edited{Labels: &[]string{"late"}}})
+	k.must("anna", Edited{Labels: &[]string{"late"}})
 	if k.s.Plan != plan || plan == nil || !slices.Equal(k.s.Labels, []string{"late"}) {
 		t.Errorf("the plan is %+v, the labels %q", k.s.Plan, k.s.Labels)
 	}
@@ -35,7 +35,7 @@ func TestStatesShareNothing(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
 	k.must("anna", StartPlanning{"p", "task-validator"})
-	k.must("", Prompt{"p", 1, 1, ""})
+	k.must("", Note{"p", AgentPrompted{1, 1, ""}})
 	k.must("task-validator", submit("p", 1, someAsked))
 	k.must("", ended("p", run.Completed))
 	before, clone := k.s, k.s.Clone()
@@ -50,7 +50,7 @@ func TestStatesShareNothing(t *testing.T) {
 func TestWhatIsNotPossibleInAStatusIsRefused(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
-	for _, a := range []Action{Pause{}, Resume{}, Complete{}, Fail{}, Retry{}, Reopen{}} {
+	for _, a := range []Action{Move{On: OnPause}, Resume{}, Move{On: OnComplete}, Move{On: OnFail}, Move{On: OnRetry}, Move{On: OnReopen}} {
 		if err := k.try("anna", a); !errors.As(err, new(*TransitionError)) {
 			t.Errorf("%T of a pending task: %v", a, err)
 		}
@@ -69,14 +69,14 @@ func TestAResultWithoutMeaningIsNotAccepted(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
 	k.must("anna", StartPlanning{"p", "task-validator"})
-	k.must("", Prompt{"p", 1, 1, ""})
+	k.must("", Note{"p", AgentPrompted{1, 1, ""}})
 	if err := k.try("task-validator", submit("p", 1, PlannerOutput{Type: OutputQuestions})); !errors.As(err, new(*InputError)) {
 		t.Errorf("no questions: %v", err)
 	}
 	k.must("task-validator", submit("p", 1, aPlan))
 	k.must("", ended("p", run.Completed))
 	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1, ""})
+	k.must("", Note{"w", AgentPrompted{1, 1, ""}})
 	if err := k.try("developer", submit("w", 1, Report{Status: ReportBlocked, Summary: "Half."})); !errors.As(err, new(*InputError)) {
 		t.Errorf("blocked by nothing: %v", err)
 	}
@@ -121,19 +121,10 @@ func TestAMessageIsTakenBackUntilItIsDelivered(t *testing.T) {
 		t.Errorf("the messages are %+v", k.s.Messages)
 	}
 	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1, ""})
+	k.must("", Note{"w", AgentPrompted{1, 1, ""}})
 	k.must("anna", Say{ID: "m2", Text: "Be slow."})
-	k.must("", Tell{Run: "w", ID: "m2"})
+	k.must("", Note{"w", MessageDelivered{ID: "m2"}})
 	if err := k.try("anna", MessageWithdrawn{"m2"}); err == nil {
 		t.Error("a delivered message was taken back")
-	}
-}
-
-// A cycle among others is not one of this task; the look for one ends.
-func TestACycleOfOthersIsPassedOver(t *testing.T) {
-	t.Parallel()
-	graph := map[ID][]ID{"b": {"c"}, "c": {"b"}}
-	if got := Cycle("a", []ID{"b"}, func(id ID) []ID { return graph[id] }); got != nil {
-		t.Errorf("a on b: %v", got)
 	}
 }

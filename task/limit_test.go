@@ -30,11 +30,11 @@ func TestATaskWaitsForALimitAndContinuesByItself(t *testing.T) {
 		t.Errorf("no person is waited for, and nothing is owed: %+v, %q", sum, k.keys())
 	}
 	before := k.s.Seq
-	if k.must("", LimitOver{ends.Add(-time.Nanosecond)}); k.s.Seq != before {
+	if k.must("", Proceed{From: Waiting, Now: ends.Add(-time.Nanosecond)}); k.s.Seq != before {
 		t.Error("it continues before the limit has ended")
 	}
 	k.must("anna", Say{ID: "m1", Text: "Be quick."})
-	k.must("", LimitOver{ends})
+	k.must("", Proceed{From: Waiting, Now: ends})
 	k.wantStatus(Active)
 	if c := k.start(); c.Run != "w" || c.New || c.Number != 2 || c.Input != "Be quick." {
 		t.Errorf("it continues with %+v", c)
@@ -42,7 +42,7 @@ func TestATaskWaitsForALimitAndContinuesByItself(t *testing.T) {
 	if !k.s.Status.Until.IsZero() {
 		t.Errorf("it still waits: %+v", k.s.Status)
 	}
-	if before = k.s.Seq; k.try("", LimitOver{ends}) != nil || k.s.Seq != before {
+	if before = k.s.Seq; k.try("", Proceed{From: Waiting, Now: ends}) != nil || k.s.Seq != before {
 		t.Error("it continues twice")
 	}
 }
@@ -50,13 +50,13 @@ func TestATaskWaitsForALimitAndContinuesByItself(t *testing.T) {
 func TestATaskThatWaitsForALimitIsCancelledOrResumed(t *testing.T) {
 	t.Parallel()
 	ends := time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC)
-	for what, act := range map[StatusName]Action{Failed: Cancel{}, Active: Resume{}} {
+	for what, act := range map[StatusName]Action{Failed: Move{On: OnCancel}, Active: Resume{}} {
 		k := newCard(t, Created{})
 		k.working()
 		k.must("", limited("w", ends))
 		k.must("anna", act)
 		k.wantStatus(what)
-		if before := k.s.Seq; k.try("", LimitOver{ends}) != nil || k.s.Seq != before {
+		if before := k.s.Seq; k.try("", Proceed{From: Waiting, Now: ends}) != nil || k.s.Seq != before {
 			t.Errorf("%s: the end of the limit still counts", what)
 		}
 	}
@@ -71,8 +71,8 @@ func TestATaskFailsAtALimitThatIsNotWaitedFor(t *testing.T) {
 	k.working()
 	for n := 2; n <= maxLimitWaits+1; n++ {
 		k.must("", limited("w", at))
-		k.must("", LimitOver{at})
-		k.must("", Prompt{"w", n, n, ""})
+		k.must("", Proceed{From: Waiting, Now: at})
+		k.must("", Note{"w", AgentPrompted{n, n, ""}})
 		k.wantStatus(Active)
 	}
 	k.must("", limited("w", at))

@@ -4,7 +4,7 @@ import "pawl/run"
 
 // A Command is something that a task owes the world now. [State.Next] returns all of them
 // each time. The reminders of a run are its own business: see package run.
-type Command interface{ Key() string }
+type Command interface{ key() string }
 
 // StartRun asks for the words of an assignment to be said to a run, and for the run to be
 // driven. New says that the run may not exist yet.
@@ -43,19 +43,19 @@ type Notify struct {
 	Text string
 }
 
-func (c StartRun) Key() string { return "start/" + string(c.Run) + "/" + itoa(c.Number) }
-func (c DriveRun) Key() string { return "drive/" + string(c.Run) }
-func (c Deliver) Key() string  { return "deliver/" + c.Message.ID }
-func (c StopRun) Key() string  { return "stop/" + string(c.Run) }
-func (c Notify) Key() string   { return "notify/" + string(c.Task) + "/" + c.For + "/" + c.Text }
+func (c StartRun) key() string { return "start/" + string(c.Run) + "/" + itoa(c.Number) }
+func (c DriveRun) key() string { return "drive/" + string(c.Run) }
+func (c Deliver) key() string  { return "deliver/" + c.Message.ID }
+func (c StopRun) key() string  { return "stop/" + string(c.Run) }
+func (c Notify) key() string   { return "notify/" + string(c.Task) + "/" + c.For + "/" + c.Text }
 
 // Next returns the commands owed now. They depend on s alone, so a driver that has just
 // read the log gets the same ones as a driver that never stopped.
 func (s State) Next() []Command {
 	var owed []Command
-	work, working := s.Status.atWork()
+	working := s.Status.atWork()
 	for _, r := range s.Chain {
-		if r.Ended || r.Parent != "" || working && r.ID == work.Run {
+		if r.Ended || r.Parent != "" || working && r.ID == s.Status.Run {
 			continue
 		}
 		if r.Submitted != nil && r.Submitted.In == len(r.Assignments) {
@@ -65,7 +65,7 @@ func (s State) Next() []Command {
 		}
 	}
 	if working && len(owed) == 0 { // never two runs of a task at once
-		owed = append(owed, s.nextOf(work)...)
+		owed = append(owed, s.nextOf(s.Status.Run)...)
 	}
 	if n := s.notify(); n.For != "" {
 		owed = append(owed, n)
@@ -74,8 +74,8 @@ func (s State) Next() []Command {
 }
 
 // nextOf returns what is owed to the run at work.
-func (s State) nextOf(work Work) []Command {
-	r, _ := s.Run(work.Run)
+func (s State) nextOf(id run.ID) []Command {
+	r, _ := s.Run(id)
 	var owed []Command
 	if n := len(r.Assignments); r.Prompted < n {
 		left, _ := s.Left()

@@ -218,31 +218,3 @@ func checkDepends(id ID, on []ID) error {
 	}
 	return nil
 }
-
-// Cycle returns a cycle that the dependencies of a task would close, from the task to itself;
-// nil if there is none. of returns the dependencies of another task.
-func Cycle(id ID, on []ID, of func(ID) []ID) []ID {
-	seen := map[ID]bool{}
-	var walk func(at ID, path []ID) []ID
-	walk = func(at ID, path []ID) []ID {
-		if at == id {
-			return path
-		}
-		if seen[at] {
-			return nil
-		}
-		seen[at] = true
-		for _, next := range of(at) {
-			if found := walk(next, append(path[:len(path):len(path)], next)); found != nil {
-				return found
-			}
-		}
-		return nil
-	}
-	for _, d := range on {
-		if found := walk(d, []ID{id, d}); found != nil {
-			return found
-		}
-	}
-	return nil
-}

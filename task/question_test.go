@@ -47,8 +47,8 @@ func TestAWorkersQuestionIsAQuestionOfItsTask(t *testing.T) {
 	if err := k.try("anna", SubmitAnswers{Answers: []string{"a"}}); err == nil {
 		t.Error("answered twice")
 	}
-	k.must("", Prompt{"w", 2, 2, ""})
-	k.must("anna", Pause{})
+	k.must("", Note{"w", AgentPrompted{2, 2, ""}})
+	k.must("anna", Move{On: OnPause})
 	k.must("", ended("w", run.EndInterrupted))
 	if slices.Contains(k.s.May(), OnAnswers) || k.s.WaitsFor() != "paused" {
 		t.Errorf("a paused task waits for %q, and may %v", k.s.WaitsFor(), k.s.May())
@@ -57,7 +57,7 @@ func TestAWorkersQuestionIsAQuestionOfItsTask(t *testing.T) {
 		t.Error("a paused task was answered")
 	}
 	k.must("anna", Resume{})
-	k.must("", Prompt{"w", 3, 3, ""})
+	k.must("", Note{"w", AgentPrompted{3, 3, ""}})
 	k.must("developer", submit("w", 1, aReport))
 	if n := len(k.s.Questions); n != 1 {
 		t.Errorf("%d questions are left", n)
@@ -78,7 +78,7 @@ func TestAPlannersQuestionInTheMiddleGoesBackToIt(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
 	k.must("anna", StartPlanning{"p", "task-validator"})
-	k.must("", Prompt{"p", 1, 1, ""})
+	k.must("", Note{"p", AgentPrompted{1, 1, ""}})
 	k.must("", asked("p"))
 	k.must("anna", SubmitAnswers{Answers: []string{"a"}})
 	k.wantStatus(Planning)
@@ -87,7 +87,7 @@ func TestAPlannersQuestionInTheMiddleGoesBackToIt(t *testing.T) {
 
 func TestAQuestionThatIsNotWaitedForIsGone(t *testing.T) {
 	t.Parallel()
-	for name, a := range map[string]Action{"complete": Complete{}, "fail": Fail{}, "cancel": Cancel{}, "another agent": HandOn{Run: "w2", Agent: "reviewer"}} {
+	for name, a := range map[string]Action{"complete": Move{On: OnComplete}, "fail": Move{On: OnFail}, "cancel": Move{On: OnCancel}, "another agent": HandOn{Run: "w2", Agent: "reviewer"}} {
 		k := newCard(t, Created{})
 		k.asks()
 		k.must("anna", a)

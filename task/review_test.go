@@ -47,7 +47,7 @@ func TestAReviewIsAnsweredCommentByComment(t *testing.T) {
 	if k.s.Seq != seq {
 		t.Error("it was queued twice")
 	}
-	k.must("", Prompt{"w", 2, 2, ""})
+	k.must("", Note{"w", AgentPrompted{2, 2, ""}})
 	report := aReport
 	report.Comments = []Comment{{ID: "c3", Became: "changed"}}
 	var e *InputError
@@ -59,7 +59,7 @@ func TestAReviewIsAnsweredCommentByComment(t *testing.T) {
 	k.must("", ended("w", run.Completed))
 	before := k.s
 	k.must("anna", Say{ID: "m2", Review: Review{Comments: []Comment{{File: "a.go", Text: "Thanks."}}}})
-	k.must("", Prompt{"w", 3, 3, ""})
+	k.must("", Note{"w", AgentPrompted{3, 3, ""}})
 	report.Comments = []Comment{{ID: "c2", Became: "answered", Answer: "Yes."}, {ID: "c3", Became: "open"}}
 	k.must("developer", submit("w", 3, report))
 	want := []Comment{

@@ -30,7 +30,7 @@ func TestATaskThatStartsByItself(t *testing.T) {
 	if k.s.Seq != before {
 		t.Error("it was planned twice")
 	}
-	k.must("", Prompt{"p", 1, 1, ""})
+	k.must("", Note{"p", AgentPrompted{1, 1, ""}})
 	k.must("task-validator", submit("p", 1, someAsked))
 	k.must("", ended("p", run.Completed))
 	k.wantStatus(AwaitingInput)
@@ -38,7 +38,7 @@ func TestATaskThatStartsByItself(t *testing.T) {
 		t.Error("it starts before its questions are answered")
 	}
 	k.must("anna", SubmitAnswers{Answers: []string{"yes", "no"}})
-	k.must("", Prompt{"p", 2, 2, ""})
+	k.must("", Note{"p", AgentPrompted{2, 2, ""}})
 	k.must("task-validator", submit("p", 2, aPlan))
 	k.must("", ended("p", run.Completed))
 	if !k.s.Starts() {
@@ -46,10 +46,10 @@ func TestATaskThatStartsByItself(t *testing.T) {
 	}
 	k.must("", Proceed{From: Planned, Run: "w", Agent: "developer"})
 	k.wantStatus(Active)
-	k.must("", Prompt{"w", 1, 1, ""})
+	k.must("", Note{"w", AgentPrompted{1, 1, ""}})
 	k.must("developer", submit("w", 1, aReport))
 	k.must("", ended("w", run.Completed))
-	k.must("anna", Reopen{})
+	k.must("anna", Move{On: OnReopen})
 	k.wantStatus(Planned)
 	if k.s.Starts() {
 		t.Error("a reopened task starts by itself")
@@ -60,17 +60,17 @@ func TestATaskThatCannotStartByItselfHasFailed(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{Budget: Budget{Cost: 0.5}})
 	starts := true
-	k.must("anna", Edit{Edited{Start: &starts}})
+	k.must("anna", Edited{Start: &starts})
 	k.must("", Proceed{From: Pending, Cannot: "no model"})
 	if f := k.s.Status; f.Name != Failed || f.Reason != "cannot_start" || f.Detail != "no model" {
 		t.Fatalf("the task is %+v", k.s.Status)
 	}
-	k.must("anna", Retry{})
+	k.must("anna", Move{On: OnRetry})
 	k.wantStatus(Pending)
 	if k.s.Starts() {
 		t.Error("a task that has failed starts by itself")
 	}
-	k.must("anna", Edit{Edited{Start: &starts}})
+	k.must("anna", Edited{Start: &starts})
 	k.planned() // its budget is spent by that
 	k.must("", Proceed{From: Planned, Run: "w", Agent: "developer"})
 	if f := k.s.Status; f.Name != Failed || f.Detail != "its budget of $0.50 is spent: it needs a higher one" {

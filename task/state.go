@@ -179,10 +179,7 @@ func (s *State) asks(id run.ID, call run.CallID) bool {
 }
 
 // isAtWork reports whether a run is at work.
-func (s *State) isAtWork(id run.ID) bool {
-	work, ok := s.Status.atWork()
-	return ok && work.Run == id
-}
+func (s *State) isAtWork(id run.ID) bool { return s.Status.atWork() && s.Status.Run == id }
 
 // change returns a run for writing; nil if there is none. The slice is copied, so that the
 // state before the event is unchanged.
@@ -193,11 +190,6 @@ func (s *State) change(id run.ID) *Run {
 	}
 	s.Chain = slices.Clone(s.Chain)
 	return &s.Chain[i]
-}
-
-// Work returns the run that is at work, or that can be resumed in waiting.
-func (s State) Work() (Work, bool) {
-	return s.Status.Work, s.Status.Run != ""
 }
 
 // Last returns the last run that is no child run.
@@ -369,10 +361,7 @@ type Summary struct {
 // Summary returns the summary of the task.
 func (s State) Summary() Summary {
 	sum := Summary{ID: s.Created.Task, Title: s.Title(), Status: s.Status.Name, WaitsFor: s.WaitsFor(), Labels: s.Labels,
-		Priority: s.Priority, DependsOn: s.DependsOn, Created: s.CreatedAt, Updated: s.At, Seq: s.Seq, Usage: s.Usage(), Owes: s.Owes(), Starts: s.Starts()}
-	if w, ok := s.Work(); ok {
-		sum.Agent, sum.Run = w.Agent, w.Run
-	}
+		Priority: s.Priority, DependsOn: s.DependsOn, Created: s.CreatedAt, Updated: s.At, Seq: s.Seq, Usage: s.Usage(), Owes: s.Owes(), Starts: s.Starts(), Agent: s.Status.Agent, Run: s.Status.Run}
 	if s.Copy != nil {
 		sum.Branch, sum.Merged = s.Copy.Branch, s.Copy.merged()
 	}

@@ -34,8 +34,11 @@ func StatusNames() []StatusName {
 
 // A Status is where a task stands. The zero value is that of a task before its first event.
 type Status struct {
-	Name   StatusName
-	Work          // at work in planning and active, so that leaving the status leaves the agent; to be resumed in waiting
+	Name StatusName
+	// Run, of Agent, is at work in planning and active, so that leaving the status leaves it, and to be resumed in
+	// waiting. Empty in the others.
+	Run    run.ID
+	Agent  string
 	Kind   Kind   // of the agent, for waiting
 	Reason string // of waiting and failed, for a program to switch on
 	Detail string // a sentence for the person
@@ -44,20 +47,13 @@ type Status struct {
 	Until time.Time
 }
 
-// Work is a run and the agent that it is of.
-type Work struct {
-	Run   run.ID
-	Agent string
-}
-
 // status returns the status that the event leads to.
 func (p StatusChanged) status() (Status, error) {
-	work := Work{p.Run, p.Agent}
 	withRun := p.To == Planning || p.To == Active || p.To == Waiting
 	switch {
 	case withRun && (p.Run == "" || p.Agent == ""):
 		return Status{}, fmt.Errorf("status %s without a run and its agent", p.To)
-	case !withRun && work != Work{}:
+	case !withRun && (p.Run != "" || p.Agent != ""):
 		return Status{}, fmt.Errorf("status %s with a run", p.To)
 	case p.To == Waiting && (p.Kind != Planner && p.Kind != Worker || p.Reason == ""):
 		return Status{}, errors.New("status waiting without the kind of its agent and a reason")
@@ -67,14 +63,8 @@ func (p StatusChanged) status() (Status, error) {
 	if !slices.Contains(StatusNames(), p.To) {
 		return Status{}, fmt.Errorf("status %q does not exist", p.To)
 	}
-	return Status{p.To, work, p.Kind, p.Reason, p.Detail, p.Until}, nil
+	return Status{p.To, p.Run, p.Agent, p.Kind, p.Reason, p.Detail, p.Until}, nil
 }
 
-// atWork returns the run that the status has at work; none in waiting.
-func (s Status) atWork() (w Work, ok bool) {
-	ok = s.Name == Planning || s.Name == Active
-	if ok {
-		w = s.Work
-	}
-	return w, ok
-}
+// atWork reports whether the run of the status is at work.
+func (s Status) atWork() bool { return s.Name == Planning || s.Name == Active }

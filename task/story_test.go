@@ -32,26 +32,26 @@ var stories = map[string]struct {
 			{"anna", AttachmentAdded{Attachment{ID: "a2", Name: "more.bin", Type: "application/octet-stream", Size: 3}}},
 			{"anna", AttachmentRemoved{"a2"}},
 			{"anna", AttachmentRemoved{"a2"}},
-			{"anna", Edit{}},
-			{"anna", Edit{Edited{Plan: &aPlan.Plan}}},
-			{"anna", Edit{Edited{Description: new("Count all files."), Labels: &[]string{"a", "b"}, Priority: new(3), DependsOn: &[]ID{"t2"},
-				Budget: &Budget{Tokens: 100}, Isolation: new(Clone)}}},
+			{"anna", Edited{}},
+			{"anna", Edited{Plan: &aPlan.Plan}},
+			{"anna", Edited{Description: new("Count all files."), Labels: &[]string{"a", "b"}, Priority: new(3), DependsOn: &[]ID{"t2"},
+				Budget: &Budget{Tokens: 100}, Isolation: new(Clone)}},
 			{"anna", Start{Run: "w", Agent: "developer"}},
 			{"anna", SubmitAnswers{Answers: []string{"Yes."}}},
-			{"anna", Retry{}},
-			{"anna", Reopen{}},
-			{"anna", Pause{}},
+			{"anna", Move{On: OnRetry}},
+			{"anna", Move{On: OnReopen}},
+			{"anna", Move{On: OnPause}},
 			{"anna", Resume{}},
 			{"anna", Say{ID: "m0", Text: "Never mind."}},
 			{"anna", MessageWithdrawn{"m0"}},
 			{"anna", Say{ID: "m1", Text: "Not the hidden ones."}},
 			{"anna", StartPlanning{"p", "task-validator"}},
 			{"anna", StartPlanning{"p2", "task-validator"}},
-			{"anna", Edit{Edited{Description: new("Something else.")}}},
-			{"", Prompt{"other", 1, 1, "m"}},
-			{"", Prompt{"p", 2, 1, "m"}},
-			{"", Prompt{"p", 1, 1, "m"}},
-			{"", Prompt{"p", 1, 1, "m"}},
+			{"anna", Edited{Description: new("Something else.")}},
+			{"", Note{"other", AgentPrompted{1, 1, "m"}}},
+			{"", Note{"p", AgentPrompted{2, 1, "m"}}},
+			{"", Note{"p", AgentPrompted{1, 1, "m"}}},
+			{"", Note{"p", AgentPrompted{1, 1, "m"}}},
 			{"", Note{"p", OutputReminderSent{PlannerOutputTool, 1}}},
 			{"task-validator", submit("p", 1, PlannerOutput{Type: OutputPlan})},
 			{"task-validator", submit("p", 1, someAsked)},
@@ -60,25 +60,25 @@ var stories = map[string]struct {
 			{"", ended("p", run.Completed)},
 			{"", ended("p", run.Completed)}, // as another driver says it
 			{"anna", SubmitAnswers{Answers: []string{" Yes. ", "No."}}},
-			{"", Prompt{"p", 2, 2, "m"}},
+			{"", Note{"p", AgentPrompted{2, 2, "m"}}},
 			{"task-validator", submit("p", 2, aRefusal)},
 			{"", ended("p", run.Completed)},
-			{"anna", Retry{}},
-			{"anna", Cancel{}},
+			{"anna", Move{On: OnRetry}},
+			{"anna", Move{On: OnCancel}},
 		},
 	},
 	"work": {
 		Created{},
 		[]deed{
 			{"anna", StartPlanning{"p", "task-validator"}},
-			{"", Prompt{"p", 1, 1, "m"}},
+			{"", Note{"p", AgentPrompted{1, 1, "m"}}},
 			{"task-validator", submit("p", 1, PlannerOutput{Type: OutputPlan, Plan: Plan{Summary: "Count.", Requirements: []string{"all"},
 				AcceptanceCriteria: []string{"a number"}, Steps: []string{"list", "count"}}})},
 			{"", ended("p", run.Completed)},
 			{"anna", Start{Run: "w", Agent: "developer", Unfinished: []ID{"t0", "t2"}}},
 			{"anna", Start{Run: "w", Agent: "developer"}},
 			{"anna", Start{Run: "w2", Agent: "developer"}},
-			{"", Prompt{"w", 1, 1, "m"}},
+			{"", Note{"w", AgentPrompted{1, 1, "m"}}},
 			{"", Note{"c", AgentHandoffStarted{Parent: "nobody", Call: "c_1", Agent: "helper"}}},
 			{"", Note{"c", AgentHandoffStarted{Parent: "w", Call: "c_1", Agent: "helper", Model: "m", Input: "Look."}}},
 			{"", Note{"c", PermissionRequested{Call: "c_9", Tool: "shell", Arguments: "rm x"}}},
@@ -103,9 +103,9 @@ var stories = map[string]struct {
 			{"ben", Say{ID: "m2", Text: "Slow down."}},
 			{"ben", MessageWithdrawn{"m2"}},
 			{"ben", MessageWithdrawn{"m2"}},
-			{"", Tell{Run: "p", ID: "m1"}},
-			{"", Tell{Run: "w", ID: "m1"}},
-			{"", Tell{Run: "w", ID: "m1"}},
+			{"", Note{"p", MessageDelivered{ID: "m1"}}},
+			{"", Note{"w", MessageDelivered{ID: "m1"}}},
+			{"", Note{"w", MessageDelivered{ID: "m1"}}},
 			{"ben", MessageWithdrawn{"m1"}},
 			{"", MessageReturned{ID: "m1"}},
 			{"", MessageReturned{ID: "m1"}},
@@ -117,33 +117,33 @@ var stories = map[string]struct {
 			{"anna", CopyMade{Dir: "/copies/other"}},
 			{"anna", HandOn{Run: "w2", Agent: "reviewer", Words: "\x00"}},
 			{"anna", HandOn{Run: "w2", Agent: "reviewer"}},
-			{"", Prompt{"w2", 1, 1, "m"}},
+			{"", Note{"w2", AgentPrompted{1, 1, "m"}}},
 			{"", ended("w2", run.LoopStopped)},
 			{"anna", Resume{Words: "Try the other way."}},
 			{"anna", CopyMerged{"pawl/t1", "def"}},
 			{"anna", CopyMerged{"pawl/t1", "def"}},
 			{"anna", CopyDiscarded{}},
-			{"", Prompt{"w2", 2, 2, "m"}},
+			{"", Note{"w2", AgentPrompted{2, 2, "m"}}},
 			{"reviewer", submit("w2", 2, itsFailed)},
 			{"", ended("w2", run.Completed)},
-			{"anna", Retry{}},
+			{"anna", Move{On: OnRetry}},
 			{"anna", Start{Run: "w3", Agent: "developer"}},
 			{"", End{Run: "w3", End: run.Ended{End: run.EndFailed, Detail: "no such model"}}},
 			{"anna", Say{ID: "m3", Text: "With another model."}},
-			{"", Prompt{"w3", 2, 1, "m"}},
+			{"", Note{"w3", AgentPrompted{2, 1, "m"}}},
 			{"developer", submit("w3", 2, aReport)},
 			{"", ended("w3", run.Completed)},
-			{"anna", Cancel{}},
-			{"anna", Reopen{}},
+			{"anna", Move{On: OnCancel}},
+			{"anna", Move{On: OnReopen}},
 			{"anna", CopyDiscarded{}},
-			{"anna", Cancel{Why: "We can do without."}},
-			{"anna", Fail{}},
+			{"anna", Move{On: OnCancel, Why: "We can do without."}},
+			{"anna", Move{On: OnFail}},
 		},
 	},
 	"cancelled at once": {
 		Created{},
 		[]deed{
-			{"anna", Cancel{strings.Repeat("x", MaxText+1)}},
+			{"anna", Move{On: OnCancel, Why: strings.Repeat("x", MaxText+1)}},
 			{"anna", Say{ID: "m1", Text: "Go on."}}, // there is no agent to go on
 		},
 	},
@@ -151,31 +151,31 @@ var stories = map[string]struct {
 		Created{},
 		[]deed{
 			{"anna", StartPlanning{"p", "task-validator"}},
-			{"", Prompt{"p", 1, 1, "m"}},
+			{"", Note{"p", AgentPrompted{1, 1, "m"}}},
 			{"", ended("p", run.Completed)}, // it is reminded
 			{"", Note{"p", OutputReminderSent{PlannerOutputTool, 1}}},
 			{"", ended("p", run.Completed)},
 			{"", Note{"p", OutputReminderSent{PlannerOutputTool, 2}}},
 			{"", ended("p", run.Completed)},
 			{"anna", Say{ID: "m1", Text: "Use the tool.", Anew: "p2"}},
-			{"", Prompt{"p2", 1, 1, "m"}},
+			{"", Note{"p2", AgentPrompted{1, 1, "m"}}},
 			{"", ended("p2", run.EndRefused)},
-			{"anna", Retry{}},
+			{"anna", Move{On: OnRetry}},
 			{"anna", Say{ID: "m2", Text: "Once more."}},
 			{"anna", StartPlanning{"p3", "task-validator"}},
-			{"", Prompt{"p3", 1, 1, "m"}},
-			{"anna", Pause{}},
+			{"", Note{"p3", AgentPrompted{1, 1, "m"}}},
+			{"anna", Move{On: OnPause}},
 			{"anna", HandOn{Run: "w", Agent: "developer"}},
 			{"", ended("p3", run.EndInterrupted)},
 			{"anna", Resume{}},
-			{"", Prompt{"p3", 2, 2, "m"}},
+			{"", Note{"p3", AgentPrompted{2, 2, "m"}}},
 			{"", asked("p3")},
 			{"anna", Resume{Words: " "}},
 			{"anna", Resume{Words: "\x00"}},
 			{"anna", Resume{Words: "a", Budget: &Budget{Cost: 3}}},
-			{"anna", Complete{}},
-			{"anna", Pause{}},
-			{"anna", Complete{}},
+			{"anna", Move{On: OnComplete}},
+			{"anna", Move{On: OnPause}},
+			{"anna", Move{On: OnComplete}},
 		},
 	},
 }
@@ -236,7 +236,7 @@ func (k *card) tell(b *strings.Builder, from int) {
 		if start.Input = ""; input != "" {
 			c = start
 		}
-		fmt.Fprintf(b, "owes %s %s\n", c.Key(), asJSON(k.t, c))
+		fmt.Fprintf(b, "owes %s %s\n", c.key(), asJSON(k.t, c))
 		for line := range strings.Lines(input) {
 			fmt.Fprintf(b, "  | %s\n", strings.TrimRight(line, "\n"))
 		}
@@ -313,7 +313,7 @@ func TestWhatATaskMayBe(t *testing.T) {
 		{Created{Task: "a", Description: "x", DependsOn: []ID{"B"}}, "not a task id"},
 		{Created{Task: "a", Description: "x", Isolation: "vm"}, `isolation: "vm" is not a kind of isolation`},
 	} {
-		_, err := State{}.Do("anna", Create{c.of})
+		_, err := State{}.Do("anna", c.of)
 		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("a task %.60q: %v, want %q", asJSON(t, c.of), err, c.want)
 		}
@@ -330,7 +330,7 @@ func TestWhatATaskMayBe(t *testing.T) {
 		{Edited{DependsOn: &[]ID{"t1"}}, "on itself"},
 		{Edited{Isolation: new(Isolation("vm"))}, "not a kind of isolation"},
 	} {
-		if err := k.try("anna", Edit{c.edit}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := k.try("anna", c.edit); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.60q: %v, want %q", asJSON(t, c.edit), err, c.want)
 		}
 	}
@@ -346,7 +346,7 @@ func TestWhatATaskMayBe(t *testing.T) {
 		{Plan{Summary: "x", AcceptanceCriteria: []string{"\x00"}}, "plan: it has a NUL"},
 		{Plan{Summary: "x\x00"}, "plan: it has a NUL"},
 	} {
-		if err := k.try("anna", Edit{Edited{Plan: &c.plan}}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := k.try("anna", Edited{Plan: &c.plan}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.60q: %v, want %q", asJSON(t, c.plan), err, c.want)
 		}
 	}
@@ -460,18 +460,18 @@ func TestWhatAPersonIsToldOfTheEndOfATurn(t *testing.T) {
 		run.LoopStopped: "went round in circles and was stopped", run.GuardrailStopped: "was stopped by a guardrail of the provider",
 		run.EndRefused: "got no answer: the provider refused", run.EndFailed: "failed", "new": "ended new",
 	} {
-		if got := OnExit(Worker, "developer", true, run.Ended{End: end}, false, 0, "").Detail; got != "developer "+want {
+		if got := onExit(Worker, "developer", true, run.Ended{End: end}, false, 0, "").Detail; got != "developer "+want {
 			t.Errorf("%s is told as %q", end, got)
 		}
-		if got := OnExit(Worker, "developer", true, run.Ended{End: end, Detail: "so it was"}, false, 0, "").Detail; got != "developer "+want+": so it was" {
+		if got := onExit(Worker, "developer", true, run.Ended{End: end, Detail: "so it was"}, false, 0, "").Detail; got != "developer "+want+": so it was" {
 			t.Errorf("%s is told as %q", end, got)
 		}
 	}
-	x := OnExit(Worker, "developer", true, run.Ended{End: run.Completed}, false, 2, "")
+	x := onExit(Worker, "developer", true, run.Ended{End: run.Completed}, false, 2, "")
 	if want := "developer ended without calling completion-report, after 2 reminders"; x.Detail != want {
 		t.Errorf("it is told as %q", x.Detail)
 	}
-	x = OnExit(Worker, "developer", true, run.Ended{End: run.Completed}, false, 2, strings.Repeat("x", 501))
+	x = onExit(Worker, "developer", true, run.Ended{End: run.Completed}, false, 2, strings.Repeat("x", 501))
 	if want := strings.Repeat("x", 499) + "…"; !strings.Contains(x.Detail, want) {
 		t.Errorf("it is told as %q", x.Detail)
 	}
@@ -480,10 +480,10 @@ func TestWhatAPersonIsToldOfTheEndOfATurn(t *testing.T) {
 func TestTheCodesOfErrors(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
-	if err := k.try("anna", Retry{}); err.(*TransitionError).Code() != "INVALID_TRANSITION" {
+	if err := k.try("anna", Move{On: OnRetry}); err.(*TransitionError).Code() != "INVALID_TRANSITION" {
 		t.Errorf("%v", err)
 	}
-	if err := k.try("anna", Edit{}); err.(*InputError).Code() != "INVALID_INPUT" || err.(*InputError).Fields["edit"] == "" {
+	if err := k.try("anna", Edited{}); err.(*InputError).Code() != "INVALID_INPUT" || err.(*InputError).Fields["edit"] == "" {
 		t.Errorf("%v", err)
 	}
 	k.completed()

@@ -11,7 +11,7 @@ import (
 
 // A SubmissionError says that a result was not accepted. Nothing was changed.
 type SubmissionError struct {
-	Kind Refused
+	Kind string // it is the error's code
 	Tool string
 	// AcceptedAt is when the one that counts was accepted, and SamePayload whether this one is
 	// equal to it, for AlreadySubmitted.
@@ -20,18 +20,16 @@ type SubmissionError struct {
 	Why         string // for the others
 }
 
-// Refused is a kind of SubmissionError; its text is the error's code.
-type Refused string
-
+// Kinds of a SubmissionError.
 const (
-	AlreadySubmitted Refused = "output_already_submitted" // 409
-	NotAtWork        Refused = "run_not_at_work"          // 409: its turn has ended, or it was stopped
-	WrongAssignment  Refused = "assignment_over"          // 409
-	NotGranted       Refused = "tool_not_granted"         // 403: another kind of agent, or another task
+	AlreadySubmitted = "output_already_submitted" // 409
+	NotAtWork        = "run_not_at_work"          // 409: its turn has ended, or it was stopped
+	WrongAssignment  = "assignment_over"          // 409
+	NotGranted       = "tool_not_granted"         // 403: another kind of agent, or another task
 )
 
 // Code returns the code of the error.
-func (e *SubmissionError) Code() string { return string(e.Kind) }
+func (e *SubmissionError) Code() string { return e.Kind }
 
 func (e *SubmissionError) Error() string {
 	if e.Kind != AlreadySubmitted {
@@ -95,12 +93,11 @@ func (a Submit) reports(s State, o Report) ([]Event, error) {
 		}
 	}
 	handed := Event{Run: a.Run, Payload: CompletionReportSubmitted{a.Submission, o}}
-	work, _ := s.Status.atWork()
 	switch o.Status {
 	case ReportComplete:
 		return s.moved(OnDone, Completed, StatusChanged{}, handed)
 	case ReportBlocked:
-		return s.moved(OnBlocked, Waiting, StatusChanged{Run: work.Run, Agent: work.Agent, Kind: Worker, Reason: "blocked", Detail: shorten(o.BlockedReason, MaxText)}, handed)
+		return s.moved(OnBlocked, Waiting, StatusChanged{Run: s.Status.Run, Agent: s.Status.Agent, Kind: Worker, Reason: "blocked", Detail: shorten(o.BlockedReason, MaxText)}, handed)
 	}
 	return s.moved(OnGivenUp, Failed, StatusChanged{Reason: "reported_failed", Detail: shorten(o.Summary, MaxText)}, handed)
 }

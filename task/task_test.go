@@ -31,7 +31,7 @@ func newCard(t testing.TB, c Created) *card {
 	if c.Description == "" {
 		c.Description = "Count the files.\nAll of them."
 	}
-	k.must("anna", Create{c})
+	k.must("anna", c)
 	return k
 }
 
@@ -89,7 +89,7 @@ func (k *card) keys() []string {
 	var keys []string
 	for _, c := range k.s.Next() {
 		if _, ok := c.(Notify); !ok {
-			keys = append(keys, c.Key())
+			keys = append(keys, c.key())
 		}
 	}
 	return keys
@@ -130,7 +130,7 @@ func asked(id run.ID) End {
 func (k *card) planned() {
 	k.t.Helper()
 	k.must("anna", StartPlanning{"p", "task-validator"})
-	k.must("", Prompt{"p", 1, 1, ""})
+	k.must("", Note{"p", AgentPrompted{1, 1, ""}})
 	k.must("task-validator", submit("p", 1, aPlan))
 	k.must("", ended("p", run.Completed))
 	k.wantStatus(Planned)
@@ -141,7 +141,7 @@ func (k *card) working() {
 	k.t.Helper()
 	k.planned()
 	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1, ""})
+	k.must("", Note{"w", AgentPrompted{1, 1, ""}})
 }
 
 func TestATaskFromItsCreationToItsReport(t *testing.T) {
@@ -149,7 +149,7 @@ func TestATaskFromItsCreationToItsReport(t *testing.T) {
 	k := newCard(t, Created{})
 	k.must("anna", StartPlanning{"p", "task-validator"})
 	k.wantOwed("start/p/1")
-	k.must("", Prompt{"p", 1, 1, ""})
+	k.must("", Note{"p", AgentPrompted{1, 1, ""}})
 	k.wantOwed("drive/p")
 	k.must("task-validator", submit("p", 1, someAsked))
 	k.wantStatus(AwaitingInput)
@@ -169,22 +169,22 @@ func TestATaskFromItsCreationToItsReport(t *testing.T) {
 	if start.New || !strings.Contains(start.Input, "1. Hidden ones too?\nYes.") || !strings.Contains(start.Input, "2. Folders too?\nNo.") {
 		t.Errorf("the answers go back as %+v", start)
 	}
-	k.must("", Prompt{"p", 2, 2, ""})
+	k.must("", Note{"p", AgentPrompted{2, 2, ""}})
 	k.must("task-validator", submit("p", 2, aPlan))
 	k.must("", ended("p", run.Completed))
 	k.wantStatus(Planned)
 	edited := aPlan.Plan
 	edited.Steps = []string{"count"}
-	k.must("anna", Edit{Edited{Plan: &edited}})
+	k.must("anna", Edited{Plan: &edited})
 	k.must("anna", Start{Run: "w", Agent: "developer"})
 	k.wantOwed("start/w/1")
 	if in := k.s.Next()[0].(StartRun).Input; !strings.Contains(in, "Steps:\n- count\n") || !strings.Contains(in, "Hidden ones too?\n  Yes.") {
 		t.Errorf("the worker is told %s", in)
 	}
-	k.must("", Prompt{"w", 1, 1, ""})
+	k.must("", Note{"w", AgentPrompted{1, 1, ""}})
 	k.must("ben", Say{ID: "m1", Text: "Be quick."})
 	k.wantOwed("drive/w", "deliver/m1")
-	k.must("", Tell{Run: "w", ID: "m1"})
+	k.must("", Note{"w", MessageDelivered{ID: "m1"}})
 	k.must("", Note{"w", PermissionRequested{Call: "c_1", Tool: "shell"}})
 	if got := k.s.WaitsFor(); got != "permission" {
 		t.Errorf("it waits for %q", got)
@@ -222,8 +222,8 @@ func TestASecondSubmissionChangesNothing(t *testing.T) {
 		t.Errorf("a report of another task's run: %+v", err)
 	}
 	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1, ""})
-	k.must("anna", Pause{})
+	k.must("", Note{"w", AgentPrompted{1, 1, ""}})
+	k.must("anna", Move{On: OnPause})
 	if err := k.try("x", submit("w", 1, aReport)); !errors.As(err, &e) || e.Kind != NotAtWork {
 		t.Errorf("a report of a run that was stopped: %+v", err)
 	}
@@ -234,7 +234,7 @@ func TestAPersonStopsTheRun(t *testing.T) {
 	for _, c := range []struct {
 		a    Action
 		want StatusName
-	}{{Pause{}, Waiting}, {Complete{}, Completed}, {Fail{"no"}, Failed}, {Cancel{}, Failed}} {
+	}{{Move{On: OnPause}, Waiting}, {Move{On: OnComplete}, Completed}, {Move{On: OnFail, Why: "no"}, Failed}, {Move{On: OnCancel}, Failed}} {
 		k := newCard(t, Created{})
 		k.working()
 		k.must("", Note{"w", PermissionRequested{Call: "c_1", Tool: "shell"}})
@@ -272,17 +272,17 @@ func TestAWaitingTaskContinuesInTheSameConversation(t *testing.T) {
 	if start.Run != "w" || start.Number != 2 || start.Input != "You have them now.\n\nAnd be quick." {
 		t.Errorf("it is resumed with %+v", start)
 	}
-	k.must("", Prompt{"w", 2, 2, ""})
+	k.must("", Note{"w", AgentPrompted{2, 2, ""}})
 	k.must("", ended("w", run.Asked))
 	k.wantStatus(Waiting)
 	if err := k.try("anna", Resume{}); err == nil {
 		t.Error("a question was answered with nothing")
 	}
 	k.must("anna", Resume{Words: "Blue."})
-	k.must("", Prompt{"w", 3, 3, ""})
+	k.must("", Note{"w", AgentPrompted{3, 3, ""}})
 	k.must("developer", submit("w", 3, aReport))
 	k.must("", ended("w", run.Completed))
-	k.must("anna", Reopen{})
+	k.must("anna", Move{On: OnReopen})
 	k.wantStatus(Planned)
 	k.must("anna", Start{Run: "w2", Agent: "developer"})
 	if k.s.Chain[2].Assignments[0].Reason != "retry" {
@@ -295,7 +295,7 @@ func TestTheEndOfAnEarlierAssignmentEndsNothing(t *testing.T) {
 	t.Parallel()
 	k := newCard(t, Created{})
 	k.working()
-	k.must("anna", Pause{})
+	k.must("anna", Move{On: OnPause})
 	stopped := ended("w", run.EndInterrupted)
 	stopped.Number = 1
 	k.must("", stopped) // as the run says it
@@ -305,7 +305,7 @@ func TestTheEndOfAnEarlierAssignmentEndsNothing(t *testing.T) {
 	if start, ok := k.s.Next()[0].(StartRun); !ok || start.Number != 2 {
 		t.Errorf("owed is %+v", k.s.Next())
 	}
-	k.must("", Prompt{"w", 2, 2, ""})
+	k.must("", Note{"w", AgentPrompted{2, 2, ""}})
 	stopped.Number = 2
 	k.must("", stopped)
 	k.wantStatus(Waiting)
@@ -354,15 +354,15 @@ func TestAReportIsFormerWhenItsWorkIsBegunAnew(t *testing.T) {
 	}
 	former("without a report", false)
 	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1, ""})
+	k.must("", Note{"w", AgentPrompted{1, 1, ""}})
 	k.must("", submit("w", 1, itsFailed))
 	k.must("", ended("w", run.Completed))
 	former("failed by it", false)
-	k.must("anna", Retry{})
+	k.must("anna", Move{On: OnRetry})
 	former("to be started again", true)
 	k.must("anna", Start{Run: "v", Agent: "developer"})
 	former("started again", true)
-	k.must("", Prompt{"v", 1, 1, ""})
+	k.must("", Note{"v", AgentPrompted{1, 1, ""}})
 	k.must("", submit("v", 1, itsBlocked))
 	k.must("", ended("v", run.Completed))
 	former("blocked by another", false)
@@ -378,14 +378,14 @@ func TestABudgetThatIsSpentIsRaisedBeforeTheNextStep(t *testing.T) {
 	spends := ended("w", run.Completed)
 	spends.Usage = run.Usage{Output: 1, Cost: 1, Priced: true}
 	k.must("anna", Start{Run: "w", Agent: "developer"})
-	k.must("", Prompt{"w", 1, 1, ""})
+	k.must("", Note{"w", AgentPrompted{1, 1, ""}})
 	k.must("", submit("w", 1, aReport))
 	k.must("", spends)
 	k.wantStatus(Completed)
 	if next := k.s.Advice(); next != `pawl task edit t1 --budget … && pawl task say t1 "…"` {
 		t.Errorf("a person may next %s", next)
 	}
-	k.must("anna", Reopen{})
+	k.must("anna", Move{On: OnReopen})
 	if next := k.s.Advice(); next != `pawl task edit t1 --budget … && pawl task start t1` {
 		t.Errorf("a person may next %s", next)
 	}
@@ -399,7 +399,7 @@ func TestABudgetThatIsSpentStartsNothing(t *testing.T) {
 	if left := k.s.Next()[0].(StartRun).Left; left.Cost < 0.09 || left.Cost > 0.11 {
 		t.Errorf("left is %+v", left)
 	}
-	k.must("", Prompt{"w", 1, 1, ""})
+	k.must("", Note{"w", AgentPrompted{1, 1, ""}})
 	k.must("", ended("w", run.LimitReached))
 	k.wantStatus(Waiting)
 	if err := k.try("anna", Resume{}); err == nil || !strings.Contains(err.Error(), "its budget of $0.60 is spent") {
@@ -424,12 +424,12 @@ func TestABudgetThatIsSpentStartsNothing(t *testing.T) {
 	if left := k.s.Next()[0].(StartRun).Left; k.s.Budget.Cost != 5 || left.Cost != 4 {
 		t.Errorf("the budget is %+v, and left is %+v", k.s.Budget, left)
 	}
-	k.must("", Prompt{"w", 2, 2, ""})
+	k.must("", Note{"w", AgentPrompted{2, 2, ""}})
 	k.must("", ended("w", run.LimitReached)) // another limit, that of its steps
 	if w := k.s.Status; !strings.HasSuffix(w.Detail, "so it was") {
 		t.Errorf("it waits because %s", w.Detail)
 	}
-	k.must("anna", Edit{Edited{Budget: &Budget{Cost: 6}}})
+	k.must("anna", Edited{Budget: &Budget{Cost: 6}})
 	k.must("anna", Resume{})
 }
 
@@ -463,7 +463,7 @@ func TestWhatTheEndOfATurnMeans(t *testing.T) {
 		{row{run.LoopStopped, "same_call", true, false, 0}, Missing, Waiting},
 		{row{"something new", "", true, false, 0}, Broken, Failed},
 	} {
-		x := OnExit(Worker, "developer", c.begun, run.Ended{End: c.end, Reason: c.reason, Detail: "why"}, c.submitted, c.reminders, "I did it.")
+		x := onExit(Worker, "developer", c.begun, run.Ended{End: c.end, Reason: c.reason, Detail: "why"}, c.submitted, c.reminders, "I did it.")
 		to := StatusName("")
 		for _, row := range transitions {
 			if row.From == Active && row.On == x.Trigger {
@@ -477,11 +477,11 @@ func TestWhatTheEndOfATurnMeans(t *testing.T) {
 			t.Errorf("%+v is reminded: %t", c.row, x.Remind)
 		}
 	}
-	x := OnExit(Planner, "task-validator", true, run.Ended{End: run.EndFailed, Reason: "output_missing"}, false, 2, "Looks good.")
+	x := onExit(Planner, "task-validator", true, run.Ended{End: run.EndFailed, Reason: "output_missing"}, false, 2, "Looks good.")
 	if want := `task-validator ended without calling planner-output, after 2 reminders; it said last: "Looks good."`; x.Detail != want {
 		t.Errorf("the sentence is %s", x.Detail)
 	}
-	x = OnExit(Planner, "p", true, run.Ended{End: run.EndFailed, Reason: "output_missing"}, false, 2, "Say \"no\".\nOr \x1b[31mred \u202e")
+	x = onExit(Planner, "p", true, run.Ended{End: run.EndFailed, Reason: "output_missing"}, false, 2, "Say \"no\".\nOr \x1b[31mred \u202e")
 	if want := "it said last: \"Say \"no\". Or \x1b[31mred \u202e\""; !strings.HasSuffix(x.Detail, want) { // who shows it escapes it
 		t.Errorf("the sentence is %q", x.Detail)
 	}
@@ -489,20 +489,12 @@ func TestWhatTheEndOfATurnMeans(t *testing.T) {
 
 func TestDependenciesHaveNoCycle(t *testing.T) {
 	t.Parallel()
-	graph := map[ID][]ID{"a": {"b"}, "b": {"c"}, "c": nil, "d": {"a", "c"}}
-	of := func(id ID) []ID { return graph[id] }
-	if got := Cycle("c", []ID{"a"}, of); !slices.Equal(got, []ID{"c", "a", "b", "c"}) {
-		t.Errorf("c on a: %v", got)
-	}
-	if got := Cycle("d", []ID{"a", "c", "gone"}, of); got != nil {
-		t.Errorf("d on a: %v", got)
-	}
 	k := newCard(t, Created{DependsOn: []ID{"t0"}})
 	k.planned()
 	if err := k.try("anna", Start{Run: "w", Agent: "developer", Unfinished: []ID{"t0"}}); err == nil || !strings.Contains(err.Error(), "not completed: t0") {
 		t.Errorf("started: %v", err)
 	}
-	if err := k.try("anna", Edit{Edited{DependsOn: &[]ID{"t1"}}}); err == nil {
+	if err := k.try("anna", Edited{DependsOn: &[]ID{"t1"}}); err == nil {
 		t.Error("a task depends on itself")
 	}
 }
@@ -532,7 +524,7 @@ func TestAnotherAgentCarriesOn(t *testing.T) {
 	if err := k.try("reviewer", submit("w2", 1, aReport)); !errors.As(err, &early) || early.Kind != WrongAssignment {
 		t.Errorf("a result before the words of its assignment were said: %v", err)
 	}
-	k.must("", Prompt{"w2", 1, 1, ""})
+	k.must("", Note{"w2", AgentPrompted{1, 1, ""}})
 	k.must("reviewer", submit("w2", 1, itsBlocked))
 	k.must("", ended("w2", run.Completed))
 	k.must("anna", HandOn{Run: "w3", Agent: "developer"})
@@ -548,19 +540,19 @@ func TestATaskHasOneCopyAtATime(t *testing.T) {
 	}
 	k.planned()
 	k.must("anna", made)
-	if err := k.try("anna", Edit{Edited{Isolation: new(Isolation)}}); err == nil {
+	if err := k.try("anna", Edited{Isolation: new(Isolation)}); err == nil {
 		t.Error("the isolation was changed while there is a copy")
 	}
 	k.must("anna", Start{Run: "w", Agent: "developer"})
 	if in := k.s.Next()[0].(StartRun).Input; !strings.Contains(in, "on the branch pawl/t") {
 		t.Errorf("the agent is not told of the copy: %s", in)
 	}
-	k.must("", Prompt{"w", 1, 1, ""})
+	k.must("", Note{"w", AgentPrompted{1, 1, ""}})
 	k.must("", ended("w", run.LimitReached))
 	if err := k.try("anna", CopyDiscarded{}); err == nil || !strings.Contains(err.Error(), "when it is resumed") {
 		t.Errorf("discarded while a run waits in it: %v", err)
 	}
-	k.must("anna", Complete{})
+	k.must("anna", Move{On: OnComplete})
 	if next := k.s.NextStep(false); !strings.Contains(next, "pawl task merge") {
 		t.Errorf("what was done is not merged, and the next step is %q", next)
 	}
@@ -572,7 +564,7 @@ func TestATaskHasOneCopyAtATime(t *testing.T) {
 		t.Errorf("what was done is merged, and the next step is %q", next)
 	}
 	k.must("anna", Say{ID: "m1", Text: "Once more."})
-	k.must("", Prompt{"w", 2, 2, ""})
+	k.must("", Note{"w", AgentPrompted{2, 2, ""}})
 	k.must("developer", submit("w", 2, aReport))
 	k.must("", ended("w", run.Completed))
 	if next := k.s.NextStep(false); !strings.Contains(next, "pawl task merge") {
@@ -583,7 +575,7 @@ func TestATaskHasOneCopyAtATime(t *testing.T) {
 	if k.s.Copy == nil || k.s.Copy.Merged != "" {
 		t.Errorf("%+v", k.s.Copy)
 	}
-	if err := k.try("anna", Create{Created{Task: "t", Description: "x", Isolation: "container"}}); err == nil || !strings.Contains(err.Error(), "use clone") {
+	if err := k.try("anna", Created{Task: "t", Description: "x", Isolation: "container"}); err == nil || !strings.Contains(err.Error(), "use clone") {
 		t.Errorf("%v", err)
 	}
 }
@@ -594,7 +586,7 @@ func TestAMessageThatWasNotHeardComesBack(t *testing.T) {
 	k.working()
 	k.must("anna", Say{ID: "m1", Text: "Stop at ten."})
 	k.must("anna", Say{ID: "m1", Text: "Stop at ten."}) // sent twice
-	k.must("", Tell{Run: "w", ID: "m1", AtTurnEnd: true})
+	k.must("", Note{"w", MessageDelivered{ID: "m1", AtTurnEnd: true}})
 	if m := k.s.Messages[0]; m.State != MessageIsDelivered || !m.AtTurnEnd {
 		t.Errorf("it is told when the turn has ended, and the message is %+v", m)
 	}
@@ -611,11 +603,11 @@ func TestAMessageThatWasNotHeardIsToldWithTheNextWords(t *testing.T) {
 	k := newCard(t, Created{})
 	k.working()
 	k.must("anna", Say{ID: "m1", Text: "Stop at ten."})
-	k.must("", Tell{Run: "w", ID: "m1", AtTurnEnd: true})
-	if err := k.try("", Tell{Run: "w", ID: "m1"}); err == nil {
+	k.must("", Note{"w", MessageDelivered{ID: "m1", AtTurnEnd: true}})
+	if err := k.try("", Note{"w", MessageDelivered{ID: "m1"}}); err == nil {
 		t.Error("a message is told twice")
 	}
-	k.must("anna", Pause{})
+	k.must("anna", Move{On: OnPause})
 	k.must("", MessageReturned{ID: "m1"})
 	k.must("", ended("w", run.EndInterrupted))
 	if m := k.s.Messages[0]; m.State != MessageWaits || m.AtTurnEnd {
@@ -626,9 +618,9 @@ func TestAMessageThatWasNotHeardIsToldWithTheNextWords(t *testing.T) {
 	if m := k.s.Messages[0]; m.State != MessageIsDelivered || r.Assignments[1].Input != "Stop at ten." {
 		t.Errorf("the run is told %q, and the message is %+v", r.Assignments[1].Input, m)
 	}
-	k.must("", Prompt{"w", 2, 2, ""})
+	k.must("", Note{"w", AgentPrompted{2, 2, ""}})
 	k.must("anna", Say{ID: "m2", Text: "And ask."})
-	k.must("", Tell{Run: "w", ID: "m2", AtTurnEnd: true})
+	k.must("", Note{"w", MessageDelivered{ID: "m2", AtTurnEnd: true}})
 	k.must("", MessageDelivered{ID: "m2"}) // the turn has ended, and the next one has begun with it
 	if m := k.s.Messages[1]; m.State != MessageIsDelivered || m.AtTurnEnd {
 		t.Errorf("it was told, and the message is %+v", m)
@@ -640,11 +632,11 @@ func TestWhatAPauseLeavesOpenIsDecidedAfterIt(t *testing.T) {
 	for _, c := range []struct {
 		then Action
 		open bool
-	}{{Resume{}, true}, {HandOn{Run: "w2", Agent: "reviewer"}, false}, {Complete{}, false}, {Fail{}, false}, {Cancel{}, false}} {
+	}{{Resume{}, true}, {HandOn{Run: "w2", Agent: "reviewer"}, false}, {Move{On: OnComplete}, false}, {Move{On: OnFail}, false}, {Move{On: OnCancel}, false}} {
 		k := newCard(t, Created{})
 		k.working()
 		k.must("", Note{"w", PermissionRequested{Call: "c_1", Tool: "bash"}})
-		k.must("anna", Pause{})
+		k.must("anna", Move{On: OnPause})
 		k.must("", End{Run: "w", Number: 1, Begun: true, End: run.Ended{End: run.EndInterrupted, Reason: string(run.ByPause)}})
 		if len(k.s.Permissions) != 1 || k.s.WaitsFor() != "paused" {
 			t.Errorf("paused, the task waits for %s, with %+v open", k.s.WaitsFor(), k.s.Permissions)
@@ -706,7 +698,7 @@ func TestWrongOutputsNameWhatIsWrong(t *testing.T) {
 func TestSimulationOfTasks(t *testing.T) {
 	t.Parallel()
 	reached := map[StatusName]int{}
-	taken := map[Transition]int{}
+	taken := map[transition]int{}
 	seeds := 2000
 	if testing.Short() {
 		seeds = 1000
@@ -730,11 +722,11 @@ func TestSimulationOfTasks(t *testing.T) {
 			text := []string{"", "words"}[rng.IntN(2)]
 			actions := []Action{
 				StartPlanning{fresh(), "task-validator"}, SubmitAnswers{Answers: []string{"a", "b"}}, SubmitAnswers{Answers: []string{"a"}},
-				Edit{Edited{Plan: &Plan{Summary: text}}}, Edit{Edited{Start: new(text != "")}}, Proceed{[]StatusName{Pending, Planned}[rng.IntN(2)], fresh(), "developer", text}, Start{Run: fresh(), Agent: "developer"}, Pause{}, Resume{Words: text}, Complete{}, Fail{text}, Cancel{text},
+				Edited{Plan: &Plan{Summary: text}}, Edited{Start: new(text != "")}, Proceed{[]StatusName{Pending, Planned}[rng.IntN(2)], fresh(), "developer", text, time.Time{}}, Start{Run: fresh(), Agent: "developer"}, Move{On: OnPause}, Resume{Words: text}, Move{On: OnComplete}, Move{On: OnFail, Why: text}, Move{On: OnCancel, Why: text},
 				HandOn{fresh(), []string{"reviewer", "developer"}[rng.IntN(2)], text},
 				[]Action{CopyMade{Dir: "/c", Branch: "b", Base: "1"}, CopyMerged{"b", text}, CopyDiscarded{}}[rng.IntN(3)],
-				Retry{}, Reopen{}, Say{ID: fmt.Sprint("m", rng.IntN(5)), Text: text}, MessageWithdrawn{fmt.Sprint("m", rng.IntN(5))}, Tell{Run: id, ID: fmt.Sprint("m", rng.IntN(5))}, MessageReturned{ID: fmt.Sprint("m", rng.IntN(5))}, MessageDelivered{ID: fmt.Sprint("m", rng.IntN(5))},
-				Prompt{id, len(r.Assignments), 1, ""}, Prompt{id, len(r.Assignments), 1, ""}, Prompt{id, len(r.Assignments), 1, ""}, Prompt{id, len(r.Assignments), 1, ""}, Prompt{id, 1, 1, ""},
+				Move{On: OnRetry}, Move{On: OnReopen}, Say{ID: fmt.Sprint("m", rng.IntN(5)), Text: text}, MessageWithdrawn{fmt.Sprint("m", rng.IntN(5))}, Note{id, MessageDelivered{ID: fmt.Sprint("m", rng.IntN(5))}}, MessageReturned{ID: fmt.Sprint("m", rng.IntN(5))}, MessageDelivered{ID: fmt.Sprint("m", rng.IntN(5))},
+				Note{id, AgentPrompted{len(r.Assignments), 1, ""}}, Note{id, AgentPrompted{len(r.Assignments), 1, ""}}, Note{id, AgentPrompted{len(r.Assignments), 1, ""}}, Note{id, AgentPrompted{len(r.Assignments), 1, ""}}, Note{id, AgentPrompted{1, 1, ""}},
 				submit(id, len(r.Assignments), []Output{aPlan, aReport, itsBlocked}[rng.IntN(3)]), Start{Run: fresh(), Agent: "developer"}, Resume{Words: text},
 				submit(id, len(r.Assignments), []Output{aPlan, someAsked, aRefusal}[rng.IntN(3)]), submit(id, len(r.Assignments), []Output{aReport, itsBlocked, itsFailed}[rng.IntN(3)]),
 				asked(id), ended(id, []run.End{run.Completed, run.Asked, run.EndInterrupted, run.LimitReached, run.LoopStopped, run.EndFailed, run.EndRefused}[rng.IntN(7)]),
@@ -745,12 +737,12 @@ func TestSimulationOfTasks(t *testing.T) {
 			}
 			a := actions[rng.IntN(len(actions))]
 			if !k.s.Status.Until.IsZero() && rng.IntN(2) == 0 {
-				a = LimitOver{time.Unix(int64(1+rng.IntN(2)), 0)}
+				a = Proceed{From: Waiting, Now: time.Unix(int64(1+rng.IntN(2)), 0)}
 			}
 			if owed := k.s.Next(); rng.IntN(3) == 0 && len(owed) > 0 { // what is owed is done now and then
 				switch c := owed[0].(type) {
 				case StartRun:
-					a = Prompt{c.Run, c.Number, 1, ""}
+					a = Note{c.Run, AgentPrompted{c.Number, 1, ""}}
 				case DriveRun:
 					r, _ := k.s.Run(c.Run)
 					a = submit(c.Run, len(r.Assignments), []Output{aPlan, someAsked, aReport, itsBlocked, itsFailed}[rng.IntN(5)])
@@ -811,8 +803,8 @@ func checkOffers(t testing.TB, s State) {
 	may := s.May()
 	for on, a := range map[Trigger]Action{
 		OnPlan: StartPlanning{"new", "task-validator"}, OnAnswers: SubmitAnswers{Answers: slices.Repeat([]string{"a"}, len(s.OpenQuestions()))},
-		OnStart: Start{Run: "new", Agent: "developer"}, OnPause: Pause{}, OnResume: Resume{Words: "a", Budget: &Budget{}}, OnComplete: Complete{},
-		OnFail: Fail{}, OnCancel: Cancel{}, OnRetry: Retry{}, OnReopen: Reopen{}, OnHandOn: HandOn{Run: "new", Agent: "another"},
+		OnStart: Start{Run: "new", Agent: "developer"}, OnPause: Move{On: OnPause}, OnResume: Resume{Words: "a", Budget: &Budget{}}, OnComplete: Move{On: OnComplete},
+		OnFail: Move{On: OnFail}, OnCancel: Move{On: OnCancel}, OnRetry: Move{On: OnRetry}, OnReopen: Move{On: OnReopen}, OnHandOn: HandOn{Run: "new", Agent: "another"},
 	} {
 		if _, err := s.Do("anna", a); (err == nil) != slices.Contains(may, on) {
 			t.Fatalf("a task that is %s and owes %v may %q; %s: %v", s.Status.Name, s.Next(), may, on, err)
@@ -862,7 +854,7 @@ func settle(t testing.TB, k *card) {
 		owed := k.s.Next()
 		owed = slices.DeleteFunc(owed, func(c Command) bool { _, n := c.(Notify); return n })
 		if len(owed) == 0 {
-			if _, working := k.s.Status.atWork(); working {
+			if k.s.Status.atWork() {
 				t.Fatalf("task %s is %s and nothing is owed", k.s.Created.Task, k.s.Status.Name)
 			}
 			return

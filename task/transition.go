@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// An Actor is who may trigger a transition.
-type Actor string
+// An actor is who may trigger a transition.
+type actor string
 
 const (
-	ByPerson Actor = "person"
-	ByAgent  Actor = "agent"  // by what it hands in
-	BySystem Actor = "system" // because of how a run ended, or could not be started
+	byPerson actor = "person"
+	byAgent  actor = "agent"  // by what it hands in
+	bySystem actor = "system" // because of how a run ended, or could not be started
 )
 
 // A Trigger is why a status changes.
@@ -42,56 +42,56 @@ const (
 	OnRunHalted Trigger = "run_stopped" // interrupted, at a limit, in a loop, or asking the person
 )
 
-// A Transition is a change of status that is legal.
-type Transition struct {
+// A transition is a change of status that is legal.
+type transition struct {
 	From, To StatusName
 	On       Trigger
-	By       Actor
+	By       actor
 }
 
 // transitions are all that are legal.
-var transitions = []Transition{
-	{Pending, Planning, OnPlan, ByPerson},
-	{Planning, Planned, OnPlanned, ByAgent},
-	{Planning, AwaitingInput, OnQuestions, ByAgent},
-	{Planning, Failed, OnError, ByAgent},
-	{Planning, Failed, OnRunFailed, BySystem},
-	{Planning, Waiting, OnRunHalted, BySystem},
-	{Planning, Waiting, OnPause, ByPerson},
-	{Pending, Failed, OnNotBegun, BySystem},
-	{Planned, Failed, OnNotBegun, BySystem},
-	{AwaitingInput, Planning, OnAnswers, ByPerson},
-	{Planned, Active, OnStart, ByPerson},
-	{Active, Completed, OnDone, ByAgent},
-	{Active, Waiting, OnBlocked, ByAgent},
-	{Active, Failed, OnGivenUp, ByAgent},
-	{Active, Failed, OnRunFailed, BySystem},
-	{Active, Waiting, OnRunHalted, BySystem},
-	{Active, Waiting, OnPause, ByPerson},
-	{Active, Active, OnHandOn, ByPerson},
-	{Active, Completed, OnComplete, ByPerson},
-	{Active, Failed, OnFail, ByPerson},
-	{Waiting, Planning, OnAnswers, ByPerson},
-	{Waiting, Active, OnAnswers, ByPerson},
-	{Waiting, Planning, OnResume, ByPerson},
-	{Waiting, Active, OnResume, ByPerson},
-	{Waiting, Planning, OnLimitOver, BySystem},
-	{Waiting, Active, OnLimitOver, BySystem},
-	{Waiting, Active, OnHandOn, ByPerson},
-	{Waiting, Completed, OnComplete, ByPerson},
-	{Waiting, Failed, OnFail, ByPerson},
-	{Failed, Pending, OnRetry, ByPerson},
-	{Failed, Planned, OnRetry, ByPerson},
-	{Failed, Planning, OnSay, ByPerson},
-	{Failed, Active, OnSay, ByPerson},
-	{Completed, Planned, OnReopen, ByPerson},
-	{Completed, Active, OnSay, ByPerson},
-	{Pending, Failed, OnCancel, ByPerson},
-	{Planning, Failed, OnCancel, ByPerson},
-	{AwaitingInput, Failed, OnCancel, ByPerson},
-	{Planned, Failed, OnCancel, ByPerson},
-	{Active, Failed, OnCancel, ByPerson},
-	{Waiting, Failed, OnCancel, ByPerson},
+var transitions = []transition{
+	{Pending, Planning, OnPlan, byPerson},
+	{Planning, Planned, OnPlanned, byAgent},
+	{Planning, AwaitingInput, OnQuestions, byAgent},
+	{Planning, Failed, OnError, byAgent},
+	{Planning, Failed, OnRunFailed, bySystem},
+	{Planning, Waiting, OnRunHalted, bySystem},
+	{Planning, Waiting, OnPause, byPerson},
+	{Pending, Failed, OnNotBegun, bySystem},
+	{Planned, Failed, OnNotBegun, bySystem},
+	{AwaitingInput, Planning, OnAnswers, byPerson},
+	{Planned, Active, OnStart, byPerson},
+	{Active, Completed, OnDone, byAgent},
+	{Active, Waiting, OnBlocked, byAgent},
+	{Active, Failed, OnGivenUp, byAgent},
+	{Active, Failed, OnRunFailed, bySystem},
+	{Active, Waiting, OnRunHalted, bySystem},
+	{Active, Waiting, OnPause, byPerson},
+	{Active, Active, OnHandOn, byPerson},
+	{Active, Completed, OnComplete, byPerson},
+	{Active, Failed, OnFail, byPerson},
+	{Waiting, Planning, OnAnswers, byPerson},
+	{Waiting, Active, OnAnswers, byPerson},
+	{Waiting, Planning, OnResume, byPerson},
+	{Waiting, Active, OnResume, byPerson},
+	{Waiting, Planning, OnLimitOver, bySystem},
+	{Waiting, Active, OnLimitOver, bySystem},
+	{Waiting, Active, OnHandOn, byPerson},
+	{Waiting, Completed, OnComplete, byPerson},
+	{Waiting, Failed, OnFail, byPerson},
+	{Failed, Pending, OnRetry, byPerson},
+	{Failed, Planned, OnRetry, byPerson},
+	{Failed, Planning, OnSay, byPerson},
+	{Failed, Active, OnSay, byPerson},
+	{Completed, Planned, OnReopen, byPerson},
+	{Completed, Active, OnSay, byPerson},
+	{Pending, Failed, OnCancel, byPerson},
+	{Planning, Failed, OnCancel, byPerson},
+	{AwaitingInput, Failed, OnCancel, byPerson},
+	{Planned, Failed, OnCancel, byPerson},
+	{Active, Failed, OnCancel, byPerson},
+	{Waiting, Failed, OnCancel, byPerson},
 }
 
 // legal reports whether a row of the table leads from one status to another on a trigger.
@@ -107,7 +107,7 @@ func legal(from, to StatusName, on Trigger) bool {
 // mayIn returns what a person may do to a task in a status.
 func mayIn(s StatusName) (may []Trigger) {
 	for _, t := range transitions {
-		if t.From == s && t.By == ByPerson && !slices.Contains(may, t.On) {
+		if t.From == s && t.By == byPerson && !slices.Contains(may, t.On) {
 			may = append(may, t.On)
 		}
 	}

@@ -91,10 +91,10 @@ func joinIDs(ids []ID) string {
 }
 
 func (a HandOn) do(s State) ([]Event, error) {
-	work, ok := s.Work()
+	work := s.Status
 	r, _ := s.Run(work.Run)
 	switch {
-	case !ok || r.Kind != Worker:
+	case r.Kind != Worker:
 		return nil, s.not(OnHandOn, "no worker is at it")
 	case a.Agent == work.Agent:
 		return nil, s.not(OnHandOn, a.Agent+" is at it already")
@@ -111,8 +111,14 @@ func (a HandOn) do(s State) ([]Event, error) {
 }
 
 func (a Proceed) do(s State) ([]Event, error) {
-	if !s.Starts() || s.Owes() || s.Status.Name != a.From {
+	w := s.Status
+	due := !w.Until.IsZero() && !a.Now.Before(w.Until)
+	if !s.Starts() && !due || s.Owes() || w.Name != a.From {
 		return nil, nil // it was changed since
+	}
+	if due {
+		words, messages := s.withMessages("")
+		return s.assignTo(OnLimitOver, w.Kind.working(), w.Run, w.Agent, w.Kind, string(OnLimitOver), words, messages)
 	}
 	if a.Cannot == "" {
 		var begin Action = Start{Run: a.Run, Agent: a.Agent}
@@ -131,16 +137,32 @@ func (a Proceed) do(s State) ([]Event, error) {
 	return s.moved(OnNotBegun, Failed, StatusChanged{Reason: string(OnNotBegun), Detail: a.Cannot})
 }
 
-func (a Pause) do(s State) ([]Event, error) {
-	work, ok := s.Status.atWork()
-	if !ok {
-		return nil, s.not(OnPause, "")
+func (a Move) do(s State) ([]Event, error) {
+	switch w := s.Status; a.On {
+	case OnPause:
+		k := Worker
+		if w.Name == Planning {
+			k = Planner
+		}
+		if !w.atWork() {
+			return nil, s.not(OnPause, "")
+		}
+		return s.moved(OnPause, Waiting, StatusChanged{Run: w.Run, Agent: w.Agent, Kind: k, Reason: "paused", Detail: "paused by a person"})
+	case OnComplete:
+		return s.moved(OnComplete, Completed, StatusChanged{})
+	case OnFail:
+		return s.moved(OnFail, Failed, StatusChanged{Reason: "failed_by_person", Detail: orDefault(a.Why, "a person said that it has failed")})
+	case OnCancel:
+		return s.moved(OnCancel, Failed, StatusChanged{Reason: "cancelled", Detail: orDefault(a.Why, "cancelled by a person")})
+	case OnRetry:
+		if s.Plan == nil {
+			return s.moved(OnRetry, Pending, StatusChanged{})
+		}
+		return s.moved(OnRetry, Planned, StatusChanged{})
+	case OnReopen:
+		return s.moved(OnReopen, Planned, StatusChanged{})
 	}
-	k := Worker
-	if s.Status.Name == Planning {
-		k = Planner
-	}
-	return s.moved(OnPause, Waiting, StatusChanged{Run: work.Run, Agent: work.Agent, Kind: k, Reason: "paused", Detail: "paused by a person"})
+	return nil, s.not(a.On, "") // unreachable: a mistake in the program
 }
 
 func (a Resume) do(s State) ([]Event, error) {
@@ -167,20 +189,6 @@ func (a Resume) do(s State) ([]Event, error) {
 	}
 	words, messages := s.withMessages(strings.TrimSpace(a.Words))
 	return s.assignTo(OnResume, w.Kind.working(), w.Run, w.Agent, w.Kind, "resume", words, messages, before...)
-}
-
-func (a LimitOver) do(s State) ([]Event, error) {
-	w := s.Status
-	if s.Owes() || !s.Due(a.Now) {
-		return nil, nil // it was changed since
-	}
-	words, messages := s.withMessages("")
-	return s.assignTo(OnLimitOver, w.Kind.working(), w.Run, w.Agent, w.Kind, string(OnLimitOver), words, messages)
-}
-
-// Due reports whether the task continues by itself at the time now, because the limit has ended that it waits for.
-func (s State) Due(now time.Time) bool {
-	return !s.Status.Until.IsZero() && !now.Before(s.Status.Until)
 }
 
 // maxLimitWaits bounds how often in a row a task waits for a limit of a provider and does nothing else.
@@ -229,45 +237,11 @@ func (b Budget) String() string {
 	return strings.Join(bounds, " and ")
 }
 
-func (a Complete) do(s State) ([]Event, error) {
-	return s.moved(OnComplete, Completed, StatusChanged{})
-}
-
-func (a Fail) do(s State) ([]Event, error) {
-	return s.moved(OnFail, Failed, StatusChanged{Reason: "failed_by_person", Detail: orDefault(a.Why, "a person said that it has failed")})
-}
-
-func (a Cancel) do(s State) ([]Event, error) {
-	return s.moved(OnCancel, Failed, StatusChanged{Reason: "cancelled", Detail: orDefault(a.Why, "cancelled by a person")})
-}
-
 func orDefault(text, def string) string {
 	if text = strings.TrimSpace(text); text != "" {
 		return shorten(text, MaxText)
 	}
 	return def
-}
-
-func (a Retry) do(s State) ([]Event, error) {
-	to := Pending
-	if s.Plan != nil {
-		to = Planned
-	}
-	return s.moved(OnRetry, to, StatusChanged{})
-}
-
-func (a Reopen) do(s State) ([]Event, error) {
-	return s.moved(OnReopen, Planned, StatusChanged{})
-}
-
-func (a Prompt) do(s State) ([]Event, error) {
-	if !s.isAtWork(a.Run) {
-		return nil, s.not("prompt", "run "+string(a.Run)+" is not at work")
-	}
-	if !slices.ContainsFunc(s.Next(), func(c Command) bool { return c.Key() == StartRun{Run: a.Run, Number: a.Number}.Key() }) {
-		return nil, s.not("prompt", fmt.Sprintf("assignment %d of run %s is not owed", a.Number, a.Run))
-	}
-	return []Event{{Run: a.Run, Payload: AgentPrompted{a.Number, a.Turn, a.Model}}}, nil
 }
 
 func (a End) do(s State) ([]Event, error) {
@@ -288,7 +262,7 @@ func (a End) do(s State) ([]Event, error) {
 		a.End.LimitEnds = time.Time{}
 	}
 	submitted := r.Submitted != nil && r.Submitted.In == len(r.Assignments)
-	x := OnExit(r.Kind, r.Agent, a.Begun, a.End, submitted, r.Reminders, a.Said)
+	x := onExit(r.Kind, r.Agent, a.Begun, a.End, submitted, r.Reminders, a.Said)
 	current := s.isAtWork(a.Run)
 	if x.Remind || current && x.Trigger == "" && x.Result != Submitted {
 		return nil, nil // the run continues: it is reminded, or another driver continues it
@@ -316,6 +290,20 @@ const maxSaid = 64 << 10
 
 func (a Note) do(s State) ([]Event, error) {
 	switch p := a.Fact.(type) {
+	case AgentPrompted:
+		if !s.isAtWork(a.Run) {
+			return nil, s.not("prompt", "run "+string(a.Run)+" is not at work")
+		}
+		if !slices.ContainsFunc(s.Next(), func(c Command) bool { return c.key() == StartRun{Run: a.Run, Number: p.Number}.key() }) {
+			return nil, s.not("prompt", fmt.Sprintf("assignment %d of run %s is not owed", p.Number, a.Run))
+		}
+	case MessageDelivered:
+		if !s.isAtWork(a.Run) {
+			return nil, s.not("say", "run "+string(a.Run)+" is not at work")
+		}
+		if i := s.findMessage(p.ID); i < 0 || s.Messages[i].State != MessageWaits {
+			return nil, s.not("say", "message "+p.ID+" is not queued")
+		}
 	case PermissionRequested:
 		if s.asks(a.Run, p.Call) {
 			return nil, nil

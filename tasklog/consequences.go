@@ -37,9 +37,11 @@ type called struct {
 func (c *consequences) all(batches []*task.Batch, events []run.Event) error {
 	for _, b := range batches {
 		for _, action := range b.Actions {
-			if p, ok := action.(task.Prompt); ok {
-				p.Turn, p.Model = c.s.Turn.N+1, c.after.Config.Model
-				action = p
+			if n, ok := action.(task.Note); ok {
+				if p, ok := n.Fact.(task.AgentPrompted); ok {
+					p.Turn, p.Model = c.s.Turn.N+1, c.after.Config.Model
+					action = task.Note{Run: n.Run, Fact: p}
+				}
 			}
 			if b.Refused = c.do("", action); b.Refused != nil {
 				return errRefused
@@ -56,7 +58,7 @@ func (c *consequences) all(batches []*task.Batch, events []run.Event) error {
 
 // read adds which messages an external agent has been told, that were for it when its turn has ended.
 func (c *consequences) read() error {
-	if work, _ := c.state.Work(); work.Run != c.run {
+	if c.state.Status.Run != c.run {
 		return nil
 	}
 	for _, m := range c.state.Messages {
@@ -194,10 +196,10 @@ func (c *consequences) end(p run.Ended) error {
 	end := EndOf(c.run, r.Prompted, c.after, p)
 	if r.Kind != "" {
 		err := c.do("", end)
-		work, working := c.state.Work()
+		now := c.state.Status.Run
 		for _, w := range c.after.Returned {
 			var fate task.Action = task.MessageReturned{ID: w.ID}
-			if working && work.Run != c.run { // the agent that has the task now is told what was said before
+			if now != "" && now != c.run { // the agent that has the task now is told what was said before
 				fate = task.MessageDelivered{ID: w.ID}
 			}
 			err = cmp.Or(err, c.do("", fate))

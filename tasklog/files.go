@@ -9,6 +9,9 @@ import (
 	"pawl/task"
 )
 
+// MaxAttachment bounds an attached file.
+const MaxAttachment = 10_000_000 // bytes: 10 MB
+
 // SharedFiles keeps the files that are attached to tasks where several machines find them. A store that is one keeps them; with
 // others they are in a folder. They are removed with their task.
 type SharedFiles interface {

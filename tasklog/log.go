@@ -113,11 +113,11 @@ func Do(ctx context.Context, st store.Store, id task.ID, by string, a task.Actio
 func (l *Log) do(ctx context.Context, id task.ID, by string, a task.Action) (task.State, error) {
 	for {
 		if err := l.Read(ctx, id); err != nil {
-			if _, create := a.(task.Create); !create || !errors.Is(err, store.ErrNoTask) {
+			if _, create := a.(task.Created); !create || !errors.Is(err, store.ErrNoTask) {
 				return l.State, err
 			}
 		}
-		if _, create := a.(task.Create); create && l.State.Seq > 0 {
+		if _, create := a.(task.Created); create && l.State.Seq > 0 {
 			return l.State, fmt.Errorf("task %s is there already", id)
 		}
 		b := l.batch(id)
@@ -250,14 +250,38 @@ func dependencyCheck(id task.ID, on []task.ID) func(row func(string) (store.Task
 			failed = cmp.Or(failed, err)
 			return sum.DependsOn
 		}
-		cycle := task.Cycle(id, on, dependsOn)
-		if failed != nil || cycle == nil {
+		ring := cycle(id, on, dependsOn)
+		if failed != nil || ring == nil {
 			return failed
 		}
-		names := make([]string, len(cycle))
-		for i, c := range cycle {
+		names := make([]string, len(ring))
+		for i, c := range ring {
 			names[i] = string(c)
 		}
 		return wrong("the dependencies would be a cycle: " + strings.Join(names, " → "))
 	}
+}
+
+// cycle returns a cycle that the dependencies of a task would close, from the task to itself;
+// nil if there is none. of returns the dependencies of another task.
+func cycle(id task.ID, on []task.ID, of func(task.ID) []task.ID) []task.ID {
+	seen := map[task.ID]bool{}
+	var walk func(path, on []task.ID) []task.ID
+	walk = func(path, on []task.ID) []task.ID {
+		for _, next := range on {
+			to := append(path[:len(path):len(path)], next)
+			if next == id {
+				return to
+			}
+			if seen[next] {
+				continue
+			}
+			seen[next] = true
+			if found := walk(to, of(next)); found != nil {
+				return found
+			}
+		}
+		return nil
+	}
+	return walk([]task.ID{id}, on)
 }

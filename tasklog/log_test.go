@@ -36,14 +36,29 @@ func (b board) must(id task.ID, a task.Action) {
 
 func (b board) create(id task.ID, on ...task.ID) {
 	b.t.Helper()
-	b.must(id, task.Create{Created: task.Created{Task: id, Description: "Do " + string(id) + ".", DependsOn: on}})
+	b.must(id, task.Created{Task: id, Description: "Do " + string(id) + ".", DependsOn: on})
+}
+
+// A cycle among others is not one of the task; the look for one ends.
+func TestACycleIsFoundThatTheTaskIsIn(t *testing.T) {
+	t.Parallel()
+	graph := map[task.ID][]task.ID{"a": {"b"}, "b": {"c"}, "c": nil, "d": {"a", "c"}, "e": {"f"}, "f": {"e"}}
+	of := func(id task.ID) []task.ID { return graph[id] }
+	if got := cycle("c", []task.ID{"a"}, of); !slices.Equal(got, []task.ID{"c", "a", "b", "c"}) {
+		t.Errorf("c on a: %v", got)
+	}
+	for id, on := range map[task.ID][]task.ID{"d": {"a", "c", "gone"}, "a": {"e"}} {
+		if got := cycle(id, on, of); got != nil {
+			t.Errorf("%s on %v: %v", id, on, got)
+		}
+	}
 }
 
 func TestTasksDependOnTasksThatAreThereAndInNoCircle(t *testing.T) {
 	t.Parallel()
 	b := board{t, storetest.NewMemory()}
 	depends := func(id task.ID, on ...task.ID) error {
-		return b.try(id, task.Edit{Edited: task.Edited{DependsOn: &on}})
+		return b.try(id, task.Edited{DependsOn: &on})
 	}
 	wants := func(err error, want string) {
 		t.Helper()
@@ -52,7 +67,7 @@ func TestTasksDependOnTasksThatAreThereAndInNoCircle(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	wants(b.try("t1", task.Create{Created: task.Created{Task: "t1", Description: "x", DependsOn: []task.ID{"gone"}}}), "there is no task gone")
+	wants(b.try("t1", task.Created{Task: "t1", Description: "x", DependsOn: []task.ID{"gone"}}), "there is no task gone")
 	b.create("t1")
 	b.create("t2", "t1")
 	b.create("t3", "t2")
@@ -64,7 +79,7 @@ func TestTasksDependOnTasksThatAreThereAndInNoCircle(t *testing.T) {
 	if err := depends("t1"); err != nil {
 		t.Errorf("t1 on nothing: %v", err)
 	}
-	if err := b.try("t1", task.Edit{Edited: task.Edited{Priority: new(3)}}); err != nil {
+	if err := b.try("t1", task.Edited{Priority: new(3)}); err != nil {
 		t.Errorf("a change of something else: %v", err)
 	}
 	if err := b.mem.RemoveTask(t.Context(), "t1"); err != nil {
@@ -83,11 +98,11 @@ func TestTasksDependOnTasksThatAreThereAndInNoCircle(t *testing.T) {
 func TestATaskIsMadeOnceAndThenChanged(t *testing.T) {
 	t.Parallel()
 	b := board{t, storetest.NewMemory()}
-	if err := b.try("t1", task.Cancel{}); !errors.Is(err, store.ErrNoTask) {
+	if err := b.try("t1", task.Move{On: task.OnCancel}); !errors.Is(err, store.ErrNoTask) {
 		t.Errorf("what is not there was cancelled: %v", err)
 	}
 	b.create("t1")
-	if err := b.try("t1", task.Create{Created: task.Created{Task: "t1", Description: "x"}}); err == nil || err.Error() != "task t1 is there already" {
+	if err := b.try("t1", task.Created{Task: "t1", Description: "x"}); err == nil || err.Error() != "task t1 is there already" {
 		t.Errorf("it was made twice: %v", err)
 	}
 	if err := b.try("t1", task.Resume{}); !errors.As(err, new(*task.TransitionError)) {
@@ -95,11 +110,11 @@ func TestATaskIsMadeOnceAndThenChanged(t *testing.T) {
 	}
 	broken := errors.New("the disk is broken")
 	b.mem.Fault = storetest.FailNth("append task", 1, storetest.Fault{Err: broken})
-	if err := b.try("t1", task.Cancel{}); !errors.Is(err, broken) {
+	if err := b.try("t1", task.Move{On: task.OnCancel}); !errors.Is(err, broken) {
 		t.Errorf("cancelled: %v", err)
 	}
 	b.mem.Fault = storetest.FailNth("append task", 1, storetest.Fault{Err: store.ErrTaskConflict})
-	b.must("t1", task.Cancel{}) // once more, as the other writer has left it
+	b.must("t1", task.Move{On: task.OnCancel}) // once more, as the other writer has left it
 	if err := b.try("t1", task.Say{ID: "m1", Text: "Go on."}); !errors.As(err, new(*task.TransitionError)) {
 		t.Errorf("a task continues that no agent has worked on: %v", err)
 	}
@@ -110,8 +125,8 @@ func TestTheEventsOfTasksAreReadInPieces(t *testing.T) {
 	b := board{t, storetest.NewMemory()}
 	b.create("t1")
 	b.create("t2", "t1")
-	b.must("t1", task.Cancel{Why: "no"})
-	b.must("t1", task.Retry{})
+	b.must("t1", task.Move{On: task.OnCancel, Why: "no"})
+	b.must("t1", task.Move{On: task.OnRetry})
 	for _, c := range []struct {
 		after int64
 		limit int
@@ -174,7 +189,7 @@ func TestTheLogOfATaskThatCannotBeRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, loaded := Load(t.Context(), b.mem, "t1")
-		done := b.try("t1", task.Cancel{})
+		done := b.try("t1", task.Move{On: task.OnCancel})
 		for _, err := range []error{loaded, done} {
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%s: %v, want %s", data, err, want)
@@ -185,7 +200,7 @@ func TestTheLogOfATaskThatCannotBeRead(t *testing.T) {
 		if readable := strings.Contains(want, "inconsistent"); (events == nil) != readable || (fed == nil) != readable || (len(feed) == 2) != readable {
 			t.Errorf("%s: events: %v, feed: %d, %v", data, events, len(feed), fed)
 		}
-		if err := b.try("t2", task.Create{Created: task.Created{Task: "t2", Description: "x", DependsOn: []task.ID{"t1"}}}); err == nil || errors.As(err, new(*task.InputError)) {
+		if err := b.try("t2", task.Created{Task: "t2", Description: "x", DependsOn: []task.ID{"t1"}}); err == nil || errors.As(err, new(*task.InputError)) {
 			t.Errorf("%s: a task depends on one that cannot be read: %v", data, err)
 		}
 	}
@@ -223,11 +238,11 @@ func TestWhatIsDoneToATaskIsReturned(t *testing.T) {
 	t.Parallel()
 	b := board{t, storetest.NewMemory()}
 	b.create("t1")
-	s, err := Do(t.Context(), b.mem, "t1", "anna", task.Cancel{Why: "no"})
+	s, err := Do(t.Context(), b.mem, "t1", "anna", task.Move{On: task.OnCancel, Why: "no"})
 	if f := s.Status; err != nil || f.Name != task.Failed || f.Detail != "no" || s.Seq != 2 {
 		t.Errorf("after it was cancelled it is %+v: %v", s.Status, err)
 	}
-	again, err := Do(t.Context(), b.mem, "t1", "anna", task.Cancel{})
+	again, err := Do(t.Context(), b.mem, "t1", "anna", task.Move{On: task.OnCancel})
 	if err == nil || again.Seq != 2 || again.Status.Name != task.Failed {
 		t.Errorf("what was refused left it %+v: %v", again.Status, err)
 	}

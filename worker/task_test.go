@@ -35,7 +35,7 @@ var plannerOutput, _ = submission.Planner.Output()
 // taskRig is a rig with a task t1 that run r plans.
 func taskRig(t *testing.T, replies string) *rig {
 	r := newRig(t, replies)
-	r.does("anna", task.Create{Created: task.Created{Task: "t1", Description: "Count the files."}})
+	r.does("anna", task.Created{Task: "t1", Description: "Count the files."})
 	r.does("anna", task.StartPlanning{Run: "r", Agent: "task-validator"})
 	return r
 }
@@ -88,7 +88,7 @@ func (r *rig) createPlanner() *Runner {
 
 // assign says the words of the task's assignment to its run.
 func assign(d *Runner, number int, words string) (wait func(context.Context) error) {
-	return d.PostForTask([]task.Action{task.Prompt{Run: d.ID(), Number: number}}, said(words))
+	return d.PostForTask([]task.Action{task.Note{Run: d.ID(), Fact: task.AgentPrompted{Number: number}}}, said(words))
 }
 
 func TestARunAndItsTaskChangeTogether(t *testing.T) {
@@ -196,7 +196,7 @@ func TestATaskThatAPersonPausedTakesNoResult(t *testing.T) {
 		r.checkOutput = func(task.Output) error { // asked while the step is made: after it was decided that the call starts
 			if !paused {
 				paused = true
-				r.does("anna", task.Pause{})
+				r.does("anna", task.Move{On: task.OnPause})
 			}
 			return nil
 		}
@@ -221,7 +221,7 @@ func TestWordsThatTheTaskDoesNotWantAreNotSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := taskRig(t, `{"text":"never asked"}`)
 		d := r.createPlanner()
-		r.does("anna", task.Cancel{})
+		r.does("anna", task.Move{On: task.OnCancel})
 		wait := assign(d, 1, "Plan it.")
 		r.run(d)
 		if err := wait(t.Context()); !errors.As(err, new(*task.TransitionError)) {
@@ -266,7 +266,7 @@ func TestACallThatWaitsForAPersonShowsOnTheTask(t *testing.T) {
 // externalTask is a task whose planner is an external agent.
 func externalTask(t *testing.T, turns ...agentTurn) *rig {
 	r, _ := external(t, turns...)
-	r.does("anna", task.Create{Created: task.Created{Task: "t1", Description: "Count the files."}})
+	r.does("anna", task.Created{Task: "t1", Description: "Count the files."})
 	r.does("anna", task.StartPlanning{Run: "r", Agent: "claude"})
 	return r
 }
@@ -281,7 +281,7 @@ func TestWhatASubmissionFromOutsideIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r *rig
 		var accepted time.Time
-		refused := func(ctx context.Context, key, tool, payload string, want task.Refused) *task.SubmissionError {
+		refused := func(ctx context.Context, key, tool, payload string, want string) *task.SubmissionError {
 			t.Helper()
 			_, err := r.submits(ctx, key, tool, payload)
 			e, ok := errors.AsType[*task.SubmissionError](err)
@@ -427,7 +427,7 @@ func TestAChildRunOfATaskIsListedAndEndsOnlyItself(t *testing.T) {
 {"when":{"first":"Review it."},"calls":[{"tool":"submit_result","args":{"n":3}}]}
 {"calls":[{"tool":"delegate","args":{"prompt":"Review it.","schema":"{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}},\"required\":[\"n\"]}"}}]}
 {"calls":[{"tool":"planner-output","args":`+goodPlan+`}]}`)
-		r.does("anna", task.Create{Created: task.Created{Task: "t1", Description: "Count the files."}})
+		r.does("anna", task.Created{Task: "t1", Description: "Count the files."})
 		r.does("anna", task.StartPlanning{Run: "r", Agent: "task-validator"})
 		d := r.createPlanner()
 		assign(d, 1, "Plan it.")
@@ -475,7 +475,7 @@ func TestAFullDiskLeavesATaskThatCanBeResumed(t *testing.T) {
 		r.wantTask(task.Waiting)
 		r.does("anna", task.Resume{})
 		d = r.open()
-		wait := d.PostForTask([]task.Action{task.Prompt{Run: "r", Number: 2}})
+		wait := d.PostForTask([]task.Action{task.Note{Run: "r", Fact: task.AgentPrompted{Number: 2}}})
 		r.run(d)
 		if err := wait(t.Context()); err != nil {
 			t.Error(err)

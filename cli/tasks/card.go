@@ -29,6 +29,7 @@ import (
 	"pawl/request"
 	"pawl/run"
 	tasks "pawl/task"
+	"pawl/tasklog"
 	"pawl/view"
 )
 
@@ -115,7 +116,7 @@ process that watches all tasks. The flags for models, permissions and limits hol
 			}
 		}
 		if err == nil && *start != s.Start { // with all its files
-			s, err = board.Of(ws).Do(ctx, s.Created.Task, config.Person(), tasks.Edit{Edited: tasks.Edited{Start: start}})
+			s, err = board.Of(ws).Do(ctx, s.Created.Task, config.Person(), tasks.Edited{Start: start})
 		}
 		if err != nil {
 			return taskError(err)
@@ -172,7 +173,7 @@ func attachable(f *os.File) error {
 		return err
 	case info.IsDir():
 		return fmt.Errorf("%s is a folder: attach its files", f.Name())
-	case info.Size() > board.MaxAttachment:
+	case info.Size() > tasklog.MaxAttachment:
 		return &board.TooLargeError{Name: f.Name()}
 	}
 	return nil
@@ -286,7 +287,7 @@ task that loses a dependency that is not completed does not start by itself any 
 			e.Isolation = &i
 		}
 		before := s
-		if s, err = board.Of(ws).Do(ctx, id, config.Person(), tasks.Edit{Edited: e}); err != nil {
+		if s, err = board.Of(ws).Do(ctx, id, config.Person(), e); err != nil {
 			return err
 		}
 		if err := printTask(inv, s, *asJSON); err != nil {
@@ -569,8 +570,8 @@ func taskPage(s tasks.State, live tasks.Live, stored map[tasks.Permission]*reque
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	status := s.Status.Name.Words()
-	if w, ok := s.Work(); ok {
-		status += fmt.Sprintf(" · %s · run %s", w.Agent, w.Run)
+	if s.Status.Run != "" {
+		status += fmt.Sprintf(" · %s · run %s", s.Status.Agent, s.Status.Run)
 	}
 	line("task %s · %s · %s", s.Created.Task, command.Stamp(s.CreatedAt), status)
 	if d := s.Summary().Detail; d != "" {

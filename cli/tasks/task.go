@@ -35,10 +35,10 @@ watches all tasks (pawl task watch).`,
 	command.Grouped(cmd, inv, "look", taskListCommand, taskShowCommand, taskWatchCommand)
 	command.Grouped(cmd, inv, "work", taskAddCommand, taskPlanCommand, taskAnswerCommand, taskEditCommand, taskStartCommand, taskHandoffCommand, taskSayCommand, taskAttachCommand)
 	command.Grouped(cmd, inv, "change",
-		changeTo("pause", "Stop the agent; the task can be resumed", "pawl task pause last", tasks.Pause{}), taskResumeCommand,
-		changeTo("complete", "Say that the task is done; its agent is stopped", "pawl task complete last", tasks.Complete{}), taskFailCommand,
-		changeTo("retry", "Make a failed task one that can be planned or started again", "pawl task retry last && pawl task start last", tasks.Retry{}),
-		changeTo("reopen", "Make a completed task one that can be started again", "pawl task reopen last", tasks.Reopen{}), taskRmCommand)
+		changeTo("pause", "Stop the agent; the task can be resumed", "pawl task pause last", tasks.Move{On: tasks.OnPause}), taskResumeCommand,
+		changeTo("complete", "Say that the task is done; its agent is stopped", "pawl task complete last", tasks.Move{On: tasks.OnComplete}), taskFailCommand,
+		changeTo("retry", "Make a failed task one that can be planned or started again", "pawl task retry last && pawl task start last", tasks.Move{On: tasks.OnRetry}),
+		changeTo("reopen", "Make a completed task one that can be started again", "pawl task reopen last", tasks.Move{On: tasks.OnReopen}), taskRmCommand)
 	command.Grouped(cmd, inv, "copy", taskDiffCommand, taskMergeCommand, taskDiscardCommand)
 	return cmd
 }

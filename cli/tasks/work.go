@@ -358,7 +358,7 @@ func attendOnce(ctx context.Context, inv *command.Invocation, ws *app.Workspace,
 	}
 	interrupted := context.AfterFunc(ctx, func() {
 		if worker.StopOf(ctx).Interrupted.Cause == run.ByPerson && !served.Load() {
-			_, err := board.Of(ws).Do(context.Background(), id, config.Person(), tasks.Pause{})
+			_, err := board.Of(ws).Do(context.Background(), id, config.Person(), tasks.Move{On: tasks.OnPause})
 			if s, _ := board.Of(ws).Load(context.Background(), id); err == nil || errors.As(err, new(*tasks.TransitionError)) && s.Status.Until.IsZero() {
 				return // it comes to rest
 			}
@@ -598,7 +598,7 @@ func stopped(ctx context.Context, inv *command.Invocation, ws *app.Workspace, s 
 func stillStops(ctx context.Context, ws *app.Workspace, s tasks.State, runs []run.ID) (bool, error) {
 	for _, id := range runs {
 		if r, _ := s.Run(id); !r.Ended {
-			if work, ok := s.Work(); ok && work.Run == id && s.Status.Name != tasks.Waiting {
+			if s.Status.Run == id && s.Status.Name != tasks.Waiting {
 				continue
 			}
 			return true, nil
@@ -660,8 +660,8 @@ func taskFailCommand(inv *command.Invocation) *cobra.Command {
 	why := cmd.Flags().String("why", "", "the `reason`, for the history")
 	return change(inv, cmd, func(s tasks.State, _ []string) (tasks.Action, error) {
 		if slices.Contains(s.May(), tasks.OnFail) {
-			return tasks.Fail{Why: *why}, nil
+			return tasks.Move{On: tasks.OnFail, Why: *why}, nil
 		}
-		return tasks.Cancel{Why: *why}, nil
+		return tasks.Move{On: tasks.OnCancel, Why: *why}, nil
 	})
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"pawl/board"
 	"pawl/output"
 	"pawl/output/outputtest"
 	"pawl/policy"
@@ -65,7 +64,7 @@ func TestTheFilesOfATaskAreShared(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	large := bytes.Repeat([]byte("0123456789"), board.MaxAttachment/10)
+	large := bytes.Repeat([]byte("0123456789"), tasklog.MaxAttachment/10)
 	ok(one.PutTaskFile(t.Context(), "t-1", "f-1", []byte("before")))
 	ok(one.PutTaskFile(t.Context(), "t-1", "f-1", []byte("\x00after\xff")))
 	ok(one.PutTaskFile(t.Context(), "t-1", "f-2", nil))
