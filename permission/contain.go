@@ -54,7 +54,7 @@ func (t *evaluation) contain(s *script) {
 		}
 		// What a rule covers is to run as the rule has it; but a registry that it opens is for what has to be fetched.
 		if p.Verdict == Deny || p.Verdict == Ask && !p.bounded ||
-			p.at == atAllow && (t.m == Default || p.Sandbox != run.Confined) && !areOfOneSet(p.Sandbox.Hosts()) {
+			p.at == atAllow && (t.m == Default || p.Sandbox != run.Confined) && !network.OfOneSet(p.Sandbox.Hosts()) {
 			return
 		}
 		asks = asks || p.Verdict == Ask
@@ -147,7 +147,7 @@ func (t *evaluation) reachesOut(p *simpleCommand, l *commandInfo) bool {
 	return slices.ContainsFunc(l.paths, func(w word) bool {
 		return slices.ContainsFunc(p.places(w.text), func(where string) bool {
 			at := t.r.locate("", where)
-			given := isTemporary(at.text) || filenames.HarmlessDevice(at.text) || reads && isOfTheSystem(at.text)
+			given := filenames.Temporary(at.text) || filenames.HarmlessDevice(at.text) || reads && filenames.OfTheSystem(at.text)
 			return at.outside && !given && len(p.dirs) > 0 || filenames.SecretIn(at.text) != "" || t.r.own(at) != "" ||
 				!l.reads && t.m == AcceptEdits && protected(w.text) && (p.isIn("writes") || is(path.Base(p.program()), deletes|makesNoLinks|runsNothing))
 		})
@@ -162,7 +162,7 @@ func (t *evaluation) boundsRedirect(rd redirect, at stage) bool {
 	return !slices.ContainsFunc(rd.places, func(where string) bool {
 		place := t.r.locate("", where)
 		switch {
-		case isTemporary(place.text):
+		case filenames.Temporary(place.text):
 			return false
 		case rd.writes && t.m == Default:
 			return !filenames.HarmlessDevice(place.text)
@@ -182,22 +182,6 @@ func (t *evaluation) sayNeeds(what string, of func(Part) bool) {
 			p.Reason = "it needs " + what + ": " + p.Reason
 		}
 	}
-}
-
-// isTemporary reports whether a path is in the temporary folder that the commands of a workspace have of their own.
-func isTemporary(p string) bool {
-	return p == "/tmp" || strings.HasPrefix(p, "/tmp/") || strings.HasPrefix(p, "/var/tmp/")
-}
-
-// isOfTheSystem reports whether a path is of programs that are installed for everybody, or says what kind of machine
-// it is: every command reads that.
-func isOfTheSystem(p string) bool {
-	for _, folder := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib64"} {
-		if _, ok := filenames.Below(folder, p); ok {
-			return true
-		}
-	}
-	return has("/proc/cpuinfo /proc/meminfo /proc/version /proc/loadavg", p)
 }
 
 // mayBeRuled reports whether a rule that denies or asks might speak of what a command does and its words do not
@@ -309,7 +293,7 @@ func (t *evaluation) staysTemporary(p *simpleCommand) bool {
 	return len(operands) > 0 && len(p.dirs) > 0 && !slices.ContainsFunc(operands, func(w word) bool {
 		return w.kind != static || slices.ContainsFunc(p.places(w.text), func(where string) bool {
 			at := t.r.locate("", where)
-			return !at.outside || at.above || !isTemporary(at.text) || t.m != Default && (path.Dir(at.text) != "/tmp" || strings.HasSuffix(where, "/"))
+			return !at.outside || at.above || !filenames.Temporary(at.text) || t.m != Default && (path.Dir(at.text) != "/tmp" || strings.HasSuffix(where, "/"))
 		})
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"pawl/permission/filenames"
 	"pawl/run"
@@ -120,7 +119,7 @@ func (t *evaluation) toolDefault(what string) Decision {
 // file judges one path of a call.
 func (t *evaluation) file(given string, p location) (stage, Decision) {
 	r := t.r
-	if why := noPath(given); why != "" {
+	if why := filenames.Unusable(given); why != "" {
 		return atDeny, builtIn(why)
 	}
 	if folder := r.own(p); folder != "" && r.Class == run.Writes {
@@ -174,19 +173,6 @@ func (r *Request) obeyed(p location) bool {
 	return slices.ContainsFunc(r.Obeyed, func(o string) bool { return r.locate(r.Workspace, o).text == p.text })
 }
 
-// noPath says why a text can be no file's path; empty if it can.
-func noPath(p string) string {
-	switch {
-	case p == "":
-		return "a path is empty"
-	case !utf8.ValidString(p):
-		return "a path is not valid UTF-8"
-	case strings.ContainsFunc(p, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		return "a path has a control character (a line break, NUL) in it"
-	}
-	return ""
-}
-
 // finds returns the first deny or ask rule that speaks of a path.
 func finds(rules []Rule, p location) (Rule, bool) {
 	return firstRule(rules, func(r Rule) bool { return p.matches(r) })
@@ -204,15 +190,9 @@ func ruledBelow(rules []Rule, p location) (Rule, bool) {
 // covers returns the first allow rule that covers a path. What is delicate a rule
 // has to name, and what is outside it has to name from the root.
 func covers(rules []Rule, p location, delicate string) (Rule, bool) {
-	for _, rule := range rules {
-		if p.outside && !path.IsAbs(rule.Pattern) {
-			continue // also a rule without a pattern
-		}
-		if rule.matchesPath(p.text, false) && (delicate == "" || rule.spellsName(delicate)) {
-			return rule, true
-		}
-	}
-	return Rule{}, false
+	return firstRule(rules, func(r Rule) bool { // a rule without a pattern is not absolute
+		return (!p.outside || path.IsAbs(r.Pattern)) && r.matchesPath(p.text, false) && (delicate == "" || r.spellsName(delicate))
+	})
 }
 
 // delicateName returns the name in a path that no wildcard covers: that of a

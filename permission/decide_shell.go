@@ -731,7 +731,7 @@ func (t *evaluation) resolved(s *script) {
 		spelled[at.text] = true
 		if stage, d := t.led(at, writes, links); d.Verdict != Allow || stage == atAllow {
 			t.add(kindPath, given, stage, d)
-			t.isBounded(stage == atDefault && (isTemporary(at.text) || !writes && isOfTheSystem(at.text)))
+			t.isBounded(stage == atDefault && (filenames.Temporary(at.text) || !writes && filenames.OfTheSystem(at.text)))
 		}
 	}
 	for _, p := range r.Paths {

@@ -22,14 +22,11 @@ func lifts(granted, wanted run.Confinement) bool {
 // common returns the hosts that two lists have in common.
 func common(a, b run.Confinement) run.Confinement {
 	var both []string
-	for _, h := range a.Hosts() {
-		if network.Covers(b.Hosts(), h) {
-			both = append(both, h)
-		}
-	}
-	for _, h := range b.Hosts() {
-		if network.Covers(a.Hosts(), h) {
-			both = append(both, h)
+	for _, lists := range [][2][]string{{a.Hosts(), b.Hosts()}, {b.Hosts(), a.Hosts()}} {
+		for _, h := range lists[0] {
+			if network.Covers(lists[1], h) {
+				both = append(both, h)
+			}
 		}
 	}
 	return run.ToHosts(both...)
@@ -69,24 +66,6 @@ func setOf(p *simpleCommand) (network.Set, bool) {
 		}
 	}
 	return network.Set{}, false
-}
-
-// asksItsSet reports whether hosts are no more than the package manager of p asks.
-func (p *simpleCommand) asksItsSet(hosts []string) bool {
-	set, ok := setOf(p)
-	return ok && areOf(set, hosts)
-}
-
-// areOf reports whether hosts are no more than those of a set, also where their names lead into the person's own network.
-func areOf(set network.Set, hosts []string) bool {
-	return len(hosts) > 0 && !slices.ContainsFunc(hosts, func(h string) bool {
-		return !slices.Contains(set.Hosts, strings.TrimSuffix(h, ":443"))
-	})
-}
-
-// areOfOneSet reports whether hosts are no more than those of one of the sets.
-func areOfOneSet(hosts []string) bool {
-	return slices.ContainsFunc(network.Sets(), func(set network.Set) bool { return areOf(set, hosts) })
 }
 
 // hostsNamed returns the hosts of addresses of the web among the words of p. ok is false if a word is not

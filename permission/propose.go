@@ -92,11 +92,11 @@ func denial(r Request, m Mode) Rules {
 		}
 	case r.URL != "":
 		if s, err := network.SiteOf(r.URL); err == nil {
-			rules = Rules{hostRule(r, s)}
+			rules = Rules{{Tool: r.Tool, Pattern: s.Pattern()}}
 		}
 	default:
 		for _, given := range r.Paths {
-			rules = append(rules, Rule{Tool: r.Tool, Pattern: escapePath(r.locate("", given).text)})
+			rules = append(rules, Rule{Tool: r.Tool, Pattern: filenames.Escape(r.locate("", given).text)})
 		}
 	}
 	if len(rules) == 0 {
@@ -151,7 +151,7 @@ func (rs Rules) proposeAllow(r Request, m Mode, history []Allowed) (p Proposal) 
 			if err != nil || s.Suspicious != "" {
 				return none("no rule covers a misleading address: " + part.Reason)
 			}
-			p.Rules = append(p.Rules, hostRule(r, s))
+			p.Rules = append(p.Rules, Rule{Tool: r.Tool, Pattern: s.Pattern()})
 		case kindPath:
 			if r.Command != "" {
 				continue // the command it stands in may spell it out
@@ -211,7 +211,7 @@ func (rs Rules) proposeShell(p *Proposal, r Request, m Mode, history []Allowed, 
 		if len(rd.places) != 1 {
 			return rd.text
 		}
-		rule := Rule{Tool: "read", Pattern: escapePath(r.locate("", rd.places[0]).text)}
+		rule := Rule{Tool: "read", Pattern: filenames.Escape(r.locate("", rd.places[0]).text)}
 		if rd.writes {
 			rule.Tool = "write"
 		}
@@ -279,7 +279,7 @@ func (t *evaluation) commandRule(p *simpleCommand, history []Allowed) (rule Rule
 	}
 	// What lifts the sandbox is for this very command: with any other words it could run anything
 	// that the workspace holds, with the person's authority. What a package manager asks anyway lifts nothing else.
-	if t.r.Sandbox == run.Confined || p.asksItsSet(t.r.Sandbox.Hosts()) {
+	if set, known := setOf(p); t.r.Sandbox == run.Confined || known && set.Has(t.r.Sandbox.Hosts()) {
 		for _, n := range []int{family(p, history, t.r.Tool), meant(p, history, t.r.Tool)} {
 			if n == 0 || n > len(texts) {
 				continue
@@ -329,10 +329,6 @@ func (p *simpleCommand) loopbackOrigin() (at int, origin string) {
 	return at, origin
 }
 
-// scripts are the commands of package managers behind which stands the name of
-// what is run: the name belongs to what a person means.
-var scripts = set("run run-script pr issue mod remote stash worktree")
-
 // meant returns how many words of a command a person means when they say always,
 // with anything behind them; 0 if only the whole command.
 func meant(p *simpleCommand, history []Allowed, tool string) int {
@@ -352,7 +348,8 @@ func meant(p *simpleCommand, history []Allowed, tool string) int {
 		if len(words) < 2 || !has(commands, words[1].text) {
 			return 0
 		}
-		if !scripts[words[1].text] {
+		// Behind these stands the name of what is run, which belongs to what a person means.
+		if !has("run run-script pr issue mod remote stash worktree", words[1].text) {
 			return before + 2
 		}
 		if len(words) < 3 || strings.HasPrefix(words[2].text, "-") {
@@ -377,7 +374,9 @@ func family(p *simpleCommand, history []Allowed, tool string) int {
 	case !has("make gmake", name):
 		return 0
 	}
-	named := func(q *simpleCommand) bool { return len(q.words) > n && isPlainName(q.words[n]) }
+	named := func(q *simpleCommand) bool { // no option, and no variable that is set
+		return len(q.words) > n && q.words[n].kind == static && q.words[n].text != "" && !strings.HasPrefix(q.words[n].text, "-") && !strings.Contains(q.words[n].text, "=")
+	}
 	if !named(p) {
 		return 0
 	}
@@ -397,11 +396,6 @@ func family(p *simpleCommand, history []Allowed, tool string) int {
 		return 0
 	}
 	return n
-}
-
-// isPlainName reports whether a word can be the name of a target or a script: it is no option and sets no variable.
-func isPlainName(w word) bool {
-	return w.kind == static && w.text != "" && !strings.HasPrefix(w.text, "-") && !strings.Contains(w.text, "=")
 }
 
 // habitIs is how many different commands with the same beginning were allowed, this
@@ -438,19 +432,13 @@ func habit(p *simpleCommand, history []Allowed, tool string) int {
 	return common
 }
 
-// hostRule returns the rule for the host of an address, with its port if it is not
-// the web's own.
-func hostRule(r Request, s network.Site) Rule {
-	return Rule{Tool: r.Tool, Pattern: s.Pattern()}
-}
-
 // folderAt is which file of a folder makes its folder what is meant.
 const folderAt = 3
 
 // pathRule returns the rule for a file, or for its folder.
 func pathRule(r Request, given string, history []Allowed) (Rule, bool) {
 	at := r.locate("", given)
-	file := Rule{Tool: r.Tool, Pattern: escapePath(at.text)}
+	file := Rule{Tool: r.Tool, Pattern: filenames.Escape(at.text)}
 	if at.text == "." || at.outside && filenames.KernelFolder(at.text) != "" || r.own(at) != "" {
 		return Rule{}, false
 	}
@@ -472,20 +460,5 @@ func pathRule(r Request, given string, history []Allowed) (Rule, bool) {
 	if len(files) < folderAt {
 		return file, true
 	}
-	return Rule{Tool: r.Tool, Pattern: path.Join(escapePath(folder), "*")}, true
-}
-
-// escapePath writes a path so that a pattern means that path alone.
-func escapePath(p string) string {
-	if !strings.ContainsAny(p, `*?[\`) {
-		return p
-	}
-	var b strings.Builder
-	for _, c := range p {
-		if strings.ContainsRune(`*?[\`, c) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
+	return Rule{Tool: r.Tool, Pattern: path.Join(filenames.Escape(folder), "*")}, true
 }

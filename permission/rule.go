@@ -11,6 +11,7 @@ import (
 	"pawl/internal/lazy"
 	"pawl/permission/filenames"
 	"pawl/permission/network"
+	"pawl/permission/spelling"
 	"pawl/run"
 )
 
@@ -91,7 +92,7 @@ func ParseRule(text string) (Rule, error) {
 	if quote := text[0]; (quote == '"' || quote == '\'') && len(text) > 2 && text[len(text)-1] == quote {
 		return Rule{}, fmt.Errorf("rule %s: the quotes are for a shell, and here part of the rule; write %s", text, text[1:len(text)-1])
 	}
-	if err := checkSpelling(text); err != nil {
+	if err := spelling.Check(text); err != nil {
 		return Rule{}, err
 	}
 	tool, pattern, hasPattern := strings.Cut(text, "(")

@@ -2,7 +2,6 @@ package permission
 
 import (
 	"cmp"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -178,7 +177,7 @@ func (r *scriptReader) source(text string, speculative bool) {
 	src, was := r.src, r.speculative
 	r.src, r.speculative = text, speculative
 	r.depth++
-	stmts, err := parse(text)
+	stmts, err := bash.Parse(text)
 	r.stmts(stmts)
 	if err != nil {
 		r.isUnknown("it is not valid shell: " + err.Error())
@@ -195,29 +194,6 @@ func (r *scriptReader) sourceIn(p *simpleCommand, text string, speculative bool)
 	r.within, r.dirs, r.vars = p, p.dirs, nil // another shell knows no variables of this one
 	r.source(text, speculative)
 	r.within, r.dirs, r.vars = was, dirs, vars
-}
-
-// parse returns the statements of a text up to its first syntax error, and the
-// error: what stands before it is looked at too, for a deny rule might name it.
-func parse(text string) (stmts []*syntax.Stmt, err error) {
-	// The parser is a library, its input is hostile, and a decision must come
-	// back whatever happens in it.
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the parser failed: %v", r)
-		}
-	}()
-	p := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
-	for st, e := range p.StmtsSeq(strings.NewReader(text)) {
-		// No break: v3.14.1 continues after an error and panics without a receiver.
-		if e != nil && err == nil {
-			err = e
-		}
-		if err == nil {
-			stmts = append(stmts, st)
-		}
-	}
-	return stmts, err
 }
 
 func (r *scriptReader) isUnknown(what string) { r.unknown = append(r.unknown, what) }

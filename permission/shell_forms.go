@@ -126,12 +126,12 @@ func (r *scriptReader) redirect(rd *syntax.Redirect) {
 		}
 		r.isUnknown("a redirection to what may be a file or a descriptor")
 	case syntax.RdrIn:
-		if w.kind == static && !isConnection(w.text) {
+		if w.kind == static && !bash.IsConnection(w.text) {
 			places := joinAll(r.dirs, w.text)
 			r.redirects = append(r.redirects, redirect{text: text, places: places})
 			return
 		}
-		if w.kind != static && !isConnection(w.text) {
+		if w.kind != static && !bash.IsConnection(w.text) {
 			r.isUnsure("the name of the file it reads is an expansion")
 			r.redirects = append(r.redirects, redirect{text: text})
 			return
@@ -141,7 +141,7 @@ func (r *scriptReader) redirect(rd *syntax.Redirect) {
 			return
 		}
 	}
-	if isConnection(w.text) {
+	if bash.IsConnection(w.text) {
 		r.isUnknown("a network connection")
 	}
 	to := redirect{text: text, writes: true, reads: rd.Op == syntax.RdrInOut}
@@ -179,12 +179,6 @@ func changesInput(cmd syntax.Command) bool {
 	return ok && len(c.Args) > 0 && c.Args[0].Lit() == "exec"
 }
 
-// isConnection reports whether bash opens a connection when it is to open a file
-// of that name (bash(1), REDIRECTION, read 2026-11-20).
-func isConnection(name string) bool {
-	return strings.HasPrefix(name, "/dev/tcp/") || strings.HasPrefix(name, "/dev/udp/")
-}
-
 // braces takes what a command with brace expansions becomes in as a guess: a deny
 // rule finds rm in {rm,-rf,x}.
 func (r *scriptReader) braces(p *simpleCommand, args []*syntax.Word) {
@@ -193,12 +187,7 @@ func (r *scriptReader) braces(p *simpleCommand, args []*syntax.Word) {
 	}
 	var words []word
 	for _, arg := range args {
-		split, ok := splitBraces(arg)
-		if !ok {
-			words = append(words, wordOf(arg, r.vars))
-			continue
-		}
-		for _, w := range expandBraces(split) {
+		for _, w := range bash.ExpandBraces(arg) {
 			words = append(words, wordOf(w, r.vars))
 		}
 	}

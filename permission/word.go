@@ -1,7 +1,6 @@
 package permission
 
 import (
-	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -39,7 +38,7 @@ func (w word) mayBeOption() bool {
 // wordOf returns what is known of w, where vars are the variables whose value is
 // known.
 func wordOf(w *syntax.Word, vars map[string]word) word {
-	if hasBraces(w) {
+	if bash.HasBraces(w) {
 		if lit := w.Lit(); givesText(lit) && !strings.Contains(lit, `\`) {
 			return word{text: lit, source: lit, kind: pattern} // all that it becomes begins with the option
 		}
@@ -71,67 +70,6 @@ func wordOf(w *syntax.Word, vars map[string]word) word {
 	return word{text: text, source: source, kind: b.kind, digits: digits}
 }
 
-// hasBraces reports whether w has what may be a brace expansion, which the parser
-// leaves in its literals. Bash finds more of them than the parser: in {1}a,b} too.
-func hasBraces(w *syntax.Word) bool {
-	var literals strings.Builder
-	for _, p := range w.Parts {
-		if lit, ok := p.(*syntax.Lit); ok {
-			literals.WriteString(lit.Value)
-		}
-	}
-	_, inside, ok := strings.Cut(literals.String(), "{")
-	return ok && (strings.Contains(inside, ",") || strings.Contains(inside, ".."))
-}
-
-// splitBraces returns w with its brace expansions as parts, if it has any. It
-// works on a copy, for SplitBraces changes its word.
-func splitBraces(w *syntax.Word) (*syntax.Word, bool) {
-	for _, p := range w.Parts {
-		if lit, ok := p.(*syntax.Lit); ok && strings.ContainsRune(lit.Value, '{') {
-			c := &syntax.Word{Parts: append([]syntax.WordPart(nil), w.Parts...)}
-			// It also says true of what only looks like one: HEAD@{1}, {}.
-			split := syntax.SplitBraces(c) && slices.ContainsFunc(c.Parts, func(p syntax.WordPart) bool {
-				_, ok := p.(*syntax.BraceExp)
-				return ok
-			})
-			return c, split
-		}
-	}
-	return w, false
-}
-
-// maxBraces bounds the words one brace expansion is followed into.
-const maxBraces = 64
-
-// expandBraces returns the words that one with brace expansions stands for. Of a
-// sequence ({1..9}) only the ends; what is left out cannot be told.
-func expandBraces(w *syntax.Word) []*syntax.Word {
-	all := []*syntax.Word{{}}
-	for _, p := range w.Parts {
-		b, ok := p.(*syntax.BraceExp)
-		if !ok {
-			for _, a := range all {
-				a.Parts = append(a.Parts, p)
-			}
-			continue
-		}
-		var more []*syntax.Word
-		for _, e := range b.Elems {
-			for _, inner := range expandBraces(e) {
-				for _, a := range all {
-					if len(more) >= maxBraces {
-						return more
-					}
-					more = append(more, &syntax.Word{Parts: append(append([]syntax.WordPart(nil), a.Parts...), inner.Parts...)})
-				}
-			}
-		}
-		all = more
-	}
-	return all
-}
-
 type wordBuilder struct {
 	text strings.Builder
 	glob bool // it has * ? or [ that the shell expands
@@ -158,7 +96,7 @@ func (b *wordBuilder) add(p syntax.WordPart, first bool) {
 		}
 		for _, q := range p.Parts {
 			if lit, ok := q.(*syntax.Lit); ok {
-				b.quoted(unescape(lit.Value, "$`\"\\"))
+				b.quoted(bash.DoubleQuoted(lit.Value))
 			} else if v, ok := b.known(q); ok {
 				b.variable(v, true)
 			} else {
@@ -229,28 +167,6 @@ func (b *wordBuilder) literal(s string, first bool) {
 			b.text.WriteByte(c)
 		}
 	}
-}
-
-// unescape removes the backslashes before the characters in of, and before line
-// ends with the line end.
-func unescape(s, of string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+1 < len(s) {
-			if s[i+1] == '\n' {
-				i++
-				continue
-			}
-			if strings.IndexByte(of, s[i+1]) >= 0 {
-				i++
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }
 
 // givesText reports whether a word is an option with a pattern of names as its value,

@@ -266,7 +266,7 @@ func (r *scriptReader) unwrapShell(p *simpleCommand) {
 		if !strings.HasPrefix(w.text, "--") && strings.Contains(w.text, "c") {
 			for j := i + 1; j < len(p.words); j++ {
 				if p.words[j].kind != static || !strings.HasPrefix(p.words[j].text, "-") {
-					if !p.speculative && !readAlike(path.Base(p.program()), p.words[j].text) {
+					if !p.speculative && !bash.ReadAlike(path.Base(p.program()), p.words[j].text) {
 						r.isUnknown(p.program() + " may read it differently than bash does")
 					}
 					p.readsText = p.words[j].kind == static
@@ -277,17 +277,6 @@ func (r *scriptReader) unwrapShell(p *simpleCommand) {
 		}
 	}
 	r.isUnknown("a shell that reads its script from standard input")
-}
-
-// readAlike reports whether another shell reads a text as bash does.
-func readAlike(shell, text string) bool {
-	switch shell {
-	case "bash":
-		return true
-	case "sh", "dash", "ash": // sh may be one of the others
-		return !slices.ContainsFunc([]string{"[[", "((", "<(", ">(", "&>", ">&", "|&", "<<<", "{", "$'", "$\"", "=(", "function", "~", "`", "<<"}, func(s string) bool { return strings.Contains(strings.ReplaceAll(text, "2>&1", ""), s) })
-	}
-	return bash.ConsistsOf(text, bash.NameChars+" \n./:,@%+-'\";&|")
 }
 
 // unwrapEnv looks into "env -S TEXT".

@@ -1,4 +1,5 @@
-// Package bash says what bash may read differently from the parser that commands are judged with.
+// Package bash knows the language of the shell: what bash may read differently from the parser that commands are judged
+// with, and what it makes of words.
 package bash
 
 import (

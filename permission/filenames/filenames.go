@@ -4,8 +4,10 @@ package filenames
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"pawl/internal/lazy"
 	"pawl/internal/text"
@@ -69,6 +71,35 @@ func HarmlessDevice(p string) bool {
 		return true
 	}
 	return false
+}
+
+// Unusable says why a text can be no file's path; empty if it can.
+func Unusable(p string) string {
+	switch {
+	case p == "":
+		return "a path is empty"
+	case !utf8.ValidString(p):
+		return "a path is not valid UTF-8"
+	case strings.ContainsFunc(p, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		return "a path has a control character (a line break, NUL) in it"
+	}
+	return ""
+}
+
+// Temporary reports whether a path is in the temporary folder that the commands of a workspace have of their own.
+func Temporary(p string) bool {
+	return p == "/tmp" || strings.HasPrefix(p, "/tmp/") || strings.HasPrefix(p, "/var/tmp/")
+}
+
+// OfTheSystem reports whether a path is of programs that are installed for everybody, or says what kind of machine
+// it is: every command reads that.
+func OfTheSystem(p string) bool {
+	for _, folder := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib64"} {
+		if _, ok := Below(folder, p); ok {
+			return true
+		}
+	}
+	return slices.Contains([]string{"/proc/cpuinfo", "/proc/meminfo", "/proc/version", "/proc/loadavg"}, p)
 }
 
 // nameList is a list of names, in each at most one *. Those without one are looked
@@ -184,4 +215,19 @@ func matchSegments(pattern, p []string) bool {
 		}
 	}
 	return false
+}
+
+// Escape writes a path as the pattern that means that path alone.
+func Escape(p string) string {
+	if !strings.ContainsAny(p, `*?[\`) {
+		return p
+	}
+	var b strings.Builder
+	for _, c := range p {
+		if strings.ContainsRune(`*?[\`, c) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
 }

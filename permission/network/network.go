@@ -47,6 +47,19 @@ var Sets = lazy.Value(func() []Set {
 	return all
 })
 
+// Has reports whether hosts are no more than those of the set, also where their names lead into the person's own
+// network.
+func (s Set) Has(hosts []string) bool {
+	return len(hosts) > 0 && !slices.ContainsFunc(hosts, func(h string) bool {
+		return !slices.Contains(s.Hosts, strings.TrimSuffix(h, ":443"))
+	})
+}
+
+// OfOneSet reports whether hosts are no more than those of one of the sets.
+func OfOneSet(hosts []string) bool {
+	return slices.ContainsFunc(Sets(), func(s Set) bool { return s.Has(hosts) })
+}
+
 // Registries returns the hosts of package managers of which a text has one: the whole set that each is of.
 func Registries(text string) (hosts []string) {
 	for _, set := range Sets() {

@@ -128,3 +128,36 @@ func Translate(given string) (ours []string, why string) {
 	}
 	return ours, why
 }
+
+// Check returns an error for a rule in the spelling of another agent. It names the rule to write instead.
+func Check(given string) error {
+	ours, why := Translate(given)
+	switch {
+	case len(ours) > 0:
+		return fmt.Errorf("rule %q: write %s%s", given, strings.Join(ours, " and "), why)
+	case why != "":
+		return fmt.Errorf("rule %q: %s", given, why)
+	}
+	return nil
+}
+
+// Instead says what may have been meant by a rule for a tool that is none of tools, as the end of a sentence.
+func Instead(tool, pattern string, tools []string) string {
+	near := text.DidYouMean(tool, tools)
+	first, rest, _ := strings.Cut(strings.TrimSuffix(strings.Replace(tool, "[", ":", 1), "]"), ":") // shell:ls, shell[ls]
+	switch {
+	case strings.Contains(tool, ","):
+		return "; more than one rule: give each with a flag of its own, and in a variable on a line of its own"
+	case tool[0] == '!' || tool[0] == '-':
+		return "; a rule is allowed, asked or denied by the flag that it is given with"
+	case rest != "" && pattern == "" && HasPattern(first):
+		return fmt.Sprintf("; write %s(%s)", first, rest)
+	case near != "":
+		return near
+	case pattern == "" && (tool == "all" || tool == "any" || tool == "everything"):
+		return "; a rule is for one tool, such as shell or edit, and mode bypass is for all"
+	case pattern == "":
+		return fmt.Sprintf("; for a command write shell(%s *); tools are %s", tool, strings.Join(tools, ", "))
+	}
+	return "; there are " + strings.Join(tools, ", ")
+}
