@@ -112,18 +112,10 @@ func (s *script) ownWork() bool {
 
 // class returns the script's class.
 func (s *script) class() run.Class {
-	if len(s.faults) > 0 || len(s.unknown) > 0 || len(s.parts)+len(s.redirects) == 0 {
+	if len(s.faults) > 0 || len(s.unknown) > 0 || len(s.parts)+len(s.redirects) == 0 ||
+		slices.ContainsFunc(s.redirects, func(rd redirect) bool { return rd.writes }) ||
+		slices.ContainsFunc(s.parts, func(p *simpleCommand) bool { return p.speculative || !p.transparent && !p.info().reads }) {
 		return run.Writes
-	}
-	for _, rd := range s.redirects {
-		if rd.writes {
-			return run.Writes
-		}
-	}
-	for _, p := range s.parts {
-		if p.speculative || !p.transparent && !p.info().reads {
-			return run.Writes
-		}
 	}
 	return run.Reads
 }

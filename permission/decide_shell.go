@@ -110,11 +110,9 @@ func (t *evaluation) anyDeny() (Rule, bool) {
 // it runs: of a word that is not known, or of files below a directory that it reads
 // with everything in it.
 func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, what string, ok bool) {
+	speaking := slices.DeleteFunc(slices.Clone(t.deny), func(r Rule) bool { return !speaksOf([]Rule{r}, p) })
 	if p.isFed() && !l.textOnly {
-		if i := slices.IndexFunc(t.deny, func(r Rule) bool { return speaksOf([]Rule{r}, p) }); i >= 0 {
-			return t.deny[i], "its input", true
-		}
-		if rules := t.rulesForFiles(Deny, true); len(rules) > 0 {
+		if rules := slices.Concat(speaking, t.rulesForFiles(Deny, true)); len(rules) > 0 {
 			return rules[0], "its input", true
 		}
 	}
@@ -127,10 +125,8 @@ func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, wha
 		if w.kind == static || l.textOnly {
 			continue
 		}
-		for _, r := range t.deny {
-			if speaksOf([]Rule{r}, p) {
-				return r, quote(w.source), true
-			}
+		if len(speaking) > 0 {
+			return speaking[0], quote(w.source), true
 		}
 		rules := t.rulesForFiles(Deny, !l.reads || w.mayBeOption()) // of a reader's files, rules for writing say nothing
 		if len(rules) > 0 && !t.harmlessPattern(p, w, rules) {
@@ -241,29 +237,20 @@ func (p *simpleCommand) actsHere() bool {
 
 // readsNames reports whether the names of files that p works on come from its input or from a file.
 func (p *simpleCommand) readsNames() bool {
-	option := func(letters string, long ...string) bool {
-		return slices.ContainsFunc(p.words[1:], func(w word) bool {
-			given, short := shortOptions(w.text)
-			return short && strings.ContainsAny(given, letters) || hasAny(w.text, long...)
-		})
+	name, words := path.Base(p.program()), p.words[1:]
+	with, ok := wordsOf(name, listed)
+	begins := func(mark string) bool {
+		return slices.ContainsFunc(words, func(w word) bool { return strings.HasPrefix(w.text, mark) })
 	}
-	switch name := path.Base(p.program()); name {
-	case "tar", "bsdtar": // "tar cTf names x": the first word needs no hyphen
-		return option("T", "--files-from") || len(p.words) > 1 && strings.Contains(p.words[1].text, "T") && bash.ConsistsOf(p.words[1].text, tarLetters)
-	case "cpio", "pax":
+	switch {
+	case ok && (with == "" || hasOption(words, optionsOf(with))):
 		return true
-	case "zip":
-		return option("@")
-	case "rsync":
-		return option("", "--files-from")
-	case "7z", "7za", "rar":
-		return slices.ContainsFunc(p.words[1:], func(w word) bool { return strings.HasPrefix(w.text, "@") })
-	case "git":
-		return option("", "--pathspec-from-file")
-	case "find":
-		return slices.ContainsFunc(p.words[1:], func(w word) bool { return strings.HasPrefix(w.text, "-files0") })
+	case has("tar bsdtar", name): // "tar cTf names x": the first word needs no hyphen
+		return len(words) > 0 && strings.Contains(words[0].text, "T") && bash.ConsistsOf(words[0].text, tarLetters)
+	case has("7z 7za rar", name):
+		return begins("@")
 	}
-	return false
+	return name == "find" && begins("-files0")
 }
 
 // tarLetters are letters of options of tar that may stand in its first word without a hyphen.
@@ -789,12 +776,9 @@ func (t *evaluation) led(at location, writes, links bool) (stage, Decision) {
 // speaksOf reports whether one of rules may speak of p's program: then a pattern
 // of names might hide what the rule says.
 func speaksOf(rules []Rule, p *simpleCommand) bool {
-	for _, r := range rules {
-		if r.anything() || strings.EqualFold(path.Base(r.split()[0]), path.Base(p.program())) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rules, func(r Rule) bool {
+		return r.anything() || strings.EqualFold(path.Base(r.split()[0]), path.Base(p.program()))
+	})
 }
 
 // places returns where a file may be, relative to where the command starts.

@@ -153,19 +153,13 @@ func takesAll(p *simpleCommand) bool {
 	if len(words) == 0 {
 		return false
 	}
-	option := func(letters string, long ...string) bool {
-		return slices.ContainsFunc(words[1:], func(w word) bool {
-			given, short := shortOptions(w.text)
-			return short && strings.ContainsAny(given, letters) || hasAny(w.text, long...)
-		})
-	}
 	switch words[0].text {
 	case "add", "stage":
-		return option("Au", "--all", "--update") || slices.ContainsFunc(words[1:], func(w word) bool {
+		return hasOption(words[1:], options{"Au", "--all --update"}) || slices.ContainsFunc(words[1:], func(w word) bool {
 			return has(". ./ :/ * :", w.text) || strings.HasPrefix(w.text, ":(")
 		})
 	case "commit":
-		return option("a", "--all")
+		return hasOption(words[1:], options{"a", "--all"})
 	case "stash":
 		return len(words) == 1 || !has("list show drop clear branch create store apply pop", words[1].text)
 	}

@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"slices"
 	"strings"
 
 	"pawl/permission/network"
@@ -149,6 +150,14 @@ func isName(t string) bool {
 	t = strings.TrimPrefix(t, "@")
 	_, numeric := network.LooseAddr(t)
 	return !numeric && strings.Contains(t, ".") && strings.ContainsFunc(t, func(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80 })
+}
+
+// hasOption reports whether one of words is an option with one of some letters, or one of some long options.
+func hasOption(words []word, of options) bool {
+	return slices.ContainsFunc(words, func(w word) bool {
+		given, short := shortOptions(w.text)
+		return short && strings.ContainsAny(given, of.letters) || hasAny(w.text, strings.Fields(of.long)...)
+	})
 }
 
 // shortOptions returns what follows the hyphen of a word with one: letters of options, and what the

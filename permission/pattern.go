@@ -81,30 +81,9 @@ func matchWords(pattern []string, words []word, program, first string) bool {
 	return matchWord(first, program) && matchRest(pattern[1:], words[1:])
 }
 
-// matchRest is a comparison of wildcards over words, in time proportional to the
-// product of both lengths.
+// matchRest compares a pattern with words.
 func matchRest(pattern []string, words []word) bool {
-	i, j := 0, 0
-	star, from := -1, 0
-	for j < len(words) {
-		switch {
-		case i < len(pattern) && pattern[i] == wild:
-			star, from = i, j
-			i++
-		case i < len(pattern) && matchWord(pattern[i], words[j].text):
-			i++
-			j++
-		case star >= 0:
-			from++
-			i, j = star+1, from
-		default:
-			return false
-		}
-	}
-	for i < len(pattern) && pattern[i] == wild {
-		i++
-	}
-	return i == len(pattern)
+	return wildcards(len(pattern), len(words), func(i int) bool { return pattern[i] == wild }, func(i, j int) bool { return matchWord(pattern[i], words[j].text) })
 }
 
 // matchWord is the same over the characters of one word.
@@ -112,14 +91,20 @@ func matchWord(pattern, s string) bool {
 	if !strings.Contains(pattern, wild) {
 		return pattern == s
 	}
+	return wildcards(len(pattern), len(s), func(i int) bool { return pattern[i] == wild[0] }, func(i, j int) bool { return pattern[i] == s[j] })
+}
+
+// wildcards compares a pattern of m parts with n others, in time proportional to the product of both: any is whether a
+// part of the pattern stands for any number of the others, same whether one stands for another.
+func wildcards(m, n int, any func(i int) bool, same func(i, j int) bool) bool {
 	i, j := 0, 0
 	star, from := -1, 0
-	for j < len(s) {
+	for j < n {
 		switch {
-		case i < len(pattern) && pattern[i] == wild[0]:
+		case i < m && any(i):
 			star, from = i, j
 			i++
-		case i < len(pattern) && pattern[i] == s[j]:
+		case i < m && same(i, j):
 			i++
 			j++
 		case star >= 0:
@@ -129,8 +114,8 @@ func matchWord(pattern, s string) bool {
 			return false
 		}
 	}
-	for i < len(pattern) && pattern[i] == wild[0] {
+	for i < m && any(i) {
 		i++
 	}
-	return i == len(pattern)
+	return i == m
 }

@@ -55,6 +55,8 @@ const (
 	flags
 	commands
 	plugins
+	recurses
+	listed
 	short
 	long
 	single
@@ -74,6 +76,7 @@ var facts = map[string]fact{
 	"changes folder": changesFolder,
 	"finds":          findsBy, "input": hasInput, "version": saysVersion, "means": means, "quiet": quiet,
 	"reads": reads, "values": values, "lists": lists, "wraps": wraps, "flags": flags, "commands": commands, "plugins": plugins,
+	"recurses": recurses, "listed": listed,
 	"short": short, "long": long, "single": single, "prefixes": prefixes, "within": within,
 }
 

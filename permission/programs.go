@@ -329,40 +329,18 @@ func looksLikePath(s string) bool {
 	return strings.HasPrefix(s, ".") || strings.HasPrefix(s, "~") || strings.Contains(s, "/") || filenames.SecretIn(path.Base(s)) != ""
 }
 
-// recurses reports whether p reads directories with everything in them, hidden files too.
+// recurses reports whether p reads directories with everything in them, hidden files too. An option's letter may be part
+// of its value; the stricter reading counts.
 func (p *simpleCommand) recurses() bool {
-	words := p.words[1:]
-	long := func(options ...string) bool {
-		return slices.ContainsFunc(words, func(w word) bool { return hasAny(w.text, options...) })
-	}
-	// An option's letter may be part of its value; the stricter reading counts.
-	short := func(letters string) bool {
-		return slices.ContainsFunc(words, func(w word) bool {
-			return len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.ContainsAny(w.text, letters)
-		})
-	}
-	switch path.Base(p.program()) {
-	case "grep", "egrep", "fgrep":
-		return short("rRd") || long("--recursive", "--dereference-recursive", "--directories")
-	case "rg", "diff", "colordiff": // a .ignore of the workspace makes rg read hidden ones; diff reads what is in two directories without being told to
-		return true
-	case "zcat":
-		return short("r") || long("--recursive")
-	case "git":
-		return long("--no-index", "--untracked")
-	case "rgrep", "ag", "ack", "ugrep", "ug":
-		return true
-	}
-	return false
+	with, ok := wordsOf(path.Base(p.program()), recurses)
+	return ok && (with == "" || hasOption(p.words[1:], optionsOf(with)))
 }
 
-// follows reports whether p, which recurses, follows links that it meets. More letters count than are needed: an
-// option's letter may be part of its value.
+// follows reports whether p, which recurses, follows links that it meets. More letters count than are needed, as in
+// recurses.
 func (p *simpleCommand) follows() bool {
-	return has("diff colordiff", path.Base(p.program())) || slices.ContainsFunc(p.words[1:], func(w word) bool {
-		return w.kind != static || hasAny(w.text, "--dereference-recursive", "--follow", "--dereference", "--directories") ||
-			strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") && strings.ContainsAny(w.text, "RLSfd")
-	})
+	return has("diff colordiff", path.Base(p.program())) || slices.ContainsFunc(p.words[1:], func(w word) bool { return w.kind != static }) ||
+		hasOption(p.words[1:], options{"RLSfd", "--dereference-recursive --follow --dereference --directories"})
 }
 
 // greps reports whether p is a git that reads the files it keeps in the directory it is in.

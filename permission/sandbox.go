@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"slices"
 	"strings"
 
 	"pawl/permission/network"
@@ -118,10 +119,6 @@ func idles(p *simpleCommand, l *commandInfo) bool {
 	if !is(name, isIdler) || !l.reads || len(l.paths) > 0 && name != "cd" {
 		return false
 	}
-	for _, w := range p.words[1:] { // grep -r reads the folder it is in
-		if strings.HasSuffix(name, "grep") && strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, "rRd") {
-			return false
-		}
-	}
-	return true
+	// grep -r reads the folder it is in.
+	return !strings.HasSuffix(name, "grep") || !slices.ContainsFunc(p.words[1:], func(w word) bool { return strings.HasPrefix(w.text, "-") && strings.ContainsAny(w.text, "rRd") })
 }

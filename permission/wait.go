@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,11 +22,7 @@ func waits(p *simpleCommand, inLoop bool) bool {
 		}
 		return inLoop || sum >= waitingIs
 	case "tail":
-		for _, w := range p.words[1:] {
-			if strings.HasPrefix(w.text, "--follow") || w.text == "-f" || w.text == "-F" {
-				return true
-			}
-		}
+		return slices.ContainsFunc(p.words[1:], func(w word) bool { return strings.HasPrefix(w.text, "--follow") || has("-f -F", w.text) })
 	case "wait", "inotifywait", "watch":
 		return true
 	}

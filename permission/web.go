@@ -82,13 +82,8 @@ func (rs Rules) DecideAddress(r Request, dialled netip.Addr, m Mode) Decision {
 	if d.Verdict != Allow || what == "" || m == Bypass {
 		return d
 	}
-	s, err := network.SiteOf(r.URL)
-	if err == nil {
-		for _, rule := range rs.of(Allow, r.Tool) {
-			if s.IsNamed(rule.Pattern) {
-				return d
-			}
-		}
+	if s, err := network.SiteOf(r.URL); err == nil && slices.ContainsFunc(rs.of(Allow, r.Tool), func(rule Rule) bool { return s.IsNamed(rule.Pattern) }) {
+		return d
 	}
 	if !dialled.IsValid() {
 		return byDefault(Deny, r.URL+" leads to no address")
