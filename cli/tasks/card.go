@@ -564,95 +564,120 @@ func firstLine(s string) string {
 	return line
 }
 
+// A page is text as people read it, line by line.
+type page struct{ strings.Builder }
+
+func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
+
 // taskPage is a task as people read it. stored are the answers to its calls that no process has taken yet. fleet is as in
 // [tasks.State.NextStep].
 func taskPage(s tasks.State, live tasks.Live, stored map[tasks.Permission]*request.Decide, fleet bool) string {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	var p page
+	p.standing(s, live, fleet)
+	p.card(s)
+	p.said(s)
+	p.done(s, live, stored)
+	return p.String()
+}
+
+// standing says where the task stands, and what a person can do next.
+func (p *page) standing(s tasks.State, live tasks.Live, fleet bool) {
 	status := s.Status.Name.Words()
 	if s.Status.Run != "" {
 		status += fmt.Sprintf(" · %s · run %s", s.Status.Agent, s.Status.Run)
 	}
-	line("task %s · %s · %s", s.Created.Task, command.Stamp(s.CreatedAt), status)
+	p.line("task %s · %s · %s", s.Created.Task, command.Stamp(s.CreatedAt), status)
 	if d := s.Summary().Detail; d != "" {
-		line("%s", hang(d))
+		p.line("%s", hang(d))
 	}
 	switch {
 	case live.Undriven && fleet:
-		line("no worker has it: `pawl-fleet fleet status`")
+		p.line("no worker has it: `pawl-fleet fleet status`")
 	case live.Undriven:
-		line("no process drives it: `pawl task watch %s`", s.Created.Task)
+		p.line("no process drives it: `pawl task watch %s`", s.Created.Task)
 	}
 	if live.Queued != "" {
-		line("its agent has not begun to work: %s", live.Queued)
+		p.line("its agent has not begun to work: %s", live.Queued)
 	}
 	if live.Memory > 0 {
-		line("its agent takes %s of memory", text.Size(live.Memory))
+		p.line("its agent takes %s of memory", text.Size(live.Memory))
 	}
 	if at := s.Status.Until; !at.IsZero() {
-		line("%s by itself, in a process that drives it (`pawl serve`, `pawl task watch`); `pawl task resume %s` does not wait", report.ContinuesAt(at, time.Now()), s.Created.Task)
+		p.line("%s by itself, in a process that drives it (`pawl serve`, `pawl task watch`); `pawl task resume %s` does not wait", report.ContinuesAt(at, time.Now()), s.Created.Task)
 	}
 	if next := s.NextStep(fleet); next != "" && s.Status.Until.IsZero() {
-		line("%s", next)
+		p.line("%s", next)
 	}
+}
+
+// card says what is to be done, and how.
+func (p *page) card(s tasks.State) {
 	if len(s.Labels) > 0 {
-		line("labels %s", strings.Join(s.Labels, ", "))
+		p.line("labels %s", strings.Join(s.Labels, ", "))
 	}
 	if s.Priority != 0 {
-		line("priority %d", s.Priority)
+		p.line("priority %d", s.Priority)
 	}
 	if b := s.Budget.String(); b != "" {
 		if u := s.Usage(); u != (run.Usage{}) {
 			b += fmt.Sprintf(", used: %s and %d tokens", view.Money(u), u.Total())
 		}
-		line("budget %s", b)
+		p.line("budget %s", b)
 	}
 	for _, d := range s.DependsOn {
-		line("depends on %s", d)
+		p.line("depends on %s", d)
 	}
 	if s.Isolation != "" && s.Copy == nil {
-		line("isolation %s: its workers will work in a copy of the repository", s.Isolation)
+		p.line("isolation %s: its workers will work in a copy of the repository", s.Isolation)
 	}
 	if s.Created.Revision != "" && s.Copy == nil {
-		line("revision %s: its workers will work in a copy of that", command.Visible(s.Created.Revision))
+		p.line("revision %s: its workers will work in a copy of that", command.Visible(s.Created.Revision))
 	}
 	if s.Created.Agent != "" && s.Plan == nil {
-		line("agent %s: it will carry out the plan", s.Created.Agent)
+		p.line("agent %s: it will carry out the plan", s.Created.Agent)
 	}
-	line("\n%s", command.Prefixed(strings.TrimSpace(s.Description), "  "))
+	p.line("\n%s", command.Prefixed(strings.TrimSpace(s.Description), "  "))
 	if s.Plan != nil {
-		line("\n# Plan\n%s", strings.Join(planLines(s.Plan), "\n"))
+		p.line("\n# Plan\n%s", strings.Join(planLines(s.Plan), "\n"))
 	}
+}
+
+// said is what was asked and said, and what there is beside words.
+func (p *page) said(s tasks.State) {
 	if len(s.Questions) > 0 {
-		line("\n# Questions")
+		p.line("\n# Questions")
 		for i, q := range s.Questions {
-			line("%s", strings.Join(questionLines(i+1, q), "\n"))
+			p.line("%s", strings.Join(questionLines(i+1, q), "\n"))
 			if q.Answered {
-				line("   %s", hang(q.Answer))
+				p.line("   %s", hang(q.Answer))
 			}
 		}
 	}
 	for _, l := range copyLines(s.Copy) {
-		line("%s", l)
+		p.line("%s", l)
 	}
 	if len(s.Attachments) > 0 {
-		line("\n# Files")
+		p.line("\n# Files")
 		for _, a := range s.Attachments {
-			line("- %s (%s, %s)", a.Name, a.Type, command.Plural(int(a.Size), "byte"))
+			p.line("- %s (%s, %s)", a.Name, a.Type, command.Plural(int(a.Size), "byte"))
 		}
 	}
 	if len(s.Messages) > 0 {
-		line("\n# Messages")
+		p.line("\n# Messages")
 		for _, m := range s.Messages {
 			words := messageWords[m.State]
 			if m.State == tasks.MessageIsDelivered && m.AtTurnEnd {
 				words = "for the agent, when its turn has ended"
 			}
-			line("- %s (%s): %s", m.By, words, hang(m.Text))
+			p.line("- %s (%s): %s", m.By, words, hang(m.Text))
 		}
 	}
+}
+
+// done is who has worked, what they wait for, and the result.
+func (p *page) done(s tasks.State, live tasks.Live, stored map[tasks.Permission]*request.Decide) {
 	if len(s.Chain) > 0 {
-		line("\n# Runs")
+		p.line("\n# Runs")
 		for _, r := range s.Chain {
 			end := "at work"
 			if r.Ended {
@@ -660,29 +685,28 @@ func taskPage(s tasks.State, live tasks.Live, stored map[tasks.Permission]*reque
 			} else if live.Queued != "" {
 				end = "has not begun to work"
 			}
-			line("- %s %s%s · %s · %s", r.ID, r.Agent, report.With(r.Model), end, view.Money(r.Usage))
+			p.line("- %s %s%s · %s · %s", r.ID, r.Agent, report.With(r.Model), end, view.Money(r.Usage))
 		}
 	}
-	for _, p := range s.Permissions {
-		next := fmt.Sprintf("answer with: pawl runs decide %s %s allow", p.Run, p.Call)
-		if d := stored[p]; d != nil {
+	for _, ask := range s.Permissions {
+		next := fmt.Sprintf("answer with: pawl runs decide %s %s allow", ask.Run, ask.Call)
+		if d := stored[ask]; d != nil {
 			goesOn := "watch"
 			if s.Status.Name == tasks.Waiting {
 				goesOn = "resume"
 			}
 			next = fmt.Sprintf("answered by %s: %s; it takes effect when the task continues: pawl task %s %s", d.By, d.Answer, goesOn, s.Created.Task)
 		}
-		line("\nneeds approval: %s\n  %s", view.Title(p.Tool, p.Arguments), next)
+		p.line("\nneeds approval: %s\n  %s", view.Title(ask.Tool, ask.Arguments), next)
 	}
 	if s.Report != nil {
 		of := ""
 		if s.Former() {
 			of = ", of the work before"
 		}
-		line("\n# Report (%s%s)\n%s", s.Report.Status, of, command.Prefixed(s.Report.Summary, "  "))
+		p.line("\n# Report (%s%s)\n%s", s.Report.Status, of, command.Prefixed(s.Report.Summary, "  "))
 		if s.Report.Output != "" {
-			line("\n%s", command.Prefixed(s.Report.Output, "  "))
+			p.line("\n%s", command.Prefixed(s.Report.Output, "  "))
 		}
 	}
-	return b.String()
 }
