@@ -131,7 +131,7 @@ func (m *model) newTranscript() *render.Transcript {
 	return t
 }
 
-// update takes in a message.
+// update takes in a message: what the terminal says here, what runs say in follow, what was looked for in found.
 func (m *model) update(msg message, now time.Time) []effect {
 	m.now = now
 	defer m.noticeStray()
@@ -166,6 +166,21 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case stopped:
 		m.terminated = true
 		return m.leave()
+	case resumed:
+		m.typed = now // in another program; what follows must not count as an answer
+	case panicked:
+		panic(msg.text)
+	case leaving:
+		m.left = true
+	default:
+		return m.follow(msg)
+	}
+	return nil
+}
+
+// follow takes in what is said of runs; news of one that was left does not count.
+func (m *model) follow(msg message) []effect {
+	switch msg := msg.(type) {
 	case opened:
 		return m.open(msg)
 	case history:
@@ -194,6 +209,26 @@ func (m *model) update(msg message, now time.Time) []effect {
 		if msg.n == m.n {
 			m.printEnd(msg)
 		}
+	case undecided:
+		if msg.n == m.n {
+			delete(m.sent, msg.call)
+			return []effect{loadApprovals(m.n)}
+		}
+	case unanswered:
+		if m.comesBack(msg); msg.n == m.n {
+			return []effect{loadApprovals(m.n)}
+		}
+	case withdrawn:
+		m.giveBack(msg.parts)
+	default:
+		return m.found(msg)
+	}
+	return nil
+}
+
+// found takes in what a command or a choice of the person has led to, and what is known of the workspace.
+func (m *model) found(msg message) []effect {
+	switch msg := msg.(type) {
 	case failed:
 		m.awaits = false
 		return m.fail(msg.err)
@@ -209,10 +244,6 @@ func (m *model) update(msg message, now time.Time) []effect {
 		m.view(msg)
 	case searchable:
 		msg.menu.Also(msg.texts)
-	case withdrawn:
-		m.giveBack(msg.parts)
-	case resumed:
-		m.typed = now // in another program; what follows must not count as an answer
 	case inserted:
 		m.input.editor.SetText(msg.text, msg.images...)
 	case pictured:
@@ -229,15 +260,6 @@ func (m *model) update(msg message, now time.Time) []effect {
 	case modelChosen:
 		m.wish.Model = msg.name
 		m.model = modelKnown{name: msg.name}
-	case undecided:
-		if msg.n == m.n {
-			delete(m.sent, msg.call)
-			return []effect{loadApprovals(m.n)}
-		}
-	case unanswered:
-		if m.comesBack(msg); msg.n == m.n {
-			return []effect{loadApprovals(m.n)}
-		}
 	case branchKnown:
 		m.branch = msg.name
 	case commandsKnown:
@@ -254,10 +276,6 @@ func (m *model) update(msg message, now time.Time) []effect {
 		m.complete()
 	case shellEnded:
 		m.shellEnded(msg)
-	case panicked:
-		panic(msg.text)
-	case leaving:
-		m.left = true
 	}
 	return nil
 }
