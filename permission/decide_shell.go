@@ -479,7 +479,7 @@ func (t *evaluation) ruled(p *simpleCommand, l *commandInfo) (stage, Decision, b
 		return atMode, byMode(Allow, t.m, "everything that is not denied runs"), !p.speculative
 	}
 	if rule, ok := speaking(t.ask, p); ok {
-		return atAsk, by(rule, "it names "+quote(p.text)), true
+		return atAsk, by(rule, "a rule asks: "+quote(p.text)), true
 	}
 	if rule, what, ok := t.mayRun(p, l, t.ask); ok {
 		return atAsk, by(rule, "a rule asks: "+quote(p.text)+" may run "+what), true

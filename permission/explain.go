@@ -115,7 +115,8 @@ func (t *evaluation) alternatives() []string {
 		for _, same := range []bool{true, false} {
 			for _, rule := range t.allow {
 				words := rule.split()
-				if near := len(words) > 0 && slices.Contains(programs, words[0]); near == same {
+				overruled := slices.ContainsFunc(t.parts, func(p Part) bool { return p.Verdict != Allow && p.Rule == rule.String() })
+				if near := len(words) > 0 && slices.Contains(programs, words[0]); near == same && !overruled {
 					add("what the rule " + rule.String() + " covers")
 				}
 			}

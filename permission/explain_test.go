@@ -2,6 +2,7 @@ package permission_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,16 @@ func TestAnExplanationShowsEveryPart(t *testing.T) {
 	}
 	if read.Decision.Verdict != "ask" || len(read.Parts) != 5 || read.Parts[2].Rule != "shell(git log *)" || len(read.Steps) != 6 {
 		t.Errorf("as JSON it is %s", data)
+	}
+}
+
+// What an ask rule takes back from an allow rule is not said to run.
+func TestARuleThatAsksIsExplained(t *testing.T) {
+	t.Parallel()
+	rs := slices.Concat(rules(t, permission.Allow, "ls *", "cat *"), rules(t, permission.Ask, "ls *"))
+	text := rs.Explain(permission.Request{Tool: "shell", Command: "ls -l", Workspace: "/work"}, permission.Default).String()
+	if !strings.HasPrefix(text, "ask: a rule asks: `ls -l`\n") || !strings.Contains(text, "what the rule shell(cat *) covers") || strings.Contains(text, "what the rule shell(ls *) covers") {
+		t.Errorf("it is explained as\n%s", text)
 	}
 }
 
