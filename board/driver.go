@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -175,6 +176,7 @@ type rights struct {
 	board  Board
 	socket string
 	lease  store.Lease // nil: it has none
+	lost   bool        // it had some that have ended
 }
 
 // renew gets the rights, unless the driver has them. They end while the database is away for long.
@@ -183,12 +185,16 @@ func (r *rights) renew(ctx context.Context) error {
 		select {
 		case <-r.lease.Lost():
 			r.release()
+			r.lost = true
 		default:
 			return nil
 		}
 	}
 	lease, err := r.board.OwnAll(ctx, r.socket)
 	if o, ok := errors.AsType[*store.OwnedError](err); ok {
+		if r.lost && o.PID == os.Getpid() {
+			return nil // they end a moment later by the clock of the database, and the next call gets them
+		}
 		return fmt.Errorf("the tasks of this folder are driven by %s: stop that one first", o.By())
 	}
 	if err == nil {
