@@ -81,6 +81,9 @@ func TestRealClaudeCodeOutlivesItsMachine(t *testing.T) {
 	until(t, "its first command is saved", func() bool {
 		return exec.Command("git", "-C", s.repository, "cat-file", "-e", "refs/pawl/saved/"+id+":beta").Run() == nil
 	})
+	until(t, "and recorded", func() bool { // which is done after that
+		return strings.Contains(office.pawl("runs", "log", string(office.status(id).Run), "--json"), `"type":"result"`)
+	})
 	s.lose("node")
 	s.endAgents("node")
 	live()
