@@ -160,7 +160,10 @@ func (b Board) MergePreview(ctx context.Context, id task.ID) (TaskMergePreviewFo
 // person's repository, whose files are not changed. The task must not be at work. If seen is not
 // empty, the copy must still have that tree, which [Board.Diff] and [Board.MergePreview] have.
 func (b Board) Merge(ctx context.Context, id task.ID, by, seen string) (TaskMergeForm, error) {
-	s, c, err := b.copyOfTask(ctx, id)
+	s, err := b.Load(ctx, id)
+	if err == nil && s.Copy == nil {
+		err = noCopyOf(s)
+	}
 	if err != nil {
 		return TaskMergeForm{}, err
 	}
@@ -172,6 +175,10 @@ func (b Board) Merge(ctx context.Context, id task.ID, by, seen string) (TaskMerg
 		return TaskMergeForm{}, err
 	}
 	defer lease.Release()
+	s, c, err := b.copyOfTask(ctx, id) // as the machine has saved it that has let go of it now
+	if err != nil {
+		return TaskMergeForm{}, err
+	}
 	m, err := c.Merge(ctx, s.Title(), seen)
 	f := TaskMergeForm{id, m.Branch, m.Commit, m.Into, m.Head, errors.Is(err, gitcopy.ErrNothing), m.Contained, append([]string{}, m.Changed...), append([]string{}, m.Conflicts...), m.Known}
 	if err != nil {

@@ -24,9 +24,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"pawl/forms"
 	"pawl/llm/llmtest/fake"
 	"pawl/llm/script"
+	"pawl/store"
 	"pawl/store/postgres/pgtest"
 	"pawl/task"
 )
@@ -595,6 +598,53 @@ func (s *site) share() (git func(args ...string) string) {
 	git("-C", "office", "commit", "--quiet", "-m", "first")
 	git("clone", "--quiet", "--bare", "office", s.repository)
 	return git
+}
+
+// A copy is merged as it is when its worker has let go of it, also if the worker saves it while the merge waits for that.
+func TestAMergeIsOfWhatWasSavedLast(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, pgtest.Shared(t).Address(t))
+	git := s.share()
+	worker := s.worker("node", stepping(1))
+	office := *s
+	office.folder = "office"
+	id := office.add(numbered(0))
+	until(t, "the task is completed", func() bool { return office.status(id).Status == task.Completed })
+	worker.end(syscall.SIGTERM)
+
+	conn, err := pgx.Connect(t.Context(), s.database)
+	ok(t, err)
+	defer conn.Close(t.Context())
+	lease := string(store.TaskLease(id))
+	_, err = conn.Exec(t.Context(), `INSERT INTO leases (run, token, host, pid, socket, until) VALUES ($1, 'node', 'node', 1, '', clock_timestamp() + interval '1 hour')`, lease)
+	ok(t, err)
+	merge, out := office.command("desk", "", "task", "merge", id), &lockedBuffer{}
+	merge.Stdout, merge.Stderr = out, out
+	ok(t, merge.Start())
+	copies := filepath.Join(s.dir, "desk", "state", "workspaces", "*", "copies", id, "git", "refs", "pawl", "saved")
+	for began := time.Now(); time.Since(began) < time.Second; time.Sleep(50 * time.Millisecond) {
+		if early, _ := filepath.Glob(copies); len(early) > 0 {
+			break // it has what was saved until now
+		}
+	}
+	ref := "refs/pawl/saved/" + id
+	shared := []string{"-C", s.repository, "-c", "user.name=Anna", "-c", "user.email=anna@example.org"}
+	in := func(args ...string) string { return git(slices.Concat(shared, args)...) }
+	in("read-tree", ref)
+	in("update-index", "--add", "--cacheinfo", "100644,"+in("rev-parse", ref+":README")+",late")
+	commit := []string{"commit-tree", in("write-tree"), "-m", in("log", "-1", "--format=%B", ref)}
+	for _, parent := range strings.Fields(in("rev-parse", ref+"^@")) {
+		commit = append(commit, "-p", parent)
+	}
+	in("update-ref", ref, in(commit...))
+	_, err = conn.Exec(t.Context(), `DELETE FROM leases WHERE run = $1`, lease)
+	ok(t, err)
+	if err := merge.Wait(); err != nil {
+		t.Fatalf("pawl-fleet task merge: %v\n%s", err, out)
+	}
+	if got := in("show", "pawl/"+id+":late"); got != "zero" {
+		t.Errorf("merged is %q", got)
+	}
 }
 
 // lose kills a worker, and removes all that is on its machine.
