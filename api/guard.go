@@ -142,7 +142,7 @@ func (g *guard) authenticate(s *Server, r *http.Request) *Problem {
 			req.caller = c
 			return nil
 		}
-		if err != errNobody { // a page would log out, and a program give its token up
+		if err != errNobody { // a refusal would log a page out, and make a program discard its token
 			return s.problem(r.Context(), err)
 		}
 		if c, ok := s.callerOfRun(token); ok {

@@ -193,7 +193,7 @@ func (s *Server) newSession(of caller, expires time.Time) Session {
 const userMark = "~"
 
 // enter returns the session that a code is good for: that of a link, what a browser keeps, or the token of a session or
-// of a user. If it is good for none, the error is errNobody.
+// of a user. For any other code the error is errNobody.
 func (s *Server) enter(ctx context.Context, code string, now time.Time) (Session, error) {
 	name, until, ok := s.signed(code, keptPrefix, now, "kept", s.process)
 	if !ok {

@@ -92,10 +92,10 @@ type users struct {
 // UsersAge is for how long what was read of users counts: one who was removed is let in for so long.
 const UsersAge = 2 * time.Second
 
-// errNobody says that a token, or a name, is nobody's. Other errors say that whose it is cannot be known now.
-var errNobody = errors.New("nobody has this token")
+// errNobody is returned for a token or a name that belongs to no user. Any other error means that the users could not be read.
+var errNobody = errors.New("it belongs to no user")
 
-// user returns the user that is asked for as a caller, or errNobody.
+// user returns the user for whom is reports true, as a caller. Without one the error is errNobody.
 func (s *Server) user(ctx context.Context, is func(store.User) bool) (caller, error) {
 	s.users.mu.Lock()
 	defer s.users.mu.Unlock()

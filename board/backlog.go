@@ -28,8 +28,8 @@ type backlog struct {
 }
 
 // read brings the backlog up to date, at the time now, and returns the tasks that have changed. Those that are
-// driven are not read; ended are no more, and may owe something although they have not changed. After an error all are read
-// again.
+// driven are not read; ended are no more, and may owe something although they have not changed. After an error the
+// next call reads all tasks again.
 func (b *backlog) read(ctx context.Context, now time.Time, ended []task.ID, driven func(task.ID) bool) (changed []task.ID, err error) {
 	defer b.due(now)
 	defer func() { b.begun = err == nil }()

@@ -103,15 +103,21 @@ func (e *NoCopyError) Unwrap() error { return e.error }
 
 func noCopy(format string, args ...any) error { return &NoCopyError{config.Errorf(format, args...)} }
 
-// copyOfTask returns a task that has a copy, and the copy.
-func (b Board) copyOfTask(ctx context.Context, id task.ID) (task.State, gitcopy.Copy, error) {
+// loadWithCopy returns a task that has a copy.
+func (b Board) loadWithCopy(ctx context.Context, id task.ID) (task.State, error) {
 	s, err := b.Load(ctx, id)
-	if err != nil {
-		return s, gitcopy.Copy{}, err
+	if err == nil && s.Copy == nil {
+		err = noCopyOf(s)
 	}
+	return s, err
+}
+
+// copyOfTask returns a task that has a copy, and the copy with what was saved last.
+func (b Board) copyOfTask(ctx context.Context, id task.ID) (task.State, gitcopy.Copy, error) {
 	c := b.ws.Copy(id)
-	if s.Copy == nil {
-		return s, c, noCopyOf(s)
+	s, err := b.loadWithCopy(ctx, id)
+	if err != nil {
+		return s, c, err
 	}
 	if err := c.Update(ctx); err != nil {
 		return s, c, err
@@ -160,10 +166,7 @@ func (b Board) MergePreview(ctx context.Context, id task.ID) (TaskMergePreviewFo
 // person's repository, whose files are not changed. The task must not be at work. If seen is not
 // empty, the copy must still have that tree, which [Board.Diff] and [Board.MergePreview] have.
 func (b Board) Merge(ctx context.Context, id task.ID, by, seen string) (TaskMergeForm, error) {
-	s, err := b.Load(ctx, id)
-	if err == nil && s.Copy == nil {
-		err = noCopyOf(s)
-	}
+	s, err := b.loadWithCopy(ctx, id)
 	if err != nil {
 		return TaskMergeForm{}, err
 	}
@@ -175,7 +178,7 @@ func (b Board) Merge(ctx context.Context, id task.ID, by, seen string) (TaskMerg
 		return TaskMergeForm{}, err
 	}
 	defer lease.Release()
-	s, c, err := b.copyOfTask(ctx, id) // as the machine has saved it that has let go of it now
+	s, c, err := b.copyOfTask(ctx, id) // only now: its worker may have saved it until it released the task
 	if err != nil {
 		return TaskMergeForm{}, err
 	}
@@ -193,10 +196,7 @@ func (b Board) Merge(ctx context.Context, id task.ID, by, seen string) (TaskMerg
 
 // Discard removes the copy of a task, with what was not merged.
 func (b Board) Discard(ctx context.Context, id task.ID, by string) (task.State, error) {
-	before, err := b.Load(ctx, id)
-	if err == nil && before.Copy == nil {
-		err = noCopyOf(before)
-	}
+	before, err := b.loadWithCopy(ctx, id)
 	if err == nil {
 		_, err = before.Do(by, task.CopyDiscarded{}) // before it is waited for
 	}

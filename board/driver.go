@@ -96,8 +96,8 @@ func (d *Driver) wakeUp() {
 // none of them owes anything or waits for a limit of a provider to end, or this process has no model to drive one with: the task stays as it is then, because
 // another process may have one. What was left by a process that was killed is continued. When
 // ctx is done, runs are interrupted as by a shutdown: the next driver continues them. Drive
-// returns when all runs have stopped. Its error says why tasks cannot be read or driven. A shared database that is away is none:
-// Drive waits until it answers.
+// returns when all runs have stopped. Its error says why tasks cannot be read or driven. A shared database that is away is
+// no error: Drive waits until it answers.
 func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 	if repository := d.board.ws.Repository(); repository != "" {
 		return config.Errorf("tasks work in copies of %s, and workers carry them: start one with `pawl-fleet worker`", visible.Escape(repository))
@@ -140,16 +140,16 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return nil
-		case errors.Is(err, store.ErrAway): // of a shared database: it is started again, or the network is
+		case errors.Is(err, store.ErrAway): // a shared database restarts, or the network is down
 			if !away {
-				d.board.ws.Log().Warn("tasks wait", "error", err)
+				d.board.ws.Log().Warn("tasks wait for the database", "error", err)
 			}
 			away = true
 			continue
 		case err != nil:
 			return err
 		case away:
-			d.kicks.kickAll() // what has changed meanwhile is not known
+			d.kicks.kickAll() // any of them may have changed meanwhile
 			away = false
 		}
 		for _, id := range append(changed, ended...) {
@@ -171,15 +171,15 @@ func (d *Driver) Drive(ctx context.Context, ids ...task.ID) error {
 	return nil
 }
 
-// rights are those of a driver to drive all tasks of the workspace.
+// rights hold the lease on all tasks of the workspace.
 type rights struct {
 	board  Board
 	socket string
-	lease  store.Lease // nil: it has none
-	lost   bool        // it had some that have ended
+	lease  store.Lease // nil: there is none now
+	lost   bool        // an earlier lease has ended
 }
 
-// renew gets the rights, unless the driver has them. They end while the database is away for long.
+// renew gets the lease if it has none, or if it has ended because the database was away for longer than it lasts.
 func (r *rights) renew(ctx context.Context) error {
 	if r.lease != nil {
 		select {
@@ -193,7 +193,7 @@ func (r *rights) renew(ctx context.Context) error {
 	lease, err := r.board.OwnAll(ctx, r.socket)
 	if o, ok := errors.AsType[*store.OwnedError](err); ok {
 		if r.lost && o.PID == os.Getpid() {
-			return nil // they end a moment later by the clock of the database, and the next call gets them
+			return nil // the old lease has not expired by the clock of the database; the next call tries again
 		}
 		return fmt.Errorf("the tasks of this folder are driven by %s: stop that one first", o.By())
 	}

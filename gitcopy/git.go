@@ -26,7 +26,7 @@ type git struct {
 	// name filters and other programs, is not read.
 	own     bool
 	network bool     // of a call to another machine
-	alone   bool     // dir is the repository, and nobody but pawl writes to it
+	alone   bool     // dir is a repository that only pawl writes to
 	env     []string // further variables
 	not     []string // folders in which agents write: a git there is not run
 }
@@ -114,11 +114,11 @@ func (g git) input(ctx context.Context, input string, args ...string) (string, e
 	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
-// lockLife is how long git may have a lock in a repository of pawl's own: it has them for milliseconds.
+// lockLife is the age after which a lock is stale: git holds one for milliseconds.
 const lockLife = 10 * time.Second
 
-// removeLocks removes the locks that a git has left in a repository when the machine or its container was stopped, after which
-// no other could change what they lock. It reports whether there were any.
+// removeLocks removes the stale locks from a repository, which git leaves behind when the machine or the container stops. They
+// make every later call fail. It reports whether it removed any.
 func removeLocks(dir string) (some bool) {
 	remove := func(path string) {
 		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > lockLife && os.Remove(path) == nil {

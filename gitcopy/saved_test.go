@@ -348,7 +348,7 @@ func s2(s shop, away string) Copy {
 	return c
 }
 
-// A machine that is stopped in the middle leaves locks in the repository of pawl's own, which nothing would ever remove.
+// A machine that stops in the middle of a git command leaves lock files behind, which git never removes.
 func TestLocksOfAStoppedMachineAreRemoved(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"refs/pawl/saving", "refs/pawl/saved", "refs/pawl/head", "refs/pawl/heads/pawl/x", "config"} {

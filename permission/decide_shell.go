@@ -110,9 +110,14 @@ func (t *evaluation) anyDeny() (Rule, bool) {
 // it runs: of a word that is not known, or of files below a directory that it reads
 // with everything in it.
 func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, what string, ok bool) {
-	speaking := slices.DeleteFunc(slices.Clone(t.deny), func(r Rule) bool { return !speaksOf([]Rule{r}, p) })
+	ofProgram := func() (Rule, bool) {
+		return firstRule(t.deny, func(r Rule) bool { return speaksOf([]Rule{r}, p) })
+	}
 	if p.isFed() && !l.textOnly {
-		if rules := slices.Concat(speaking, t.rulesForFiles(Deny, true)); len(rules) > 0 {
+		if rule, ok := ofProgram(); ok {
+			return rule, "its input", true
+		}
+		if rules := t.rulesForFiles(Deny, true); len(rules) > 0 {
 			return rules[0], "its input", true
 		}
 	}
@@ -125,8 +130,8 @@ func (t *evaluation) mightDeny(p *simpleCommand, l *commandInfo) (rule Rule, wha
 		if w.kind == static || l.textOnly {
 			continue
 		}
-		if len(speaking) > 0 {
-			return speaking[0], quote(w.source), true
+		if rule, ok := ofProgram(); ok {
+			return rule, quote(w.source), true
 		}
 		rules := t.rulesForFiles(Deny, !l.reads || w.mayBeOption()) // of a reader's files, rules for writing say nothing
 		if len(rules) > 0 && !t.harmlessPattern(p, w, rules) {

@@ -81,7 +81,7 @@ func TestRealClaudeCodeOutlivesItsMachine(t *testing.T) {
 	until(t, "its first command is saved", func() bool {
 		return exec.Command("git", "-C", s.repository, "cat-file", "-e", "refs/pawl/saved/"+id+":beta").Run() == nil
 	})
-	until(t, "and recorded", func() bool { // which is done after that
+	until(t, "its result is recorded", func() bool { // after it is saved
 		return strings.Contains(office.pawl("runs", "log", string(office.status(id).Run), "--json"), `"type":"result"`)
 	})
 	s.lose("node")

@@ -600,7 +600,7 @@ func (s *site) share() (git func(args ...string) string) {
 	return git
 }
 
-// A copy is merged as it is when its worker has let go of it, also if the worker saves it while the merge waits for that.
+// A merge waits until the worker has released the task, and has what the worker saved meanwhile.
 func TestAMergeIsOfWhatWasSavedLast(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, pgtest.Shared(t).Address(t))
@@ -624,7 +624,7 @@ func TestAMergeIsOfWhatWasSavedLast(t *testing.T) {
 	copies := filepath.Join(s.dir, "desk", "state", "workspaces", "*", "copies", id, "git", "refs", "pawl", "saved")
 	for began := time.Now(); time.Since(began) < time.Second; time.Sleep(50 * time.Millisecond) {
 		if early, _ := filepath.Glob(copies); len(early) > 0 {
-			break // it has what was saved until now
+			break // it has brought the copy up to date too early
 		}
 	}
 	ref := "refs/pawl/saved/" + id
@@ -717,8 +717,8 @@ func stepping(tasks int) string {
 	return script.String()
 }
 
-// once checks that a task is completed, and that each line of its file is there once, or is missing and its call was answered
-// with an error: it was cut off and its outcome is unknown, or it was not run as its worker had lost the task.
+// once checks that a task is completed, and that each line of its file is there once. A line may be missing if its call was
+// answered with an error: it was cut off, or its worker had lost the task and did not run it.
 func (s *site) once(id, content string) {
 	s.t.Helper()
 	if sum := s.status(id); sum.Status != task.Completed {

@@ -186,8 +186,8 @@ func TestUsersMayDoWhatTheirRoleSays(t *testing.T) {
 	}
 }
 
-// The database of a server is killed. Whose a token is cannot be known then: who has one is told that, and not that it does not
-// count, as a page would log out, and a program give the token up. The server goes on when the database is back.
+// The database of a server is killed. Tokens cannot be checked then, and requests fail for that reason: a refusal would log a page
+// out, and make a program discard its token. The server continues when the database is back.
 func TestAServerOutlivesItsDatabase(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)
@@ -222,7 +222,7 @@ func TestAServerOutlivesItsDatabase(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), database)
 	ok(t, err)
 	defer conn.Close(t.Context())
-	// As it was away for longer than leases last; the clock of the database is behind.
+	// As if it had been away for longer than a lease lasts, with a clock that is behind.
 	_, err = conn.Exec(t.Context(), `UPDATE leases SET token = 'lost', until = clock_timestamp() + interval '6 seconds'`)
 	ok(t, err)
 	until(t, "the server has the right to drive all tasks again", func() (again bool) {
